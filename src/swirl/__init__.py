@@ -1,0 +1,58 @@
+"""Switching inverse reinforcement learning: what an animal wants, and when it changes its mind.
+
+Names are imported when first used, so that importing swirl is quick and has no side effects.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from swirl._version import __version__
+
+if TYPE_CHECKING:
+    from swirl import datasets, metrics, plots, priors, rewards, selection, switching
+    from swirl.mdp import MDP
+    from swirl.model import SWIRL
+    from swirl.online import OnlineFilter
+    from swirl.registry import load, make, models
+    from swirl.trajectories import Trajectories
+
+_HOMES = {
+    "MDP": "swirl.mdp",
+    "OnlineFilter": "swirl.online",
+    "SWIRL": "swirl.model",
+    "Trajectories": "swirl.trajectories",
+    "load": "swirl.registry",
+    "make": "swirl.registry",
+    "models": "swirl.registry",
+}
+_MODULES = ("datasets", "metrics", "plots", "priors", "rewards", "selection", "switching")
+
+__all__ = [
+    "MDP",
+    "SWIRL",
+    "OnlineFilter",
+    "Trajectories",
+    "__version__",
+    "datasets",
+    "load",
+    "make",
+    "metrics",
+    "models",
+    "plots",
+    "priors",
+    "rewards",
+    "selection",
+    "switching",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    if name in _MODULES:
+        return import_module(f"swirl.{name}")
+    raise AttributeError(f"module 'swirl' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,190 @@
+"""A fitted model as one netCDF-4 file: arrays, and one JSON header that says how they came to be.
+
+Nothing is pickled.  Options that carry data (priors, reward forms, fixed switching) are written field by
+field and rebuilt from a short list of known classes.
+"""
+
+import sys
+from dataclasses import fields
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from swirl import em, storage
+from swirl._version import __version__
+from swirl.history import Histories
+from swirl.mdp import MDP
+from swirl.model import SWIRL
+from swirl.mstep import Components
+from swirl.priors import Dirichlet, Gaussian
+from swirl.rewards.forms import Linear, Network, Tabular
+from swirl.switching import Fixed, build_switching
+
+OPTIONS = {cls.__name__: cls for cls in (Gaussian, Dirichlet, Tabular, Linear, Network, Fixed)}
+FITTED = {
+    "rewards": ("mode", "history", "action"),
+    "policies": ("mode", "history", "action"),
+    "mode_transitions": ("state", "mode", "next_mode"),
+    "initial_modes": ("mode",),
+    "initial_states": ("state",),
+    "mode_temperatures": ("mode",),
+    "occupancy": ("mode",),
+    "uninformed": ("history",),
+    "objective_trace": ("iteration",),
+    "log_likelihoods": ("iteration",),
+}
+Arrays = dict[str, tuple[tuple[str, ...], np.ndarray]]
+
+
+def versions() -> dict[str, str]:
+    """Versions of Python, swirl and what computes for it."""
+    found = {"python": sys.version.split()[0], "swirl": __version__}
+    for package in ("jax", "jaxlib", "numpy", "scipy", "numba"):
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def _encode_option(name: str, value: Any, arrays: Arrays) -> Any:
+    """Turn one constructor argument into JSON, moving arrays into the file's own."""
+    if type(value).__name__ in OPTIONS:
+        inner = {f.name: _encode_option(f"{name}.{f.name}", getattr(value, f.name), arrays) for f in fields(value)}
+        return {"option": type(value).__name__, "fields": inner}
+    if isinstance(value, np.ndarray) and value.ndim:
+        key = f"parameter.{name}"
+        arrays[key] = (tuple(f"{key}.axis{i}" for i in range(value.ndim)), value)
+        return {"array": key}
+    if isinstance(value, np.generic | np.ndarray):
+        return value.item()
+    if isinstance(value, tuple | list):
+        return {"sequence": [_encode_option(f"{name}.{i}", item, arrays) for i, item in enumerate(value)]}
+    return value
+
+
+def _decode_option(value: Any, arrays: dict[str, np.ndarray]) -> Any:
+    if isinstance(value, dict) and "option" in value:
+        if value["option"] not in OPTIONS:
+            raise ValueError(f"unknown option {value['option']!r} in the file: it needs a newer swirl")
+        return OPTIONS[value["option"]](**{k: _decode_option(v, arrays) for k, v in value["fields"].items()})
+    if isinstance(value, dict) and "array" in value:
+        return arrays[value["array"]]
+    if isinstance(value, dict) and "sequence" in value:
+        return tuple(_decode_option(item, arrays) for item in value["sequence"])
+    return value
+
+
+def save_model(model: SWIRL, path: Any, *, overwrite: bool = False) -> Path:
+    """Write a fitted model; refuses to overwrite unless told."""
+    model._check_fitted()
+    arrays: Arrays = {"histories": (("history", "lag"), np.asarray(model.histories_))}
+    for name, dims in FITTED.items():
+        value = getattr(model, f"{name}_", None)
+        if value is not None:
+            arrays[name] = (dims[: np.ndim(value)], np.asarray(value))
+    names = {}
+    for name, value in model.env.to_arrays().items():
+        if isinstance(value, np.ndarray):
+            dims = {"next": ("state", "action", "branch"), "probability": ("state", "action", "branch")}
+            spread = {"available": ("state", "action"), "coordinates": ("state", "axis")}
+            arrays[f"env.{name}"] = ({**dims, **spread}[name], value)
+        else:
+            names[name] = value
+    parameters = {
+        name: _encode_option(name, value, arrays) for name, value in model.get_params().items() if name != "env"
+    }
+    header: dict[str, Any] = {
+        "model": "SWIRL",
+        "parameters": parameters,
+        "env": names,
+        "versions": versions(),
+        "seed": int(model.random_state),
+    }
+    if hasattr(model, "restarts_"):
+        header["fit"] = _encode_restarts(model, arrays)
+    return storage.write(Path(path), arrays, header, overwrite=overwrite)
+
+
+def _encode_restarts(model: SWIRL, arrays: Arrays) -> dict[str, Any]:
+    """Put every restart's parameters and traces into the file, padded with NaN to one length."""
+    restarts = model.restarts_
+    longest = max(len(r.objective_trace) for r in restarts)
+    for name in ("objective_trace", "log_likelihood_trace"):
+        padded = np.full((len(restarts), longest), np.nan)
+        for row, restart in zip(padded, restarts, strict=True):
+            trace = getattr(restart, name)
+            row[: len(trace)] = trace
+        arrays[f"restart.{name}"] = (("restart", "restart.iteration"), padded)
+    arrays["restart.occupancy"] = (("restart", "mode"), np.stack([r.occupancy for r in restarts]))
+    leaves = zip(*[jax.tree.leaves(r.parameters) for r in restarts], strict=True)
+    for i, stack in enumerate(leaves):
+        values = np.stack([np.asarray(leaf) for leaf in stack])
+        arrays[f"restart.leaf{i}"] = (
+            ("restart", *[f"restart.leaf{i}.axis{a}" for a in range(values.ndim - 1)]),
+            values,
+        )
+    return {
+        "status": [r.status for r in restarts],
+        "iterations": [r.n_iterations for r in restarts],
+        "best_restart": model.best_restart_,
+        "converged": bool(model.converged_),
+        "report": model.fit_report_,
+        "n_steps": model.n_steps_,
+        "n_observed": model.n_observed_,
+        "data_fingerprint": model.data_fingerprint_,
+    }
+
+
+def load_model(path: Path) -> SWIRL:
+    """Read a model back; its predictions are those of the model that was saved."""
+    arrays, header = storage.read(path)
+    if header.get("model") != "SWIRL":
+        raise ValueError(f"{path}: holds {header.get('model')!r}, expected a saved SWIRL model")
+    env_arrays = {name.removeprefix("env."): a for name, a in arrays.items() if name.startswith("env.")}
+    env = MDP.from_arrays({**env_arrays, **header["env"]})
+    model = SWIRL(env, **{k: _decode_option(v, arrays) for k, v in header["parameters"].items()})
+    histories = Histories.reachable(env.successors, int(model.history))
+    model._set_parameters(
+        histories,
+        arrays["rewards"],
+        arrays["policies"],
+        arrays["mode_transitions"],
+        arrays["initial_modes"],
+    )
+    for name in FITTED:
+        if name in arrays:
+            setattr(model, f"{name}_", arrays[name])
+    if "fit" in header:
+        _decode_restarts(model, histories, arrays, header["fit"])
+    return model
+
+
+def _decode_restarts(model: SWIRL, histories: Histories, arrays: dict[str, np.ndarray], fit: dict[str, Any]) -> None:
+    component, rows = model._reward_component(histories)
+    switching = build_switching(model.switching, model.env.n_states, int(model.n_modes), model.switching_prior)
+    model._components = Components(component, switching, np.asarray(1.0))
+    model._rows = rows
+    template = model._components.random_parameters(np.random.default_rng(0), 1.0)
+    structure = jax.tree.structure(template)
+    restarts = []
+    for r, (status, iterations) in enumerate(zip(fit["status"], fit["iterations"], strict=True)):
+        leaves = [arrays[f"restart.leaf{i}"][r] for i in range(structure.num_leaves)]
+        restarts.append(
+            em.Restart(
+                jax.tree.unflatten(structure, leaves),
+                arrays["restart.objective_trace"][r, : iterations + 1],
+                arrays["restart.log_likelihood_trace"][r, : iterations + 1],
+                arrays["restart.occupancy"][r],
+                status,
+            )
+        )
+    model.restarts_ = restarts
+    model.best_restart_ = fit["best_restart"]
+    model.converged_ = fit["converged"]
+    model.fit_report_ = fit["report"]
+    model.n_steps_, model.n_observed_ = fit["n_steps"], fit["n_observed"]
+    model.data_fingerprint_ = fit["data_fingerprint"]

@@ -1,0 +1,109 @@
+"""The command `swirl`: finds commands by name and words their errors."""
+
+import os
+from difflib import get_close_matches
+from importlib import import_module
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+from typer.main import get_command
+
+from swirl._version import __version__
+
+# Command → the module with its Typer, `app`.  A run imports that one module; the help imports them all, and
+# they are light: what is heavy stands inside the functions.
+COMMANDS = {
+    "demo": "swirl.cli.demo",
+    "doctor": "swirl.cli.doctor",
+}
+
+# Faults in what the user gave, not in the program: worded for them, so a traceback would only bury the words.
+USER_FAULTS = (
+    ValueError,
+    FileExistsError,
+    FileNotFoundError,
+    IsADirectoryError,
+    NotADirectoryError,
+    PermissionError,
+)
+
+
+# `ctx` is Any below: Typer keeps click to itself in recent versions, and its Context has no one address.
+class Commands(TyperGroup):
+    """A group that imports a command's module on demand and turns user faults into one message.
+
+    >>> import typer
+    >>> Commands(name="swirl").list_commands(typer.Context(Commands(name="swirl")))[0]
+    'demo'
+    """
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names of the commands."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Import and return a command; on a slip of the pen, say which was probably meant."""
+        if cmd_name in COMMANDS:
+            command = get_command(import_module(COMMANDS[cmd_name]).app)
+            command.name = cmd_name
+            return command
+        if not (ctx.resilient_parsing or cmd_name.startswith("-")):
+            near = get_close_matches(cmd_name, COMMANDS, n=1)
+            hint = f"Did you mean '{near[0]}'?" if near else f"The commands are {', '.join(COMMANDS)}."
+            ctx.fail(f"No such command '{cmd_name}'. {hint}")
+        return None
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Show the help, as an answer and not as a fault, when nothing was asked."""
+        return super().parse_args(ctx, args or ["--help"])
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command: faults of the user exit with 2 and one message, an interrupt with 130."""
+        try:
+            return super().invoke(ctx)
+        except USER_FAULTS as fault:
+            if ctx.params.get("debug"):
+                raise
+            typer.secho(f"Error: {_words(fault)}", fg=typer.colors.RED, err=True)
+            raise typer.Exit(2) from None
+        except KeyboardInterrupt:
+            typer.secho("Interrupted.", fg=typer.colors.RED, err=True)
+            raise typer.Exit(130) from None
+
+
+def _words(fault: Exception) -> str:
+    if isinstance(fault, OSError) and fault.strerror and fault.filename is not None:
+        return f"{fault.strerror}: {os.fspath(fault.filename)}"
+    return str(fault) or type(fault).__name__
+
+
+def _show_version(asked: bool) -> bool:
+    if asked:
+        typer.echo(f"swirl {__version__}")
+        raise typer.Exit
+    return asked
+
+
+app = typer.Typer(
+    cls=Commands,
+    name="swirl",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Example:\n\nswirl demo --output swirl-demo",
+)
+
+
+@app.callback()
+def swirl(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit."),
+    ] = False,
+    debug: Annotated[bool, typer.Option("--debug", envvar="SWIRL_DEBUG", help="Show where an error arose.")] = False,
+) -> None:
+    """Switching inverse reinforcement learning: what an animal wants, and when it changes its mind.
+
+    Each command explains itself: `swirl demo --help`.
+    """

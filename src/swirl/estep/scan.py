@@ -1,0 +1,108 @@
+"""The E-step as a scan over time through XLA: any device, all chains and restarts at once.
+
+Messages are kept as logarithms, so that forbidden transitions and chains of any length are exact.
+Chains are padded to one length with steps that change nothing: the neutral symbol, and a "state" whose
+transition table is the identity.
+"""
+
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int
+
+from swirl.estep.counts import Chains, Counts, Tables
+
+IntArray = Array | np.ndarray
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class PaddedChains:
+    """Chains side by side: time runs along the first axis."""
+
+    symbols: Int[IntArray, "time chain"]
+    states: Int[IntArray, "time chain"]
+
+    @classmethod
+    def pad(cls, chains: Chains) -> "PaddedChains":
+        """Lay the chains side by side, padded to a common length that few datasets share (so few compiles)."""
+        lengths = np.diff(chains.offsets)
+        longest = int(lengths.max())
+        bucket = longest if longest < 64 else -(-longest // 64) * 64
+        symbols = np.full((len(lengths), bucket), chains.n_symbols, dtype=np.int32)
+        states = np.full((len(lengths), bucket), chains.n_states, dtype=np.int32)
+        within = np.arange(bucket) < lengths[:, None]
+        symbols[within], states[within] = chains.symbols, chains.states
+        # The step after the last one must not switch: its transition is padding as well.
+        states[np.arange(len(lengths)), lengths - 1] = chains.n_states
+        return cls(np.ascontiguousarray(symbols.T), np.ascontiguousarray(states.T))
+
+
+def expected_counts(tables: Tables, chains: PaddedChains) -> Counts:
+    """Expected counts and log-likelihood for one restart; `jax.vmap` runs several.
+
+    Equals, for each chain, the plain loop::
+
+        log_alpha = log_initial + log_e[y[0]]
+        for t in range(1, T):
+            log_alpha[t] = logsumexp_z(log_alpha[t - 1, z] + log_P[s[t - 1], z]) + log_e[y[t]]
+        log_likelihood = logsumexp(log_alpha[T - 1])
+        log_beta[T - 1] = 0
+        for t in range(T - 1, 0, -1):
+            log_u = log_e[y[t]] + log_beta[t]
+            X[s[t - 1]] += exp(log_alpha[t - 1][:, None] + log_P[s[t - 1]] + log_u - log_likelihood)
+            log_beta[t - 1] = logsumexp_z'(log_P[s[t - 1], :, z'] + log_u[z'])
+        for t in range(T):
+            W[y[t]] += exp(log_alpha[t] + log_beta[t] - log_likelihood)
+    """
+    n_symbols, n_modes = tables.log_emissions.shape
+    n_states = tables.log_transitions.shape[0]
+    log_emissions = jnp.concatenate([tables.log_emissions, jnp.zeros((1, n_modes))])
+    identity = jnp.where(jnp.eye(n_modes, dtype=bool), 0.0, -jnp.inf)
+    log_transitions = jnp.concatenate([tables.log_transitions, identity[None]])
+    symbols, states = jnp.asarray(chains.symbols), jnp.asarray(chains.states)
+
+    def forward(log_alpha: Float[Array, "chain mode"], step: tuple[Array, Array]) -> tuple[Array, tuple[Array, Array]]:
+        previous_state, symbol = step
+        moved = logsumexp(log_alpha[:, :, None] + log_transitions[previous_state], axis=1)
+        joint = moved + log_emissions[symbol]
+        increment = logsumexp(joint, axis=-1)
+        log_alpha = joint - increment[:, None]
+        return log_alpha, (log_alpha, increment)
+
+    joint = jnp.asarray(tables.log_initial) + log_emissions[symbols[0]]
+    first_increment = logsumexp(joint, axis=-1)
+    first = joint - first_increment[:, None]
+    _, (rest, increments) = jax.lax.scan(forward, first, (states[:-1], symbols[1:]))
+    log_alpha = jnp.concatenate([first[None], rest])
+
+    def backward(
+        log_beta: Float[Array, "chain mode"], step: tuple[Array, Array, Array, Array]
+    ) -> tuple[Array, tuple[Array, Array]]:
+        previous_state, symbol, increment, previous_log_alpha = step
+        log_u = log_emissions[symbol] + log_beta - increment[:, None]
+        joint = log_transitions[previous_state] + log_u[:, None, :]
+        pair = jnp.exp(previous_log_alpha[:, :, None] + joint)
+        new = logsumexp(joint, axis=-1)
+        return new, (new, pair)
+
+    last = jnp.zeros_like(first)
+    steps = (states[:-1], symbols[1:], increments, log_alpha[:-1])
+    _, (rest, pairs) = jax.lax.scan(backward, last, steps, reverse=True)
+    marginals = jnp.exp(log_alpha + jnp.concatenate([rest, last[None]]))
+
+    return Counts(
+        initial=jnp.sum(marginals[0], axis=0),
+        transitions=jnp.zeros_like(log_transitions).at[states[:-1]].add(pairs)[:n_states],
+        emissions=jnp.zeros_like(log_emissions).at[symbols].add(marginals)[:n_symbols],
+        log_likelihood=jnp.sum(first_increment) + jnp.sum(increments),
+    )
+
+
+def logsumexp(x: Float[Array, "..."], axis: int) -> Float[Array, "..."]:
+    """log Σ exp x that stays −∞ (and never NaN) where all terms are −∞."""
+    highest = jnp.max(x, axis=axis, keepdims=True)
+    highest = jnp.where(jnp.isfinite(highest), highest, 0.0)
+    return jnp.log(jnp.sum(jnp.exp(x - highest), axis=axis)) + jnp.squeeze(highest, axis)

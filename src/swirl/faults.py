@@ -1,0 +1,88 @@
+"""Faults in what the user gave are collected, and told all at once: one error, not one per run."""
+
+from collections.abc import Sequence
+from typing import Any
+
+
+class Faults:
+    """A list of faults that becomes one `ValueError`.
+
+    Parameters
+    ----------
+    shown
+        How many faults the error spells out; the rest are counted.
+
+    Examples
+    --------
+    >>> faults = Faults()
+    >>> faults.raise_if_any("Trajectories cannot be built")
+    >>> faults.add("states[0] is empty: drop it")
+    >>> faults.add("actions[2] is empty: drop it")
+    >>> faults.raise_if_any("Trajectories cannot be built")
+    Traceback (most recent call last):
+    ValueError: Trajectories cannot be built: 2 faults.
+      1. states[0] is empty: drop it
+      2. actions[2] is empty: drop it
+    """
+
+    def __init__(self, shown: int = 20) -> None:
+        self.shown = shown
+        self.messages: list[str] = []
+
+    def __len__(self) -> int:
+        return len(self.messages)
+
+    def add(self, message: str) -> None:
+        """Note one fault: the argument, session and step, what was got, what was expected, what to do."""
+        self.messages.append(message)
+
+    def raise_if_any(self, what: str) -> None:
+        """Raise one `ValueError` that opens with `what` and lists the faults; do nothing without faults."""
+        if not self.messages:
+            return
+        lines = [f"  {i}. {message}" for i, message in enumerate(self.messages[: self.shown], start=1)]
+        if len(self) > self.shown:
+            lines.append(f"  … and {len(self) - self.shown} more.")
+        raise ValueError("\n".join([f"{what}: {counted(len(self), 'fault')}.", *lines]))
+
+
+def counted(n: int, noun: str) -> str:
+    """Say how many, with the noun in its number.
+
+    >>> counted(1, "fault"), counted(1200, "step")
+    ('1 fault', '1,200 steps')
+    """
+    return f"{n:,} {noun}{'' if n == 1 else 's'}"
+
+
+def some(items: Sequence[Any], limit: int = 5, separator: str = ", ") -> str:
+    """Join the first few items and count the others.
+
+    >>> some([3, 1, 4, 1, 5], limit=3)
+    '3, 1, 4 and 2 more'
+    """
+    shown = separator.join(str(item) for item in items[:limit])
+    return f"{shown} and {len(items) - limit} more" if len(items) > limit else shown
+
+
+def checked_names(argument: str, names: Any, faults: Faults) -> tuple[str, ...] | None:
+    """Turn names of states or actions into a tuple of different strings, or note what is wrong with them.
+
+    >>> checked_names("state_names", ["home", "water"], Faults())
+    ('home', 'water')
+    """
+    if names is None:
+        return None
+    if isinstance(names, str):
+        faults.add(f"{argument} is the single string {names!r}: give a list with one name per label")
+        return None
+    try:
+        listed = tuple(str(name) for name in names)
+    except TypeError:
+        faults.add(f"{argument} is a {type(names).__name__}: give a list with one name per label")
+        return None
+    repeated = sorted({name for name in listed if listed.count(name) > 1})
+    if repeated:
+        faults.add(f"{argument} repeats {some(repeated)}: give each label a name of its own")
+        return None
+    return listed

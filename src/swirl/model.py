@@ -1,0 +1,473 @@
+"""SWIRL: hidden modes, each with a reward and the soft-optimal policy of that reward (paper §3)."""
+
+from collections.abc import Callable, Sequence
+from copy import copy
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from swirl import em
+from swirl.alignment import match_by_distance
+from swirl.encoding import Encoded, Impossible, encode
+from swirl.estep.counts import Chains
+from swirl.estimator import HiddenModeEstimator, Scored, as_trajectories
+from swirl.faults import Faults
+from swirl.history import Histories
+from swirl.mdp import MDP
+from swirl.mstep import Components
+from swirl.online import OnlineFilter
+from swirl.priors import Dirichlet, Gaussian
+from swirl.progress import progress_line
+from swirl.rewards.dense import to_dense
+from swirl.rewards.forms import RewardForm, Tabular, resolve_form
+from swirl.rewards.gauge import canonical
+from swirl.rewards.planned import PlannedRewards
+from swirl.rewards.policies import FreePolicies
+from swirl.rewards.values import ValueRewards
+from swirl.simulate import simulate
+from swirl.soft_q import soft_optimal_policies
+from swirl.switching import Fixed, build_switching
+from swirl.trajectories import Trajectories
+
+
+class SWIRL(HiddenModeEstimator):
+    """Switching inverse reinforcement learning with any number of modes and any history length.
+
+    Parameters
+    ----------
+    env
+        Where each action leads.
+    n_modes
+        Number of hidden modes K; 1 is maximum-entropy inverse reinforcement learning.
+    history
+        Number of states L that the reward sees: s_t, s_{t−1}, …; 1 is the Markov model.
+    switching
+        ``"independent"`` of the state, ``"state"`` (additive), ``"state-table"``, ``"state-net"``, ``"fixed"`` (one
+        mode per session), or ``switching.Fixed(table)``.
+    reward
+        ``"state"``: r(h). ``"state-action"``: r(h, a). Or ``rewards.Linear(features)``, ``rewards.Network()``.
+    discount, temperature
+        γ and α of the soft-optimal policy; the temperature may be one number per mode.
+    reward_prior, switching_prior
+        ``priors.Gaussian`` or ``priors.Dirichlet``; None takes the default of the form.
+    impossible
+        What a transition that `env` rules out means: ``"error"``; ``"gap"``, a new segment; ``"forget"``, the
+        history restarts and the mode chain goes on.
+    n_restarts, max_iter, tol, random_state
+        Random starting points, all kept; M-steps at most; relative rise of the objective that counts as none; seed.
+
+    Attributes
+    ----------
+    histories_ : [history, L], −1 = before the start
+    rewards_ : [mode, history] or [mode, history, action], in the fitted gauge
+    policies_ : [mode, history, action]
+    mode_transitions_ : [state, mode, next_mode]
+    initial_modes_ : [mode];  initial_states_ : [state]
+    occupancy_ : [mode], expected share of the training steps; modes are ordered by it, largest first
+    uninformed_ : [history], True where the training data say nothing about the reward
+    objective_trace_, log_likelihoods_ : [iteration], of the restart that was kept
+    converged_, fit_report_ : whether and, in words, how the fit ended
+    restarts_ : every restart, with its parameters, traces and status
+
+    Examples
+    --------
+    >>> from swirl.datasets import gridworld
+    >>> data = gridworld(n_sessions=8, n_steps=100)
+    >>> train, test = data.trajectories.split(every=4)
+    >>> model = SWIRL(data.env, n_modes=2, history=2, n_restarts=2, max_iter=20).fit(train)
+    >>> model.rewards_.shape, model.mode_transitions_.shape
+    ((2, 130), (25, 2, 2))
+    """
+
+    def __init__(
+        self,
+        env: MDP,
+        *,
+        n_modes: int = 2,
+        history: int = 2,
+        switching: str | Fixed = "state",
+        reward: str | RewardForm = "state",
+        discount: float = 0.95,
+        temperature: float | Sequence[float] = 1.0,
+        reward_prior: Gaussian | Dirichlet | None = None,
+        switching_prior: Gaussian | Dirichlet | None = None,
+        impossible: Impossible = "error",
+        n_restarts: int = 8,
+        max_iter: int = 200,
+        tol: float = 1e-5,
+        random_state: int = 0,
+    ):
+        self.env = env
+        self.n_modes = n_modes
+        self.history = history
+        self.switching = switching
+        self.reward = reward
+        self.discount = discount
+        self.temperature = temperature
+        self.reward_prior = reward_prior
+        self.switching_prior = switching_prior
+        self.impossible: Impossible = impossible
+        self.n_restarts = n_restarts
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+
+    # ------------------------------------------------------------------ fitting
+
+    def fit(
+        self,
+        data: Any,
+        y: None = None,
+        *,
+        resume: bool = False,
+        progress: bool | None = None,
+        callback: Callable[[em.Progress], Any] | None = None,
+        engine: em.Engine = "auto",
+    ) -> "SWIRL":
+        """Infer modes, rewards and switching by EM (paper §3.4).
+
+        Parameters
+        ----------
+        data
+            `Trajectories`, or a list of them.
+        resume
+            Go on from the restarts of the last fit instead of drawing new ones.
+        progress
+            Show a line on the terminal; by default only when there is one.
+        callback
+            Called with an `em.Progress` after each iteration.
+        engine
+            Which E-step: ``"compiled"`` (numba), ``"scan"`` (XLA), or ``"auto"``.
+        """
+        del y  # scikit-learn's signature
+        data = as_trajectories(data)
+        self._check_arguments()
+        histories = Histories.reachable(self.env.successors, int(self.history))
+        encoded = encode(data, self.env, histories, impossible=self.impossible)
+        if encoded.n_observed == 0:
+            raise ValueError(
+                "data: no action was observed in any session; infer actions from the states first or pass actions="
+            )
+        component, rows = self._reward_component(histories)
+        components = Components(
+            component,
+            build_switching(self.switching, self.env.n_states, int(self.n_modes), self.switching_prior),
+            np.asarray(1.0),
+        )
+        start = None
+        if resume:
+            self._check_fitted()
+            start = em.stack([r.parameters for r in self.restarts_])
+        with progress_line(progress, int(self.max_iter)) as show:
+
+            def report(state: em.Progress) -> None:
+                show(state)
+                if callback is not None:
+                    callback(state)
+
+            restarts = em.run(
+                components,
+                _chains(encoded, rows, self.env),
+                n_restarts=int(self.n_restarts),
+                seed=int(self.random_state),
+                max_iter=int(self.max_iter),
+                tol=float(self.tol),
+                start=start,
+                engine=engine,
+                callback=report,
+            )
+        self._components, self._rows, self._histories = components, rows, histories
+        self.restarts_ = restarts
+        self.n_steps_ = encoded.n_steps
+        self.n_observed_ = encoded.n_observed
+        self.data_fingerprint_ = data.fingerprint()
+        starts = np.bincount(encoded.states[encoded.chains[:-1]], minlength=self.env.n_states)
+        self.initial_states_ = starts / starts.sum()
+        self.uninformed_ = _uninformed(encoded, histories)
+        finite = [r.objective if np.isfinite(r.objective) else -np.inf for r in restarts]
+        return self._adopt(int(np.argmax(finite)))
+
+    def _check_arguments(self) -> None:
+        faults = Faults()
+        for name in ("n_modes", "history", "n_restarts", "max_iter"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
+                faults.add(f"{name}={value!r}: expected a whole number, at least 1")
+        if not 0 < self.discount < 1:
+            faults.add(f"discount={self.discount!r}: expected a number between 0 and 1, both excluded")
+        temperature = np.asarray(self.temperature, dtype=float)
+        if temperature.ndim > 1 or not (np.isfinite(temperature).all() and (temperature > 0).all()):
+            faults.add(f"temperature={self.temperature!r}: expected a positive number, or one for each mode")
+        elif temperature.ndim == 1 and len(temperature) != self.n_modes:
+            faults.add(f"temperature has {len(temperature)} entries: expected one, or n_modes={self.n_modes} of them")
+        if not self.tol > 0:
+            faults.add(f"tol={self.tol!r}: expected a number > 0")
+        if not isinstance(self.random_state, Integral):
+            faults.add(f"random_state={self.random_state!r}: expected a whole number")
+        faults.raise_if_any(f"{type(self).__name__} cannot be fitted")
+
+    def _temperatures(self) -> Float[np.ndarray, "mode"]:
+        return np.broadcast_to(np.asarray(self.temperature, dtype=float), (int(self.n_modes),)).copy()
+
+    def _reward_component(self, histories: Histories) -> tuple[Any, Int[np.ndarray, "history"]]:
+        """Build the reward component, and say which of its policy rows each history uses."""
+        form, prior = resolve_form(self.reward), self.reward_prior
+        own = np.arange(histories.n_histories)
+        temperature = self._temperatures()
+        if isinstance(form, Tabular) and form.on == "state-action":
+            return FreePolicies.build(histories, prior or Dirichlet(1.0), temperature=temperature), own
+        prior = prior or DEFAULT_REWARD_PRIOR
+        if not isinstance(prior, Gaussian):
+            raise ValueError(
+                f'reward_prior={prior!r}: priors.Dirichlet is for reward="state-action"; use priors.Gaussian'
+            )
+        if isinstance(form, Tabular) and form.road == "exact":
+            exact = ValueRewards.build(histories, prior, discount=self.discount, temperature=temperature)
+            return exact, histories.contexts
+        planned = PlannedRewards.build(histories, form, prior, discount=self.discount, temperature=temperature)
+        return planned, own
+
+    def _adopt(self, index: int) -> "SWIRL":
+        """Take restart `index` as the fit: its parameters, modes ordered by decreasing occupancy."""
+        restart = self.restarts_[index]
+        tables, rewards = em.unpack(self._components, restart.parameters)
+        transitions, initial = np.exp(tables.log_transitions), np.exp(tables.log_initial)
+        policies = np.exp(tables.log_emissions.T.reshape(len(initial), -1, self.env.n_actions)[:, self._rows])
+        order = np.argsort(-restart.occupancy, kind="stable")
+        self.best_restart_ = index
+        self.occupancy_ = restart.occupancy[order]
+        self._set_parameters(
+            self._histories,
+            rewards[order],
+            policies[order],
+            transitions[:, order][:, :, order],
+            initial[order],
+        )
+        self.mode_temperatures_ = self._temperatures()[order]
+        self.objective_trace_ = restart.objective_trace
+        self.log_likelihoods_ = restart.log_likelihood_trace
+        self.converged_ = restart.converged
+        self.fit_report_ = em.describe(self.restarts_, index, self.n_observed_)
+        return self
+
+    def _set_parameters(
+        self,
+        histories: Histories,
+        rewards: np.ndarray,
+        policies: np.ndarray,
+        mode_transitions: np.ndarray,
+        initial_modes: np.ndarray,
+    ) -> None:
+        self._histories = histories
+        self.histories_ = histories.table
+        self.rewards_, self.policies_ = rewards, policies
+        self.mode_transitions_ = mode_transitions / mode_transitions.sum(axis=-1, keepdims=True)
+        self.initial_modes_ = initial_modes / initial_modes.sum()
+
+    def use_restart(self, index: int) -> "SWIRL":
+        """Return a copy of this model whose fit is restart `index` instead of the best one."""
+        self._check_fitted()
+        return copy(self)._adopt(index)
+
+    # ------------------------------------------------------------------ given parameters
+
+    @classmethod
+    def from_parameters(
+        cls,
+        env: MDP,
+        *,
+        history: int,
+        rewards: Any,
+        mode_transitions: Any,
+        initial_modes: Any,
+        temperature: float | Sequence[float] = 1.0,
+        discount: float = 0.95,
+        histories: Any = None,
+        impossible: Impossible = "error",
+    ) -> "SWIRL":
+        """Make a fitted model from given rewards and switching, used as they are.
+
+        Parameters
+        ----------
+        rewards
+            Dense [mode, s_t, s_{t−1}, …(, action)] as `reward_table()` gives, or long [mode, history(, action)]
+            with `histories`. A short history that is not given takes the mean over its completions.
+        mode_transitions
+            [state, mode, next_mode], or [mode, next_mode] for all states.
+
+        Examples
+        --------
+        >>> from swirl.datasets import gridworld
+        >>> data = gridworld(n_sessions=4, n_steps=50)
+        >>> t = data.truth
+        >>> truth = SWIRL.from_parameters(
+        ...     data.env, history=2, rewards=t.rewards, mode_transitions=t.mode_transitions,
+        ...     initial_modes=t.initial_modes)
+        >>> round(truth.score(data.trajectories), 1)
+        -1.5
+        """
+        from swirl.given import read_parameters
+
+        given = read_parameters(env, history, rewards, mode_transitions, initial_modes, histories)
+        model = cls(
+            env,
+            n_modes=len(given.initial_modes),
+            history=history,
+            switching=Fixed(given.mode_transitions),
+            reward="state-action" if given.rewards.ndim == 3 else "state",
+            discount=discount,
+            temperature=temperature,
+            impossible=impossible,
+        )
+        model._check_arguments()
+        filled = np.nan_to_num(given.rewards) if given.rewards.ndim == 3 else given.rewards
+        policies = soft_optimal_policies(
+            given.histories.successors,
+            filled,
+            discount=discount,
+            temperature=model._temperatures(),
+            per_action=given.rewards.ndim == 3,
+        )
+        model._set_parameters(given.histories, given.rewards, policies, given.mode_transitions, given.initial_modes)
+        model.mode_temperatures_ = model._temperatures()
+        model.initial_states_ = np.full(env.n_states, 1 / env.n_states)
+        return model
+
+    # ------------------------------------------------------------------ what the base class asks
+
+    def _encode(self, data: Trajectories) -> Encoded:
+        return encode(data, self.env, self._histories, impossible=self.impossible)
+
+    def _step_log_likelihoods(
+        self, encoded: Encoded, of: Scored
+    ) -> tuple[Float[np.ndarray, "step mode"], Bool[np.ndarray, "step"]]:
+        from swirl.likelihood import action_likelihoods, next_state_likelihoods
+
+        if of == "action":
+            return action_likelihoods(self.policies_, encoded)
+        return next_state_likelihoods(self.policies_, encoded, self.env)
+
+    # ------------------------------------------------------------------ after the fit
+
+    def sample(self, n_sessions: int, n_steps: int, random_state: int = 0) -> Trajectories:
+        """Simulate sessions from the fitted model; the result has `.modes`."""
+        self._check_fitted()
+        states, actions, modes = simulate(
+            self._histories,
+            initial_states=self.initial_states_,
+            initial_modes=self.initial_modes_,
+            mode_transitions=self.mode_transitions_,
+            policies=self.policies_,
+            n_sessions=n_sessions,
+            n_steps=n_steps,
+            rng=np.random.default_rng(random_state),
+        )
+        return Trajectories(
+            list(states),
+            list(actions),
+            modes=list(modes),
+            n_states=self.env.n_states,
+            n_actions=self.env.n_actions,
+        )
+
+    def online_filter(self) -> OnlineFilter:
+        """Make a filter that takes one (state, action) at a time, for closed-loop experiments."""
+        self._check_fitted()
+        unknown = "error" if self.impossible == "error" else "forget"
+        return OnlineFilter(
+            self.initial_modes_, self.mode_transitions_, self.policies_, self.histories_, unknown=unknown
+        )
+
+    def _gauged_rewards(self, gauge: str) -> np.ndarray:
+        self._check_fitted()
+        if gauge == "fitted":
+            return self.rewards_
+        if gauge == "canonical":
+            return canonical(
+                self.rewards_,
+                self._histories.successors,
+                discount=self.discount,
+                full_length=self._histories.full_length,
+            )
+        raise ValueError(f'gauge={gauge!r}: expected "fitted" or "canonical"')
+
+    def reward_table(self, gauge: str = "fitted") -> Float[np.ndarray, "mode *dense"]:
+        """Rewards as a dense table [mode, s_t, s_{t−1}, …(, action)]; NaN where no full-length history exists.
+
+        Parameters
+        ----------
+        gauge
+            ``"fitted"``: as the prior left it. ``"canonical"``: the least-norm member of the rewards that have the
+            same policies (DESIGN §2e); compare rewards in this one.
+        """
+        return to_dense(self._gauged_rewards(gauge), self._histories)
+
+    def reward_map(self) -> Float[np.ndarray, "mode state"]:
+        """Reward of each state: the unweighted mean of the fitted gauge over reachable earlier states."""
+        self._check_fitted()
+        full = self._histories.full_length
+        rewards = self.rewards_[:, full]
+        if rewards.ndim == 3:
+            rewards = np.nanmean(rewards, axis=2)
+        states = self._histories.states[full]
+        sums = np.stack([np.bincount(states, weights=row, minlength=self.env.n_states) for row in rewards])
+        visits = np.bincount(states, minlength=self.env.n_states)
+        return np.where(visits > 0, sums / np.maximum(visits, 1), np.nan)
+
+    def align_to(self, reference: "SWIRL") -> "SWIRL":
+        """Return a copy whose modes are numbered as in `reference`: Hungarian matching of the policies."""
+        self._check_fitted()
+        reference._check_fitted()
+        if self.initial_modes_.shape != reference.initial_modes_.shape or self.env.n_states != reference.env.n_states:
+            raise ValueError("reference: expected a model with the same number of modes and states")
+        order = np.argsort(match_by_distance(reference.state_policies(), self.state_policies()))
+        aligned = copy(self)
+        aligned._set_parameters(
+            self._histories,
+            self.rewards_[order],
+            self.policies_[order],
+            self.mode_transitions_[:, order][:, :, order],
+            self.initial_modes_[order],
+        )
+        aligned.mode_temperatures_ = self.mode_temperatures_[order]
+        if hasattr(self, "occupancy_"):
+            aligned.occupancy_ = self.occupancy_[order]
+        return aligned
+
+    def state_policies(self) -> Float[np.ndarray, "mode state action"]:
+        """π_z(a|s): the mean of the policies over the full-length histories that end in each state."""
+        self._check_fitted()
+        full = self._histories.full_length
+        states = self._histories.states[full]
+        totals = np.zeros((self.env.n_states, len(self.initial_modes_), self.env.n_actions))
+        np.add.at(totals, states, self.policies_[:, full].swapaxes(0, 1))
+        sizes = np.maximum(np.bincount(states, minlength=self.env.n_states), 1)
+        return (totals / sizes[:, None, None]).swapaxes(0, 1)
+
+    def save(self, path: Any, *, overwrite: bool = False) -> Any:
+        """Write the fitted model to one netCDF-4 file; `swirl.load(path)` reads it back."""
+        from swirl.archive import save_model
+
+        return save_model(self, path, overwrite=overwrite)
+
+
+DEFAULT_REWARD_PRIOR = Gaussian(0.1)
+
+
+def _chains(encoded: Encoded, rows: np.ndarray, env: MDP) -> Chains:
+    n_symbols = (int(rows.max()) + 1) * env.n_actions
+    observed = encoded.actions >= 0
+    symbols = np.where(observed, rows[encoded.histories] * env.n_actions + encoded.actions, n_symbols)
+    return Chains(symbols.astype(np.int32), encoded.states, encoded.chains, n_symbols, env.n_states)
+
+
+def _uninformed(encoded: Encoded, histories: Histories) -> Bool[np.ndarray, "history"]:
+    """True for a history that is neither visited nor the successor of a visited one (DESIGN §2e)."""
+    visited = np.zeros(histories.n_histories, dtype=bool)
+    visited[encoded.histories[encoded.actions >= 0]] = True
+    reached = (np.asarray(histories.successors.probability) > 0) & np.asarray(histories.successors.available)[..., None]
+    informed = visited.copy()
+    informed[np.asarray(histories.successors.next)[visited][reached[visited]]] = True
+    return ~informed

@@ -1,0 +1,82 @@
+"""The M-step: each component is improved given its own counts, so the whole never gets worse.
+
+The auxiliary function G (paper Eqs. 2–5) is a sum of a term in p(z_1), a term in the policies and a
+term in P_z, each of which sees the data through one table of counts (DESIGN §2b).
+"""
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from swirl.estep.counts import Counts, Tables
+from swirl.switching import Switching, log_normalise
+
+FloatArray = Array | np.ndarray
+
+
+class RewardComponent(Protocol):
+    """What EM asks of a reward form."""
+
+    @property
+    def n_modes(self) -> int: ...  # noqa: D102
+    def random_parameters(self, rng: np.random.Generator, scale: float) -> Any: ...  # noqa: D102
+    def log_emissions(self, parameters: Any) -> Array: ...  # noqa: D102
+    def log_prior(self, parameters: Any) -> Array: ...  # noqa: D102
+    def improve(self, parameters: Any, counts: Array) -> Any: ...  # noqa: D102
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Parameters:
+    """Everything that is fitted, as each component holds it."""
+
+    log_initial: Float[FloatArray, "*restart mode"]
+    switching: Any
+    rewards: Any
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Components:
+    """The parts of one model, with their priors."""
+
+    rewards: Any
+    switching: Switching
+    initial_pseudocount: Float[FloatArray, ""]
+
+    def random_parameters(self, rng: np.random.Generator, scale: float) -> Parameters:
+        """Draw the starting point of one restart."""
+        n_modes = self.rewards.n_modes
+        return Parameters(
+            log_initial=np.full(n_modes, -np.log(n_modes)),
+            switching=self.switching.random_parameters(rng),
+            rewards=self.rewards.random_parameters(rng, scale),
+        )
+
+    def tables(self, parameters: Parameters) -> Tables:
+        """The hidden chain that the parameters stand for: what the E-step reads."""
+        return Tables(
+            log_initial=jnp.asarray(parameters.log_initial),
+            log_transitions=self.switching.log_transitions(parameters.switching),
+            log_emissions=self.rewards.log_emissions(parameters.rewards),
+        )
+
+    def log_prior(self, parameters: Parameters) -> Float[Array, ""]:
+        """Sum of the log-priors of all components, up to a constant."""
+        return (
+            self.initial_pseudocount * jnp.sum(parameters.log_initial)
+            + self.switching.log_prior(parameters.switching)
+            + self.rewards.log_prior(parameters.rewards)
+        )
+
+    def improve(self, parameters: Parameters, counts: Counts) -> Parameters:
+        """Raise G + log prior: one M-step."""
+        return Parameters(
+            log_initial=log_normalise(jnp.asarray(counts.initial) + self.initial_pseudocount),
+            switching=self.switching.improve(parameters.switching, jnp.asarray(counts.transitions)),
+            rewards=self.rewards.improve(parameters.rewards, jnp.asarray(counts.emissions)),
+        )

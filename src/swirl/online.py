@@ -1,0 +1,166 @@
+"""The causal filter one step at a time, for closed-loop experiments: plain numpy, about 4 µs a call.
+
+Equals `messages.forward` on the same model, step by step (a test says so)::
+
+    p(z_t | s_1:t, a_1:t) ∝ p(z_t | s_1:t−1, a_1:t−1) π_z(a_t | h_t)
+    p(z_{t+1} | s_1:t, a_1:t) = Σ_z p(z_t = z | s_1:t, a_1:t) P_z(z_{t+1} | z, s_t)
+"""
+
+from operator import index
+from typing import Literal
+
+import numpy as np
+from jaxtyping import Float, Int
+
+
+class OnlineFilter:
+    """Mode probabilities from one (state, action) at a time.
+
+    Parameters
+    ----------
+    initial_modes
+        p(z_1), used after construction and after each `reset`.
+    mode_transitions
+        P_z(z' | z, s).
+    policies
+        π_z(a | h), with the rows of `histories` as h.
+    histories
+        The known histories (s_t, s_{t−1}, …), newest first; −1 = before the start.
+    unknown
+        What to do when a step leads to a history that is not known (an impossible transition), or an action
+        has probability zero in every mode: "error" raises and leaves the filter as it was; "forget" restarts
+        the history at (s_t, −1, …) while the mode chain continues, and passes over such an action.
+
+    Examples
+    --------
+    Two states, two modes that like to go to state 0 (by action 0) and to state 1 (by action 1):
+
+    >>> import numpy as np
+    >>> online = OnlineFilter(
+    ...     initial_modes=np.array([0.5, 0.5]),
+    ...     mode_transitions=np.broadcast_to([[0.9, 0.1], [0.1, 0.9]], (2, 2, 2)),
+    ...     policies=np.array([[[0.8, 0.2]] * 2, [[0.2, 0.8]] * 2]),
+    ...     histories=np.array([[0], [1]]),
+    ... )
+    >>> online.update(state=1, action=0).round(3).tolist()
+    [0.8, 0.2]
+    >>> online.predict().round(3).tolist()
+    [0.74, 0.26]
+    >>> online.update(state=0).round(3).tolist()  # the action was not seen
+    [0.74, 0.26]
+    """
+
+    def __init__(
+        self,
+        initial_modes: Float[np.ndarray, "mode"],
+        mode_transitions: Float[np.ndarray, "state mode mode"],
+        policies: Float[np.ndarray, "mode history action"],
+        histories: Int[np.ndarray, "history lag"],
+        *,
+        unknown: Literal["error", "forget"] = "error",
+    ):
+        _check(initial_modes, mode_transitions, policies, histories, unknown)
+        self.unknown = unknown
+        self._initial_modes = np.array(initial_modes, dtype=float)
+        self._mode_transitions = np.array(mode_transitions, dtype=float)
+        # Modes last and contiguous: one lookup per step.
+        self._policies = np.ascontiguousarray(np.moveaxis(policies, 0, -1), dtype=float)
+        self._rows = {tuple(history): i for i, history in enumerate(histories.tolist())}
+        self._before_start = (-1,) * histories.shape[1]
+        self.reset()
+
+    def reset(self) -> None:
+        """Start a new segment: at a session's start and after every gap."""
+        self._history = self._before_start
+        self._predicted = self._initial_modes
+        self.step = 0
+
+    def update(self, state: int | np.integer, action: int | np.integer = -1) -> Float[np.ndarray, "mode"]:
+        """Take one step and return p(z_t | s_1:t, a_1:t); action −1 (missing) tells nothing.
+
+        Raises ValueError, and leaves the filter as it was, for a state or action out of range and, with
+        `unknown="error"`, for an impossible transition or action.
+        """
+        state, action = index(state), index(action)  # a float label is a TypeError
+        n_actions = self._policies.shape[1]
+        if not 0 <= state < len(self._mode_transitions):
+            raise ValueError(f"step {self.step}: state={state!r}, expected 0 to {len(self._mode_transitions) - 1}")
+        if not -1 <= action < n_actions:
+            raise ValueError(f"step {self.step}: action={action!r}, expected 0 to {n_actions - 1}, or -1 (not seen)")
+        history = (state, *self._history[:-1])
+        row = self._rows.get(history)
+        if row is None:
+            history, row = self._restarted(history)
+        modes = self._predicted
+        if action >= 0:
+            modes = modes * self._policies[row, action]
+            total = modes.sum()
+            if total > 0.0:
+                modes = modes / total
+            elif self.unknown == "forget":
+                modes = self._predicted
+            else:
+                raise ValueError(
+                    f"step {self.step}: action={action} is impossible in every mode at history {history}; "
+                    'check the action, pass action=-1, or build the filter with unknown="forget"'
+                )
+        self._history = history
+        self._predicted = modes @ self._mode_transitions[state]
+        self.step += 1
+        return modes.copy()  # the caller may write in it
+
+    def predict(self) -> Float[np.ndarray, "mode"]:
+        """Return p(z_{t+1} | s_1:t, a_1:t): the modes at the next step, before anything of it is seen."""
+        return self._predicted.copy()
+
+    def _restarted(self, history: tuple[int, ...]) -> tuple[tuple[int, ...], int]:
+        """The history after an impossible transition, or the error that says so."""
+        restarted = (history[0], *self._before_start[1:])
+        row = self._rows.get(restarted)
+        if self.unknown == "forget" and row is not None:
+            return restarted, row
+        if self.unknown == "forget" or restarted == history:
+            raise ValueError(
+                f"step {self.step}: state={history[0]} has no history {restarted} to start from; "
+                "add it to histories when building the filter"
+            )
+        raise ValueError(
+            f"step {self.step}: history {history} (newest first) is not known: state {history[0]} cannot "
+            f"follow state {history[1]} here; check the state, call reset() where recording was interrupted, "
+            'or build the filter with unknown="forget"'
+        )
+
+
+def _check(
+    initial_modes: np.ndarray,
+    mode_transitions: np.ndarray,
+    policies: np.ndarray,
+    histories: np.ndarray,
+    unknown: str,
+) -> None:
+    """Raise one ValueError with every fault of the arguments."""
+    faults = []
+    n_modes = len(initial_modes)
+    if mode_transitions.ndim != 3 or mode_transitions.shape[1:] != (n_modes, n_modes):
+        faults.append(f"mode_transitions has shape {mode_transitions.shape}, expected (state, {n_modes}, {n_modes})")
+    if policies.ndim != 3 or policies.shape[:2] != (n_modes, len(histories)):
+        faults.append(f"policies has shape {policies.shape}, expected ({n_modes}, {len(histories)}, action)")
+    if histories.ndim != 2 or histories.shape[1] < 1:
+        faults.append(f"histories has shape {histories.shape}, expected (history, lag) with at least one lag")
+    elif histories.size and not -1 <= histories.min() <= histories.max() < len(mode_transitions):
+        faults.append(
+            f"histories holds {histories.min()} to {histories.max()}, expected states 0 to "
+            f"{len(mode_transitions) - 1}, or -1 before the start"
+        )
+    for name, array in (
+        ("initial_modes", initial_modes),
+        ("mode_transitions", mode_transitions),
+        ("policies", policies),
+    ):
+        # Written so that NaN is a fault too.
+        if not (np.all(array >= 0) and np.all(np.abs(array.sum(axis=-1) - 1.0) < 1e-6)):
+            faults.append(f"{name} must hold probabilities that sum to one over the last axis")
+    if unknown not in ("error", "forget"):
+        faults.append(f'unknown={unknown!r}, expected "error" or "forget"')
+    if faults:
+        raise ValueError("; ".join(faults))

@@ -1,0 +1,162 @@
+"""The optimisers of the M-steps: both end at a point no worse than they started from.
+
+`newton_cg`  for the convex problems (free rewards, additive switching), where a product with the
+             curvature is as cheap as a gradient;
+`lbfgs`      for the parametric ones (features, networks), where only a gradient is to be had.
+
+Written for one problem; `jax.vmap` runs modes and restarts side by side.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import optax
+from jaxtyping import Array, Float, Int
+
+Vector = Float[Array, "..."]
+
+
+class Solution(NamedTuple):
+    """Where an optimiser ended."""
+
+    x: Any
+    value: Float[Array, ""]
+    steps: Int[Array, ""]
+
+
+def conjugate_gradient(
+    product: Callable[[Vector], Vector],
+    target: Vector,
+    diagonal: Vector,
+    *,
+    tol: Array | float,
+    max_steps: int,
+) -> Vector:
+    """Solve B d = target roughly, for positive definite B given by its `product`, scaled by `diagonal`.
+
+    Stops when the residual has shrunk by `tol` (in the scaled norm), after `max_steps`, or where rounding
+    makes the curvature vanish.
+    """
+    first = target / diagonal
+
+    def unfinished(state: tuple) -> Array:
+        _, _, _, rho, curved, step = state
+        return (step < max_steps) & (rho > goal) & curved
+
+    def advance(state: tuple) -> tuple:
+        d, residual, direction, rho, _, step = state
+        image = product(direction)
+        curvature = jnp.vdot(direction, image)
+        curved = curvature > 0
+        length = jnp.where(curved, rho / jnp.where(curved, curvature, 1.0), 0.0)
+        d = d + length * direction
+        residual = residual - length * image
+        scaled = residual / diagonal
+        new_rho = jnp.vdot(residual, scaled)
+        return d, residual, scaled + (new_rho / rho) * direction, new_rho, curved, step + 1
+
+    rho = jnp.vdot(target, first)
+    goal = tol**2 * rho
+    start = (jnp.zeros_like(target), target, first, rho, jnp.array(True), 0)
+    return jax.lax.while_loop(unfinished, advance, start)[0]
+
+
+def newton_cg(
+    value_and_gradient: Callable[[Vector], tuple[Array, Vector]],
+    curvature: Callable[[Vector], Callable[[Vector], Vector]],
+    diagonal: Callable[[Vector], Vector],
+    start: Vector,
+    *,
+    tol: float = 1e-9,
+    max_steps: int = 20,
+    max_cg_steps: int = 100,
+) -> Solution:
+    """Minimise a convex function by truncated Newton steps with backtracking.
+
+    Parameters
+    ----------
+    value_and_gradient, curvature, diagonal
+        f(x) and f'(x); x ↦ (v ↦ B(x) v) with B positive definite (the Hessian or its Gauss–Newton part);
+        x ↦ an approximation of B's diagonal, all positive.
+    tol
+        Stop when the decrease that the model promises, ½ f'ᵀ B⁻¹ f', is below `tol`.
+
+    Examples
+    --------
+    >>> f = lambda x: (jnp.sum(jnp.cosh(x - 1.0)), jnp.sinh(x - 1.0))
+    >>> B = lambda x: (lambda v: jnp.cosh(x - 1.0) * v)
+    >>> newton_cg(f, B, lambda x: jnp.ones(2), jnp.zeros(2), tol=1e-6).x.round(3).tolist()
+    [1.0, 1.0]
+    """
+
+    def unfinished(state: tuple) -> Array:
+        _, _, _, done, step = state
+        return ~done & (step < max_steps)
+
+    def advance(state: tuple) -> tuple:
+        x, value, gradient, _, step = state
+        forcing = jnp.minimum(0.1, jnp.sqrt(jnp.sqrt(jnp.vdot(gradient, gradient))))
+        direction = conjugate_gradient(curvature(x), -gradient, diagonal(x), tol=forcing, max_steps=max_cg_steps)
+        slope = jnp.vdot(gradient, direction)
+
+        # The function stands once in the loop (not once before it), which halves the time to compile.
+        def too_long(search: tuple) -> Array:
+            length, new_value, _, tries = search
+            return ~(new_value <= value + 1e-4 * length * slope) & (tries < 30)
+
+        def shorten(search: tuple) -> tuple:
+            length, _, _, tries = search
+            length = jnp.where(tries == 0, 1.0, length / 2)
+            return length, *value_and_gradient(x + length * direction), tries + 1
+
+        untried = (jnp.ones_like(value), jnp.full_like(value, jnp.inf), gradient, 0)
+        length, new_value, new_gradient, _ = jax.lax.while_loop(too_long, shorten, untried)
+        better = new_value < value
+        done = ~better | (-slope / 2 < tol)
+        new = (x + length * direction, new_value, new_gradient)
+        kept = jax.tree.map(lambda a, b: jnp.where(better, a, b), new, (x, value, gradient))
+        return *kept, done, step + 1
+
+    value, gradient = value_and_gradient(start)
+    state = (start, value, gradient, jnp.array(False), 0)
+    x, value, _, _, steps = jax.lax.while_loop(unfinished, advance, state)
+    return Solution(x, value, jnp.asarray(steps))
+
+
+def lbfgs(function: Callable[[Any], Array], start: Any, *, tol: float = 1e-8, max_steps: int = 50) -> Solution:
+    """Minimise a smooth function of a pytree by L-BFGS with a zoom line search.
+
+    Stops when the largest gradient entry is below `tol` or after `max_steps`, and returns the best point seen.
+
+    Examples
+    --------
+    >>> lbfgs(lambda x: jnp.sum((x - 1.0) ** 4 + (x - 1.0) ** 2), jnp.zeros(2), tol=1e-5).x.round(3).tolist()
+    [1.0, 1.0]
+    """
+    solver = optax.lbfgs()
+    value_and_grad = optax.value_and_grad_from_state(function)
+
+    def unfinished(carry: tuple) -> Array:
+        _, _, gradient, _, _, step = carry
+        size = jnp.max(jnp.stack([jnp.max(jnp.abs(leaf)) for leaf in jax.tree.leaves(gradient)]))
+        return (step < max_steps) & (size > tol)
+
+    def advance(carry: tuple) -> tuple:
+        x, _, _, state, best, step = carry
+        value, gradient = value_and_grad(x, state=state)
+        updates, state = solver.update(gradient, state, x, value=value, grad=gradient, value_fn=function)
+        x = optax.apply_updates(x, updates)
+        new_value = optax.tree.get(state, "value")
+        new_gradient = optax.tree.get(state, "grad")
+        better = new_value < best.value
+        best = jax.tree.map(lambda new, old: jnp.where(better, new, old), Solution(x, new_value, step + 1), best)
+        return x, new_value, new_gradient, state, best, step + 1
+
+    value, gradient = jax.value_and_grad(function)(start)
+    state = solver.init(start)
+    zero = jnp.asarray(0)
+    best = Solution(start, value, zero)
+    carry = (start, value, gradient, state, best, zero)
+    return jax.lax.while_loop(unfinished, advance, carry)[4]

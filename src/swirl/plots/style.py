@@ -1,0 +1,163 @@
+"""Colours, sizes and small habits that all figures share."""
+
+from collections.abc import Sequence
+from typing import cast
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import Colormap, to_hex, to_rgb
+from matplotlib.figure import Figure
+from matplotlib.spines import Spine
+
+# Okabe and Ito's colour-blind-safe palette.  Orange and vermilion come late because the event markers (water
+# visits, home visits) wear them: with few modes a marker never has the colour of a mode.
+OKABE_ITO = ("#0072B2", "#009E73", "#CC79A7", "#F0E442", "#56B4E9", "#E69F00", "#D55E00", "#7F7F7F")
+REWARD_COLOURS = "YlGnBu"
+PROBABILITY_COLOURS = "PuRd"
+IMPOSSIBLE = "#DCDCDC"
+SEAM = "#BFC5C5"  # between the parts of a cell: seen on pale and on dark colours alike
+INK = "#262626"
+SOFT_INK = "#6B6B6B"
+WATER_MARK = "#E69F00"
+HOME_MARK = "#D62728"
+
+TITLE_SIZE = 9.0
+LABEL_SIZE = 8.0
+TICK_SIZE = 7.5
+
+
+def mode_colours(n_modes: int) -> list[str]:
+    """Return one colour per mode; mode k has the same colour in every figure.
+
+    Beyond eight modes the palette repeats in paler tints.
+
+    >>> mode_colours(2)
+    ['#0072B2', '#009E73']
+    """
+    return [_tint(OKABE_ITO[k % len(OKABE_ITO)], k // len(OKABE_ITO)) for k in range(n_modes)]
+
+
+def _tint(colour: str, times: int) -> str:
+    if times == 0:
+        return colour
+    keep = 0.5**times
+    red, green, blue = (1 - keep * (1 - channel) for channel in to_rgb(colour))
+    return to_hex((red, green, blue)).upper()
+
+
+def mode_labels(mode_names: Sequence[str] | None, n_modes: int) -> list[str]:
+    """Return the names of the modes, "mode 0", "mode 1", … when none are given.
+
+    >>> mode_labels(None, 2)
+    ['mode 0', 'mode 1']
+    """
+    if mode_names is None:
+        return [f"mode {k}" for k in range(n_modes)]
+    if len(mode_names) < n_modes:
+        raise ValueError(
+            f"mode_names: got {len(mode_names)} names ({', '.join(map(repr, mode_names))}), "
+            f"expected one for each of the {n_modes} modes"
+        )
+    return list(mode_names)
+
+
+def event_style(name: str, index: int) -> tuple[str, str]:
+    """Return (marker, colour) of an event: the paper's orange dot for water, red cross for home.
+
+    >>> event_style("water visits", 0)
+    ('o', '#E69F00')
+    """
+    if "water" in name.lower():
+        return "o", WATER_MARK
+    if "home" in name.lower():
+        return "x", HOME_MARK
+    others = (("^", "#D55E00"), ("s", INK), ("D", "#56B4E9"), ("v", "#7F7F7F"))
+    return others[index % len(others)]
+
+
+def colour_map(colours: str | Colormap) -> Colormap:
+    """Return a colormap by name, or the one that was given.
+
+    >>> colour_map("YlGnBu").name
+    'YlGnBu'
+    """
+    return mpl.colormaps[colours] if isinstance(colours, str) else colours
+
+
+def new_axes(width: float = 3.4, height: float = 2.6) -> Axes:
+    """Return axes on a fresh Figure of that size in inches, without pyplot.
+
+    >>> new_axes(2.0, 1.0).get_figure().get_size_inches().tolist()
+    [2.0, 1.0]
+    """
+    return Figure(figsize=(width, height), dpi=150, layout="constrained").add_subplot()
+
+
+def tidy(ax: Axes, *, title: str | None = None, xlabel: str | None = None, ylabel: str | None = None) -> Axes:
+    """Set title and labels at paper size, drop the top and right spines, and return `ax`.
+
+    >>> tidy(new_axes(), title="Held-out score").get_title(loc="left")
+    'Held-out score'
+    """
+    set_title(ax, title)
+    if xlabel is not None:
+        ax.set_xlabel(xlabel, fontsize=LABEL_SIZE, color=INK)
+    if ylabel is not None:
+        ax.set_ylabel(ylabel, fontsize=LABEL_SIZE, color=INK)
+    ax.spines[["top", "right"]].set_visible(False)
+    for spine in ax.spines.values():
+        spine.set_color(SOFT_INK)
+        spine.set_linewidth(0.7)
+    ax.tick_params(labelsize=TICK_SIZE, length=2.5, width=0.7, color=SOFT_INK, labelcolor=INK)
+    return ax
+
+
+def set_title(ax: Axes, title: str | None) -> None:
+    """Write a title at the left, where the eye starts; `None` leaves the axes as they are.
+
+    >>> ax = new_axes()
+    >>> set_title(ax, "Home mode")
+    >>> ax.get_title(loc="left")
+    'Home mode'
+    """
+    if title is not None:
+        ax.set_title(title, loc="left", fontsize=TITLE_SIZE, color=INK)
+
+
+def add_colour_bar(ax: Axes | Sequence[Axes], drawn: ScalarMappable, label: str | None) -> None:
+    """Add a slim colour bar beside `ax`, or beside all of several axes of one figure.
+
+    >>> from matplotlib.cm import ScalarMappable
+    >>> ax = new_axes()
+    >>> add_colour_bar(ax, ScalarMappable(), "reward")
+    >>> len(ax.get_figure().axes)
+    2
+    """
+    several = [ax] if isinstance(ax, Axes) else list(ax)
+    figure = several[0].get_figure()
+    if figure is None:
+        raise ValueError("ax: it belongs to no figure, so nothing can stand beside it; pass colour_bar=False")
+    share = 0.05 if len(several) == 1 else 0.03
+    bar = figure.colorbar(drawn, ax=several, fraction=share, pad=0.03, aspect=18, shrink=0.9)
+    cast(Spine, bar.outline).set_visible(False)
+    bar.ax.tick_params(labelsize=TICK_SIZE, length=2, width=0.6, color=SOFT_INK, labelcolor=INK)
+    bar.ax.locator_params(nbins=5)
+    if label is not None:
+        bar.set_label(label, fontsize=LABEL_SIZE, color=INK)
+
+
+def finite_range(values: np.ndarray, vmin: float | None, vmax: float | None) -> tuple[float, float]:
+    """Return the colour limits: those given, else the smallest and largest finite value.
+
+    >>> finite_range(np.array([0.0, np.nan, 2.0]), None, None)
+    (0.0, 2.0)
+    """
+    finite = values[np.isfinite(values)]
+    low = vmin if vmin is not None else float(finite.min()) if finite.size else 0.0
+    high = vmax if vmax is not None else float(finite.max()) if finite.size else 1.0
+    if high < low:
+        raise ValueError(f"vmin, vmax: got vmin={low:g} above vmax={high:g}; expected vmin <= vmax")
+    # A flat map has no range of its own; any non-empty one draws it in the palest colour.
+    return (low, high) if high > low else (low, low + 1.0)

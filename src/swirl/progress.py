@@ -1,0 +1,42 @@
+"""The line that a fit shows on a terminal: iteration, objective, time left, device. Silent in a pipe."""
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import jax
+import numpy as np
+
+
+@contextmanager
+def progress_line(wanted: bool | None, max_iter: int) -> Iterator[Callable[[Any], None]]:
+    """Yield a function that redraws the line, at most ten times a second, and wipes it at the end."""
+    stream = sys.stderr
+    if not (stream.isatty() if wanted is None else wanted):
+        yield lambda _: None
+        return
+    device = jax.devices()[0]
+    drawn = 0.0
+
+    def show(state: Any) -> None:
+        nonlocal drawn
+        now = time.perf_counter()
+        if now - drawn < 0.1 and state.running:
+            return
+        drawn = now
+        left = state.seconds / state.iteration * (max_iter - state.iteration)
+        best = np.nanmax(state.objectives)
+        stream.write(
+            f"\r\x1b[2KEM iteration {state.iteration}/{max_iter}  objective {best:,.2f}  "
+            f"{state.running} of {len(state.objectives)} restarts running  "
+            f"at most {left:.0f} s left  on {device.platform} ({device.device_kind})"
+        )
+        stream.flush()
+
+    try:
+        yield show
+    finally:
+        stream.write("\r\x1b[2K")
+        stream.flush()

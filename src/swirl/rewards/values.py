@@ -1,0 +1,173 @@
+"""Free rewards on histories, r(h), fitted through their values: the exact road (DESIGN §2c).
+
+With no action argument the reward drops out of the policy,
+
+    π(a|h) = softmax_a( (γ/α) E[V(h')|h,a] ),      r(h) = V(h) − α log Σ_a exp( (γ/α) E[V(h')|h,a] ),
+
+so the M-step is a multinomial logit that is linear in V: no planning, nothing to differentiate through.
+The prior is a Gaussian on r(V), or on its linearisation V − γ P_unif V (then the problem is convex).
+"""
+
+from dataclasses import dataclass, field
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from swirl.history import Histories
+from swirl.optimise import newton_cg
+from swirl.priors import Gaussian
+from swirl.rewards.backoff import BackoffPenalty
+from swirl.soft_q import log_policy_from_values, rewards_from_values
+from swirl.successors import Successors, expected_next, uniform_expected_next
+
+FloatArray = Array | np.ndarray
+HIDDEN = -1e30  # logit of an action that is not available: finite, so that 0 · logit is 0
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class ValueRewards:
+    """The component of the model that turns counts of (context, action) into values and rewards."""
+
+    successors: Successors
+    """The lifted environment over histories."""
+    contexts: Successors
+    """Its rows that differ: what the policy can see (DESIGN §2d)."""
+    penalty: BackoffPenalty
+    diagonal: Float[FloatArray, "history"]
+    """Diagonal of the prior's curvature in V, nearly: it scales the conjugate gradients."""
+    discount: Float[FloatArray, ""]
+    temperature: Float[FloatArray, "mode"]
+    linearised: bool = field(metadata={"static": True})
+    max_steps: int = field(default=5, metadata={"static": True})
+    max_cg_steps: int = field(default=50, metadata={"static": True})
+
+    @classmethod
+    def build(
+        cls, histories: Histories, prior: Gaussian, *, discount: float, temperature: Float[np.ndarray, "mode"]
+    ) -> "ValueRewards":
+        """Collect what the M-step needs from the histories and the prior."""
+        successors, n = histories.successors, histories.n_contexts
+        contexts = Successors(
+            np.asarray(successors.next)[:n],
+            np.asarray(successors.probability)[:n],
+            np.asarray(successors.available)[:n],
+        )
+        penalty = BackoffPenalty.build(histories, prior)
+        leaf = np.asarray(penalty.leaf_precisions)
+        available = np.asarray(successors.available)
+        share = (available / available.sum(axis=1, keepdims=True))[..., None] * np.asarray(successors.probability)
+        reached = np.bincount(
+            np.asarray(successors.next).ravel(),
+            weights=((discount * share) ** 2 * leaf[:, None, None]).ravel(),
+            minlength=histories.n_histories,
+        )
+        return cls(
+            successors,
+            contexts,
+            penalty,
+            leaf + reached,
+            np.asarray(discount, dtype=float),
+            np.asarray(temperature, dtype=float),
+            prior.of == "linearised",
+        )
+
+    @property
+    def n_modes(self) -> int:
+        """Number of modes."""
+        return self.temperature.shape[0]
+
+    def random_parameters(self, rng: np.random.Generator, scale: float) -> Float[np.ndarray, "mode history"]:
+        """Values to start a restart from: independent, with standard deviation `scale` in units of logits."""
+        shape = (self.n_modes, self.successors.n_nodes)
+        return scale * np.asarray(self.temperature)[:, None] * rng.standard_normal(shape)
+
+    def log_policy(self, values: Float[Array, "mode history"]) -> Float[Array, "mode context action"]:
+        """Log π_z(a|h) for each context."""
+        return jax.vmap(lambda v, t: log_policy_from_values(self.contexts, v, discount=self.discount, temperature=t))(
+            values, jnp.asarray(self.temperature)
+        )
+
+    def log_emissions(self, values: Float[Array, "mode history"]) -> Float[Array, "symbol mode"]:
+        """Log π_z(a|h) as a table of symbols (context · n_actions + action)."""
+        return self.log_policy(values).reshape(self.n_modes, -1).T
+
+    def rewards(self, values: Float[Array, "mode history"]) -> Float[Array, "mode history"]:
+        """r(V), the inverse of the soft Bellman operator."""
+        return jax.vmap(lambda v, t: rewards_from_values(self.successors, v, discount=self.discount, temperature=t))(
+            values, jnp.asarray(self.temperature)
+        )
+
+    def penalised(self, values: Float[Array, "history"], temperature: Array) -> Float[Array, "history"]:
+        """What the prior is on: r(V), or the reward to first order around the uniform policy."""
+        if self.linearised:
+            return jnp.subtract(values, self.discount * uniform_expected_next(self.successors, values))
+        return rewards_from_values(self.successors, values, discount=self.discount, temperature=temperature)
+
+    def log_prior(self, values: Float[Array, "mode history"]) -> Float[Array, ""]:
+        """Log-density of the prior, up to a constant."""
+        each = jax.vmap(lambda v, t: self.penalty.penalty(self.penalised(v, t)))
+        return -jnp.sum(each(values, jnp.asarray(self.temperature)))
+
+    def improve(
+        self, values: Float[Array, "mode history"], counts: Float[Array, "symbol mode"]
+    ) -> Float[Array, "mode history"]:
+        """Raise Σ W log π + log prior from `values`: the M-step of the rewards (paper Eq. 4)."""
+        shape = (self.n_modes, self.contexts.n_nodes, self.contexts.n_actions)
+        return jax.vmap(self._improve_mode)(values, counts.T.reshape(shape), jnp.asarray(self.temperature))
+
+    def _improve_mode(
+        self, values: Float[Array, "history"], counts: Float[Array, "context action"], temperature: Array
+    ) -> Float[Array, "history"]:
+        slope = jnp.asarray(self.discount) / temperature
+        available = jnp.asarray(self.contexts.available)
+        totals = jnp.sum(counts, axis=-1, keepdims=True)
+
+        def logits(v: Array) -> Array:
+            return slope * expected_next(self.contexts, v)
+
+        _, logits_transpose = jax.vjp(logits, values)
+
+        def log_softmax(v: Array) -> Array:
+            return jax.nn.log_softmax(jnp.where(available, logits(v), HIDDEN), axis=-1)
+
+        def penalised(v: Array) -> Array:
+            return self.penalised(v, temperature)
+
+        def value_and_gradient(v: Array) -> tuple[Array, Array]:
+            log_pi = log_softmax(v)
+            r, pull_back = jax.vjp(penalised, v)
+            value = -jnp.sum(jnp.where(available, counts * log_pi, 0.0)) + self.penalty.penalty(r)
+            residual = jnp.where(available, totals * jnp.exp(log_pi) - counts, 0.0)
+            return value, logits_transpose(residual)[0] + pull_back(self.penalty.product(r))[0]
+
+        def curvature(v: Array):
+            pi = jnp.exp(log_softmax(v))
+            _, push = jax.linearize(penalised, v)
+            _, pull_back = jax.vjp(penalised, v)
+
+            def product(d: Array) -> Array:
+                moved = logits(d)
+                spread = pi * (moved - jnp.sum(pi * moved, axis=-1, keepdims=True))
+                return logits_transpose(totals * spread)[0] + pull_back(self.penalty.product(push(d)))[0]
+
+            return product
+
+        branch_weight = slope**2 * jnp.asarray(self.contexts.probability) ** 2
+
+        def diagonal(v: Array) -> Array:
+            pi = jnp.exp(log_softmax(v))
+            spread = (totals * pi * (1 - pi))[..., None] * branch_weight
+            return jnp.asarray(self.diagonal).at[jnp.asarray(self.contexts.next)].add(spread)
+
+        return newton_cg(
+            value_and_gradient,
+            curvature,
+            diagonal,
+            values,
+            tol=1e-7,
+            max_steps=self.max_steps,
+            max_cg_steps=self.max_cg_steps,
+        ).x

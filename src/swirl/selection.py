@@ -1,0 +1,107 @@
+"""Choosing on training folds: the test sessions are never looked at (DESIGN §3)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from swirl.estimator import HiddenModeEstimator, Scored, as_trajectories
+from swirl.trajectories import Trajectories
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What was tried, how each did on the held-out folds, and what won."""
+
+    best: dict[str, Any]
+    candidates: list[dict[str, Any]]
+    scores: Float[np.ndarray, "candidate fold"]
+    """Held-out log-likelihood per step of each candidate in each fold."""
+
+    @property
+    def means(self) -> Float[np.ndarray, "candidate"]:
+        """Mean over folds."""
+        return self.scores.mean(axis=1)
+
+    def table(self) -> list[dict[str, Any]]:
+        """One row per candidate, best first: its settings, mean score and standard error over folds."""
+        error = self.scores.std(axis=1, ddof=1) / np.sqrt(self.scores.shape[1])
+        order = np.argsort(-self.means)
+        return [{**self.candidates[i], "score": self.means[i], "standard_error": error[i]} for i in order]
+
+
+def folds(data: Trajectories, n_folds: int = 3) -> list[Int[np.ndarray, "session"]]:
+    """Cut the sessions into folds, by subject where there are at least as many subjects as folds.
+
+    >>> [fold.tolist() for fold in folds(Trajectories([[0]] * 5), 2)]
+    [[0, 2, 4], [1, 3]]
+    """
+    if n_folds < 2 or n_folds > len(data):
+        raise ValueError(f"n_folds={n_folds}: expected 2 up to the number of sessions, {len(data)}")
+    subjects = list(dict.fromkeys(data.subjects))
+    if None not in subjects and len(subjects) >= n_folds:
+        place = {subject: i % n_folds for i, subject in enumerate(subjects)}
+        label = np.array([place[subject] for subject in data.subjects])
+    else:
+        label = np.arange(len(data)) % n_folds
+    return [np.flatnonzero(label == fold) for fold in range(n_folds)]
+
+
+def choose(
+    model: HiddenModeEstimator,
+    data: Any,
+    grid: Mapping[str, Sequence[Any]],
+    *,
+    n_folds: int = 3,
+    of: Scored = "action",
+) -> Choice:
+    """Try every combination of settings on folds of the training data and keep the best on average.
+
+    Parameters
+    ----------
+    model
+        The model to vary; it is not fitted or changed.
+    data
+        Training sessions only.
+    grid
+        For each constructor argument, the values to try.
+    n_folds
+        Folds are made of whole subjects where subjects are known, else of whole sessions.
+    of
+        What the score is of: ``"action"`` or ``"next_state"``.
+
+    Returns
+    -------
+    Choice
+        ``choice.best`` goes into ``model.set_params(**choice.best).fit(data)``.
+
+    Examples
+    --------
+    >>> from swirl.datasets import gridworld
+    >>> from swirl.model import SWIRL
+    >>> from swirl.priors import Gaussian
+    >>> data = gridworld(n_sessions=6, n_steps=60)
+    >>> model = SWIRL(data.env, n_modes=1, history=1, n_restarts=1)
+    >>> grid = {"reward_prior": [Gaussian(0.1), Gaussian(1e4)]}
+    >>> choose(model, data.trajectories, grid, n_folds=2).best
+    {'reward_prior': Gaussian(strength=0.1, backoff=None, of='linearised')}
+    """
+    data = as_trajectories(data)
+    unknown = [name for name in grid if name not in model.get_params()]
+    if unknown or not grid or any(len(values) == 0 for values in grid.values()):
+        raise ValueError(
+            f"grid: expected at least one value for each of some of {', '.join(model.get_params())}"
+            + (f"; got {', '.join(unknown)}" if unknown else "")
+        )
+    candidates = [dict(zip(grid, values, strict=True)) for values in product(*grid.values())]
+    parts = folds(data, n_folds)
+    scores = np.empty((len(candidates), n_folds))
+    for i, settings in enumerate(candidates):
+        for j, held_out in enumerate(parts):
+            fresh = type(model)(**{**model.get_params(), **settings})
+            rest = np.setdiff1d(np.arange(len(data)), held_out)
+            scores[i, j] = fresh.fit(data[rest]).score(data[held_out], of=of)
+    return Choice(candidates[int(np.argmax(scores.mean(axis=1)))], candidates, scores)

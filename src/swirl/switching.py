@@ -1,0 +1,276 @@
+"""How modes begin and switch: p(z_1) and P_z(z'|z, s) in its forms (paper §3.3, Eq. 5).
+
+`independent`  one table for all states: the paper's "I" models
+`state`        additive, log P = A[z, z'] + b[s, z'] − normaliser: convex, few parameters
+`state-table`  a table for each state: what the paper writes; smoothed counts
+`state-net`    a network with one hidden layer on the state: the authors' labyrinth
+`fixed`        given, never changed
+
+Each form holds its prior; its parameters are a pytree that `improve` moves given the expected counts
+X[s, z, z'].
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+from scipy.special import log_softmax
+
+from swirl.optimise import lbfgs, newton_cg
+from swirl.priors import Dirichlet, Gaussian
+
+FloatArray = Array | np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Fixed:
+    """Switching that is given and never fitted.
+
+    Parameters
+    ----------
+    table
+        P_z as [state, mode, next_mode], or [mode, next_mode] for all states. None: modes never switch, so each
+        segment has one mode (multi-intention inverse reinforcement learning).
+    """
+
+    table: Any = None
+
+    def __post_init__(self) -> None:
+        if self.table is None:
+            return
+        table = np.asarray(self.table, dtype=float)
+        square = table.ndim in (2, 3) and table.shape[-1] == table.shape[-2]
+        if not square or not (table >= 0).all() or not np.allclose(table.sum(axis=-1), 1, atol=1e-6):
+            raise ValueError(
+                f"table has shape {table.shape}: expected probabilities [state, mode, next_mode] or "
+                "[mode, next_mode] that sum to one over next_mode"
+            )
+        object.__setattr__(self, "table", table)
+
+    def log_table(self, n_states: int, n_modes: int) -> Float[np.ndarray, "state mode next_mode"]:
+        """The table for every state, as logarithms."""
+        table = np.eye(n_modes) if self.table is None else self.table
+        if table.shape[-1] != n_modes or (table.ndim == 3 and table.shape[0] != n_states):
+            raise ValueError(
+                f"switching.Fixed: table has shape {table.shape}, but there are {n_states} states and {n_modes} modes"
+            )
+        with np.errstate(divide="ignore"):
+            return np.log(np.broadcast_to(table, (n_states, n_modes, n_modes)))
+
+
+Transitions = Float[Array, "state mode next_mode"]
+
+
+def log_normalise(counts: Array) -> Array:
+    """Logarithm of `counts` divided by their sum over the last axis."""
+    return jnp.log(counts) - jnp.log(jnp.sum(counts, axis=-1, keepdims=True))
+
+
+def sticky_start(rng: np.random.Generator, n_modes: int, stay: float = 0.95) -> Float[np.ndarray, "mode next_mode"]:
+    """Log-probabilities of a random table that keeps the mode with probability about `stay`."""
+    spread = 0.3 * rng.standard_normal((n_modes, n_modes))
+    bonus = np.log(stay / (1 - stay)) + np.log(max(n_modes - 1, 1))
+    return log_softmax(spread + bonus * np.eye(n_modes), axis=-1)
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class TableSwitching:
+    """One table for all states (`pooled`), or one for each: smoothed counts."""
+
+    pseudocounts: Float[FloatArray, "mode next_mode"]
+    n_states: int = field(metadata={"static": True})
+    pooled: bool = field(metadata={"static": True})
+
+    @classmethod
+    def build(cls, n_states: int, n_modes: int, prior: Dirichlet, *, pooled: bool) -> "TableSwitching":
+        """Pseudo-counts from `prior`."""
+        return cls(prior.pseudocount + prior.stay * np.eye(n_modes), n_states, pooled)
+
+    def random_parameters(self, rng: np.random.Generator) -> Float[np.ndarray, "*state mode next_mode"]:
+        """Log-probabilities of a sticky random table."""
+        table = sticky_start(rng, self.pseudocounts.shape[0])
+        return table if self.pooled else np.broadcast_to(table, (self.n_states, *table.shape))
+
+    def log_transitions(self, parameters: Float[Array, "*state mode next_mode"]) -> Transitions:
+        """Log P_z(z'|z, s)."""
+        return jnp.broadcast_to(parameters, (self.n_states, *self.pseudocounts.shape))
+
+    def log_prior(self, parameters: Float[Array, "*state mode next_mode"]) -> Float[Array, ""]:
+        """Dirichlet log-density, up to a constant."""
+        return jnp.sum(self.pseudocounts * parameters)
+
+    def improve(
+        self, parameters: Float[Array, "*state mode next_mode"], counts: Transitions
+    ) -> Float[Array, "*state mode next_mode"]:
+        """Normalised smoothed counts: the exact M-step, wherever `parameters` were."""
+        del parameters
+        counts = jnp.sum(counts, axis=0) if self.pooled else counts
+        return log_normalise(counts + self.pseudocounts)
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class AdditiveSwitching:
+    """log P_z(z'|z, s) = A[z, z'] + b[s, z'] − normaliser; parameters [A; b] stacked by rows."""
+
+    precision: Float[FloatArray, "row"]
+    """Of the Gaussian prior: weak on A, stronger on b."""
+    n_modes: int = field(metadata={"static": True})
+
+    @classmethod
+    def build(cls, n_states: int, n_modes: int, prior: Gaussian) -> "AdditiveSwitching":
+        """`prior.strength` is the precision of b; A's is a hundredth of it."""
+        precision = np.concatenate([np.full(n_modes, 0.01 * prior.strength), np.full(n_states, prior.strength)])
+        return cls(precision, n_modes)
+
+    def random_parameters(self, rng: np.random.Generator) -> Float[np.ndarray, "row next_mode"]:
+        """A sticky random A, and b = 0."""
+        n_states = self.precision.shape[0] - self.n_modes
+        return np.concatenate([sticky_start(rng, self.n_modes), np.zeros((n_states, self.n_modes))])
+
+    def logits(self, parameters: Float[Array, "row next_mode"]) -> Transitions:
+        """A[z, z'] + b[s, z']."""
+        return parameters[: self.n_modes] + parameters[self.n_modes :, None]
+
+    def log_transitions(self, parameters: Float[Array, "row next_mode"]) -> Transitions:
+        """Log P_z(z'|z, s)."""
+        return jax.nn.log_softmax(self.logits(parameters), axis=-1)
+
+    def log_prior(self, parameters: Float[Array, "row next_mode"]) -> Float[Array, ""]:
+        """Gaussian log-density, up to a constant."""
+        return -0.5 * jnp.sum(jnp.asarray(self.precision)[:, None] * parameters**2)
+
+    def improve(self, parameters: Float[Array, "row next_mode"], counts: Transitions) -> Float[Array, "row next_mode"]:
+        """Maximise Σ X log P + log prior: a convex multinomial logit."""
+        precision = jnp.asarray(self.precision)[:, None]
+        totals = jnp.sum(counts, axis=-1, keepdims=True)
+
+        def transpose(residual: Array) -> Array:
+            return jnp.concatenate([jnp.sum(residual, axis=0), jnp.sum(residual, axis=1)])
+
+        def value_and_gradient(x: Array) -> tuple[Array, Array]:
+            log_p = self.log_transitions(x)
+            value = -jnp.sum(counts * log_p) + 0.5 * jnp.sum(precision * x**2)
+            return value, transpose(totals * jnp.exp(log_p) - counts) + precision * x
+
+        def curvature(x: Array):
+            p = jnp.exp(self.log_transitions(x))
+
+            def product(d: Array) -> Array:
+                moved = self.logits(d)
+                spread = p * (moved - jnp.sum(p * moved, axis=-1, keepdims=True))
+                return transpose(totals * spread) + precision * d
+
+            return product
+
+        def diagonal(x: Array) -> Array:
+            p = jnp.exp(self.log_transitions(x))
+            return transpose(totals * p * (1 - p)) + precision
+
+        return newton_cg(value_and_gradient, curvature, diagonal, parameters, tol=1e-7, max_steps=5, max_cg_steps=50).x
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class NetworkSwitching:
+    """Logits of z' from one hidden layer of tanh units that see the state, plus A[z, z']."""
+
+    precision: Float[FloatArray, ""]
+    n_states: int = field(metadata={"static": True})
+    n_modes: int = field(metadata={"static": True})
+    hidden: int = field(default=8, metadata={"static": True})
+
+    def random_parameters(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
+        """Small random weights: no two hidden units alike."""
+        return {
+            "table": sticky_start(rng, self.n_modes),
+            "input": 0.1 * rng.standard_normal((self.n_states, self.hidden)),
+            "output": 0.1 * rng.standard_normal((self.hidden, self.n_modes, self.n_modes)),
+        }
+
+    def log_transitions(self, parameters: dict[str, Array]) -> Transitions:
+        """Log P_z(z'|z, s)."""
+        units = jnp.tanh(parameters["input"])
+        return jax.nn.log_softmax(parameters["table"] + jnp.einsum("sh,hzy->szy", units, parameters["output"]), axis=-1)
+
+    def log_prior(self, parameters: dict[str, Array]) -> Float[Array, ""]:
+        """Gaussian log-density of the weights, up to a constant; the table's precision is a hundredth."""
+        weights = jnp.sum(parameters["input"] ** 2) + jnp.sum(parameters["output"] ** 2)
+        return -0.5 * jnp.asarray(self.precision) * (weights + 0.01 * jnp.sum(parameters["table"] ** 2))
+
+    def improve(self, parameters: dict[str, Array], counts: Transitions) -> dict[str, Array]:
+        """Raise Σ X log P + log prior by a few steps of L-BFGS."""
+
+        def loss(x: dict[str, Array]) -> Array:
+            return -jnp.sum(counts * self.log_transitions(x)) - self.log_prior(x)
+
+        return lbfgs(loss, parameters, tol=1e-4, max_steps=20).x
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class FixedSwitching:
+    """A given table; nothing to fit."""
+
+    log_table: Float[FloatArray, "state mode next_mode"]
+
+    def random_parameters(self, rng: np.random.Generator) -> tuple[()]:
+        """No parameters."""
+        del rng
+        return ()
+
+    def log_transitions(self, parameters: tuple[()]) -> Transitions:
+        """Log P_z(z'|z, s), as given."""
+        del parameters
+        return jnp.asarray(self.log_table)
+
+    def log_prior(self, parameters: tuple[()]) -> Float[Array, ""]:
+        """Nothing is uncertain."""
+        del parameters
+        return jnp.zeros(())
+
+    def improve(self, parameters: tuple[()], counts: Transitions) -> tuple[()]:
+        """Stay as given."""
+        del counts
+        return parameters
+
+
+Switching = TableSwitching | AdditiveSwitching | NetworkSwitching | FixedSwitching
+
+
+def build_switching(form: str | Fixed, n_states: int, n_modes: int, prior: Any) -> Switching:
+    """Make the switching component that `form` names, with `prior` or the form's own default.
+
+    >>> type(build_switching("independent", 4, 2, None)).__name__
+    'TableSwitching'
+    """
+    if form == "fixed" or isinstance(form, Fixed):
+        fixed = form if isinstance(form, Fixed) else Fixed()
+        return FixedSwitching(fixed.log_table(n_states, n_modes))
+    if form not in ("independent", "state", "state-table", "state-net"):
+        raise ValueError(
+            f"switching={form!r}: expected 'independent', 'state', 'state-table', 'state-net', 'fixed' or "
+            "switching.Fixed(table)"
+        )
+    tabular = form in ("independent", "state-table")
+    expected = Dirichlet if tabular else Gaussian
+    prior = DEFAULT_PRIORS[form] if prior is None else prior
+    if not isinstance(prior, expected):
+        raise ValueError(f"switching_prior={prior!r}: switching={form!r} takes a priors.{expected.__name__}")
+    if isinstance(prior, Dirichlet):
+        return TableSwitching.build(n_states, n_modes, prior, pooled=form == "independent")
+    if form == "state":
+        return AdditiveSwitching.build(n_states, n_modes, prior)
+    return NetworkSwitching(np.asarray(prior.strength), n_states, n_modes)
+
+
+DEFAULT_PRIORS = {
+    "independent": Dirichlet(1.0),
+    "state-table": Dirichlet(0.1, stay=1.0),
+    "state": Gaussian(0.1),
+    "state-net": Gaussian(0.1),
+}

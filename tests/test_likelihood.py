@@ -1,0 +1,145 @@
+"""How likely each step is in each mode, against plain loops over steps, modes and actions."""
+
+import numpy as np
+import pytest
+
+from swirl.encoding import encode
+from swirl.history import Histories
+from swirl.likelihood import action_likelihoods, next_state_likelihoods
+from swirl.mdp import MDP
+from swirl.trajectories import Trajectories
+
+N_STATES, N_ACTIONS, N_MODES = 4, 3, 2
+
+
+def random_mdp(kind, rng):
+    """Some actions are not available, and in a deterministic one some actions share a successor."""
+    available = rng.random((N_STATES, N_ACTIONS)) < 0.7
+    available[:, 0] = True
+    if kind == "deterministic":
+        return MDP.deterministic(np.where(available, rng.integers(2, size=available.shape) * 2 + [[0], [1]] * 2, -1))
+    dense = rng.random((N_STATES, N_ACTIONS, N_STATES)) * (rng.random((N_STATES, N_ACTIONS, N_STATES)) < 0.5)
+    dense[..., 0] += 0.2
+    return MDP(dense / dense.sum(-1, keepdims=True), available=available)
+
+
+def random_case(kind, seed, length=2):
+    """An environment, an encoded walk with gaps and missing actions, and random policies."""
+    rng = np.random.default_rng(seed)
+    env = random_mdp(kind, rng)
+    histories = Histories.reachable(env.successors, length)
+    dense, states, actions = env.dense(), [], []
+    for n in (40, 1, 25):
+        s, a = np.zeros(n, int), np.zeros(n, int)
+        s[0] = rng.integers(N_STATES)
+        for t in range(n):
+            a[t] = rng.choice(np.flatnonzero(env.available[s[t]]))
+            if t + 1 < n:
+                s[t + 1] = rng.choice(N_STATES, p=dense[s[t], a[t]])
+        a[rng.random(n) < 0.25] = -1
+        states.append(s)
+        actions.append(a)
+    data = Trajectories(states, actions, gaps=[[10, 11], [], [24]], n_states=N_STATES, n_actions=N_ACTIONS)
+    policies = rng.dirichlet(np.ones(N_ACTIONS), size=(N_MODES, histories.n_histories))
+    policies = np.where(histories.successors.available, policies, 0)
+    policies /= policies.sum(axis=-1, keepdims=True)
+    return env, encode(data, env, histories), policies
+
+
+def chain_ends(encoded):
+    return set((encoded.chains[1:] - 1).tolist())
+
+
+@pytest.mark.parametrize("kind", ["deterministic", "stochastic"])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_actions(kind, seed):
+    _, encoded, policies = random_case(kind, seed)
+    log_likelihoods, scored = action_likelihoods(policies, encoded)
+    assert 0 < scored.sum() == encoded.n_observed < encoded.n_steps
+    for t, (h, a) in enumerate(zip(encoded.histories, encoded.actions, strict=True)):
+        assert scored[t] == (a >= 0)
+        for z in range(N_MODES):
+            expected = np.log(policies[z, h, a]) if a >= 0 else 0.0
+            assert log_likelihoods[t, z] == pytest.approx(expected, abs=1e-14)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_next_states_of_a_deterministic_environment_merge_actions(seed):
+    env, encoded, policies = random_case("deterministic", seed)
+    log_likelihoods, scored = next_state_likelihoods(policies, encoded, env)
+    leads = env.successors.next[:, :, 0]
+    merged = 0
+    for t, (s, h, a) in enumerate(zip(encoded.states, encoded.histories, encoded.actions, strict=True)):
+        assert scored[t] == (a >= 0), "the last step of a chain counts too"
+        same = [b for b in range(N_ACTIONS) if a >= 0 and env.available[s, b] and leads[s, b] == leads[s, a]]
+        merged += len(same) > 1
+        for z in range(N_MODES):
+            expected = np.log(sum(policies[z, h, b] for b in same)) if a >= 0 else 0.0
+            assert log_likelihoods[t, z] == pytest.approx(expected, abs=1e-14)
+    assert merged > 5, "the test has something to merge"
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_next_states_of_a_stochastic_environment_sum_over_actions(seed):
+    env, encoded, policies = random_case("stochastic", seed)
+    log_likelihoods, scored = next_state_likelihoods(policies, encoded, env)
+    dense, ends = env.dense(), chain_ends(encoded)
+    assert (encoded.actions[scored] < 0).any(), "a missing action hides nothing: the next state is known"
+    for t, (s, h) in enumerate(zip(encoded.states, encoded.histories, strict=True)):
+        assert scored[t] == (t not in ends)
+        for z in range(N_MODES):
+            expected = 0.0
+            if scored[t]:
+                after = encoded.states[t + 1]
+                expected = np.log(sum(policies[z, h, a] * dense[s, a, after] for a in range(N_ACTIONS)))
+            assert log_likelihoods[t, z] == pytest.approx(expected, abs=1e-14)
+
+
+def test_the_likelihoods_of_all_next_states_sum_to_one():
+    env, _, _ = random_case("stochastic", 0)
+    histories = Histories.reachable(env.successors, 1)
+    policies = np.random.default_rng(0).dirichlet(np.ones(N_ACTIONS), size=(1, N_STATES))
+    policies = np.where(env.available, policies, 0)
+    policies /= policies.sum(axis=-1, keepdims=True)
+    possible = ((env.dense() > 0) & env.available[:, :, None]).any(axis=1)
+    for s in range(N_STATES):
+        data = Trajectories([[s, after] for after in np.flatnonzero(possible[s])], n_states=N_STATES)
+        encoded = encode(data, env, histories)
+        log_likelihoods, scored = next_state_likelihoods(policies, encoded, env)
+        assert np.exp(log_likelihoods[scored]).sum() == pytest.approx(1)
+
+
+def test_an_action_of_probability_zero_has_log_likelihood_minus_infinity():
+    env = MDP.deterministic([[0, 1], [0, 1]])
+    encoded = encode(Trajectories([[0, 1]], [[1, 0]]), env, Histories.reachable(env.successors, 1))
+    policies = np.array([[[1.0, 0.0], [1.0, 0.0]]])
+    log_likelihoods, _ = action_likelihoods(policies, encoded)
+    assert log_likelihoods.tolist() == [[-np.inf], [0.0]]
+
+
+# Three states; no action leads from 1 to 1 or from 0 to 2, and action 1 does not exist in state 1.
+LEAKY = MDP(
+    [[[0.5, 0.5, 0], [1, 0, 0]], [[0.5, 0, 0.5], [0, 1, 0]], [[0, 0, 1], [1, 0, 0]]],
+    available=[[True, True], [True, False], [True, True]],
+)
+
+
+def forgotten(states, actions):
+    histories = Histories.reachable(LEAKY.successors, 1)
+    encoded = encode(Trajectories([states], [actions], n_states=3), LEAKY, histories, impossible="forget")
+    assert encoded.chains.tolist() == [0, len(states)]
+    policies = np.array([[[0.25, 0.75], [1.0, 0.0], [0.5, 0.5]]])
+    return next_state_likelihoods(policies, encoded, LEAKY)
+
+
+def test_an_impossible_move_that_was_forgotten_says_nothing():
+    log_likelihoods, scored = forgotten([0, 2, 2], [0, 0])
+    assert scored.tolist() == [False, True, False]
+    np.testing.assert_allclose(log_likelihoods[:, 0], [0, np.log(0.5), 0])
+
+
+@pytest.mark.xfail(strict=True, reason="likelihood.py takes the rows of unavailable actions for ways to move")
+def test_the_stay_that_stands_for_an_unavailable_action_is_no_way_to_stay():
+    log_likelihoods, scored = forgotten([0, 1, 1, 2], [0, 0, 0])
+    assert scored.tolist() == [True, False, True, False]
+    np.testing.assert_allclose(log_likelihoods[:, 0], [np.log(0.25 * 0.5), 0, np.log(0.5), 0])

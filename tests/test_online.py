@@ -1,0 +1,148 @@
+"""The online filter against the batch filter, and its behaviour when the world surprises it."""
+
+import numpy as np
+import pytest
+
+from swirl import messages
+from swirl.online import OnlineFilter
+
+N_MODES, N_STATES, N_ACTIONS = 3, 4, 2
+
+
+def ring(seed=0, unknown="error", lags=3):
+    """A ring of four states (action 0 stays, action 1 goes on) with random policies and switching."""
+    rng = np.random.default_rng(seed)
+    histories = {(s, *[-1] * (lags - 1)) for s in range(N_STATES)}
+    grown = set(histories)
+    while grown:
+        grown = {(n, *h[:-1]) for h in grown for n in (h[0], (h[0] + 1) % N_STATES)} - histories
+        histories |= grown
+    histories = np.array(sorted(histories))
+    arrays = {
+        "initial_modes": rng.dirichlet(np.ones(N_MODES)),
+        "mode_transitions": rng.dirichlet(np.ones(N_MODES), size=(N_STATES, N_MODES)),
+        "policies": rng.dirichlet(np.ones(N_ACTIONS), size=(N_MODES, len(histories))),
+        "histories": histories,
+    }
+    return arrays, OnlineFilter(**arrays, unknown=unknown)
+
+
+def walk(rng, n_steps):
+    actions = rng.integers(N_ACTIONS, size=n_steps)
+    states = (rng.integers(N_STATES) + np.concatenate([[0], np.cumsum(actions[:-1])])) % N_STATES
+    actions[rng.random(n_steps) < 0.2] = -1
+    return states, actions
+
+
+def batch_filter(arrays, states, actions, restarts=()):
+    """The same by `messages.filter_sessions`, with histories looked up the slow way."""
+    lags = arrays["histories"].shape[1]
+    log_likelihoods = np.zeros((len(states), N_MODES))
+    history = [-1] * lags
+    for t, (state, action) in enumerate(zip(states, actions, strict=True)):
+        history = [state, *([-1] * (lags - 1) if t in restarts else history[:-1])]
+        (row,) = np.flatnonzero((arrays["histories"] == history).all(axis=1))
+        if action >= 0:
+            log_likelihoods[t] = np.log(arrays["policies"][:, row, action])
+    filtered, _ = messages.filter_sessions(
+        np.log(arrays["initial_modes"]), np.log(arrays["mode_transitions"]), [states], [log_likelihoods]
+    )
+    return filtered[0]
+
+
+@pytest.mark.parametrize("lags", [1, 3])
+def test_equals_the_batch_filter_step_by_step(lags):
+    arrays, online = ring(lags=lags)
+    states, actions = walk(np.random.default_rng(1), 60)
+    expected = batch_filter(arrays, states, actions)
+    for t in range(60):
+        got = online.update(states[t], actions[t])
+        np.testing.assert_allclose(got, expected[t], rtol=0, atol=1e-12, err_msg=f"step {t}")
+
+
+def test_predict_is_the_filter_pushed_through_the_switching():
+    arrays, online = ring()
+    np.testing.assert_array_equal(online.predict(), arrays["initial_modes"])
+    filtered = online.update(2, 1)
+    np.testing.assert_allclose(online.predict(), filtered @ arrays["mode_transitions"][2], rtol=1e-14)
+
+
+def test_reset_starts_a_new_segment():
+    _, online = ring()
+    states, actions = walk(np.random.default_rng(2), 10)
+    first = [online.update(s, a) for s, a in zip(states, actions, strict=True)]
+    online.reset()
+    second = [online.update(s, a) for s, a in zip(states, actions, strict=True)]
+    np.testing.assert_array_equal(first, second)
+
+
+def test_forget_restarts_the_history_and_keeps_the_mode_chain():
+    arrays, online = ring(unknown="forget")
+    states, actions = np.array([0, 1, 3, 3, 0]), np.array([1, 0, 0, 1, -1])  # 1 -> 3 is impossible
+    expected = batch_filter(arrays, states, actions, restarts={2})
+    got = [online.update(s, a) for s, a in zip(states, actions, strict=True)]
+    np.testing.assert_allclose(got, expected, rtol=0, atol=1e-12)
+
+
+def test_what_is_returned_is_the_callers_own():
+    _, online = ring()
+    _, again = ring()
+    online.predict()[:] = 9.0
+    online.update(0)[:] = 9.0
+    online.update(0, 1)[:] = 9.0
+    again.update(0)
+    again.update(0, 1)
+    np.testing.assert_array_equal(online.predict(), again.predict())
+    online.reset()
+    again.reset()
+    np.testing.assert_array_equal(online.predict(), again.predict())
+
+
+@pytest.mark.parametrize(
+    ("step", "message"),
+    [
+        ((4, 0), "step 2: state=4, expected 0 to 3"),
+        ((-1, 0), "step 2: state=-1, expected 0 to 3"),
+        ((1, 2), "step 2: action=2, expected 0 to 1, or -1"),
+        ((3, 0), r"step 2: history \(3, 1, 0\).*state 3 cannot follow state 1.*reset\(\).*forget"),
+    ],
+)
+def test_a_wrong_step_is_explained_and_changes_nothing(step, message):
+    _, online = ring()
+    online.update(0, 1)
+    online.update(1, 0)
+    before = online.predict()
+    with pytest.raises(ValueError, match=message):
+        online.update(*step)
+    np.testing.assert_array_equal(online.predict(), before)
+    online.update(1, 1)
+
+
+def test_an_impossible_action():
+    for unknown in ("error", "forget"):
+        arrays, _ = ring()
+        arrays["policies"][:, :, :] = [1.0, 0.0]
+        online = OnlineFilter(**arrays, unknown=unknown)
+        if unknown == "error":
+            with pytest.raises(ValueError, match="action=1 is impossible in every mode"):
+                online.update(0, 1)
+        else:
+            np.testing.assert_array_equal(online.update(0, 1), arrays["initial_modes"])
+
+
+@pytest.mark.parametrize("unknown", ["error", "forget"])
+def test_a_state_without_a_first_history(unknown):
+    arrays, _ = ring()
+    known = ~(arrays["histories"] == [2, -1, -1]).all(axis=1)
+    arrays["histories"], arrays["policies"] = arrays["histories"][known], arrays["policies"][:, known]
+    with pytest.raises(ValueError, match="state=2 has no history"):
+        OnlineFilter(**arrays, unknown=unknown).update(2)
+
+
+def test_all_faults_of_the_model_are_named_at_once():
+    arrays, _ = ring()
+    arrays["policies"] = arrays["policies"] * 2
+    arrays["initial_modes"][0] = np.nan
+    arrays["histories"] = arrays["histories"] + 1
+    with pytest.raises(ValueError, match=r"histories holds 0 to 4.*initial_modes.*policies"):
+        OnlineFilter(**arrays)

@@ -1,0 +1,247 @@
+"""The optimisers against scipy and numpy; they never end worse than they started, whatever they are told."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from swirl import precision
+from swirl.optimise import conjugate_gradient, lbfgs, newton_cg
+
+N_ROWS, N_OPTIONS, N_WEIGHTS = 12, 4, 6
+
+
+def random_logit(seed, strength=0.3):
+    """Counts and features of a multinomial logit with a Gaussian prior, and a start away from the optimum."""
+    rng = np.random.default_rng(seed)
+    features = rng.normal(size=(N_ROWS, N_OPTIONS, N_WEIGHTS))
+    counts = rng.poisson(8.0, size=(N_ROWS, N_OPTIONS)) * (rng.random((N_ROWS, N_OPTIONS)) < 0.7)
+    return {
+        "features": features,
+        "counts": counts.astype(float),
+        "strength": np.asarray(strength),
+        "start": 2 * rng.normal(size=N_WEIGHTS),
+    }
+
+
+def loss(problem, x):
+    """−Σ counts · log softmax(features x) + ½ λ ‖x‖²."""
+    log_p = jax.nn.log_softmax(problem["features"] @ x, axis=-1)
+    return -jnp.sum(problem["counts"] * log_p) + 0.5 * problem["strength"] * jnp.sum(x**2)
+
+
+def hessian(problem, x):
+    return jax.hessian(lambda w: loss(problem, w))(x)
+
+
+def newton(problem, scale=1.0, shift=0.0, diagonal=None, **options):
+    """Run `newton_cg` with the Hessian, or with `scale` · Hessian + `shift` in its place."""
+    matrix = lambda x: scale * hessian(problem, x) + shift * jnp.eye(N_WEIGHTS)  # noqa: E731
+    return newton_cg(
+        jax.value_and_grad(lambda x: loss(problem, x)),
+        lambda x: (lambda B: lambda v: B @ v)(matrix(x)),
+        (lambda x: jnp.diag(matrix(x))) if diagonal is None else (lambda x: jnp.full(N_WEIGHTS, diagonal)),
+        jnp.asarray(problem["start"]),
+        **options,
+    )
+
+
+solve_newton = jax.jit(newton, static_argnames=("tol", "max_steps", "max_cg_steps"))
+solve_lbfgs = jax.jit(lambda problem: lbfgs(lambda x: loss(problem, x), problem["start"], tol=1e-9, max_steps=200))
+value_of = jax.jit(loss)
+
+
+def in_double(function, *args, **options):
+    with precision.float64():
+        return precision.numpy_tree(function(*args, **options))
+
+
+def by_scipy(problem):
+    f, c, strength = problem["features"], problem["counts"], problem["strength"]
+
+    def value_and_gradient(x):
+        logits = f @ x
+        log_p = logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
+        residual = c.sum(axis=1, keepdims=True) * np.exp(log_p) - c
+        value = -np.sum(c * log_p) + 0.5 * strength * x @ x
+        return value, np.einsum("ra,raw->w", residual, f) + strength * x
+
+    options = {"maxiter": 5_000, "ftol": 1e-15, "gtol": 1e-9}
+    return minimize(value_and_gradient, problem["start"], jac=True, method="L-BFGS-B", options=options)
+
+
+# conjugate gradients
+
+
+@pytest.mark.parametrize("scaling", ["diagonal", "one"])
+def test_conjugate_gradients_solve_a_positive_definite_system(scaling):
+    rng = np.random.default_rng(0)
+    root = rng.normal(size=(8, 8))
+    matrix, target = root @ root.T + 0.1 * np.eye(8), rng.normal(size=8)
+    diagonal = np.diag(matrix) if scaling == "diagonal" else np.ones(8)
+    with precision.float64():
+        B = jnp.asarray(matrix)
+        solution = conjugate_gradient(
+            lambda v: B @ v, jnp.asarray(target), jnp.asarray(diagonal), tol=1e-12, max_steps=60
+        )
+        solution = np.asarray(solution)
+    np.testing.assert_allclose(solution, np.linalg.solve(matrix, target), rtol=1e-8)
+
+
+def test_conjugate_gradients_stop_when_told_and_where_nothing_curves():
+    target = np.array([3.0, 4.0])
+    with precision.float64():
+        one = jnp.ones(2)
+        scaled = np.asarray(
+            conjugate_gradient(lambda v: jnp.array([1.0, 9.0]) * v, jnp.asarray(target), one, tol=0.0, max_steps=1)
+        )
+        flat = np.asarray(conjugate_gradient(lambda v: 0 * v, jnp.asarray(target), one, tol=1e-6, max_steps=9))
+        nothing = np.asarray(conjugate_gradient(lambda v: v, jnp.zeros(2), one, tol=1e-6, max_steps=9))
+    np.testing.assert_allclose(scaled, target * 25 / (9 + 16 * 9))  # the best multiple of the gradient
+    assert flat.tolist() == [0, 0]
+    assert nothing.tolist() == [0, 0]
+
+
+# Newton
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_newton_finds_the_optimum_that_scipy_finds(seed):
+    problem = random_logit(seed)
+    expected = by_scipy(problem)
+    found = in_double(solve_newton, problem, tol=1e-12, max_steps=50)
+    assert found.value <= expected.fun + 1e-9 * abs(expected.fun)
+    np.testing.assert_allclose(found.x, expected.x, atol=1e-6)
+    assert found.value == pytest.approx(float(in_double(value_of, problem, found.x)), rel=1e-12)
+    assert found.x.dtype == np.float64
+    assert 2 <= found.steps < 20
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_newton_gets_no_worse_with_each_step(seed):
+    problem = random_logit(seed)
+    values = [in_double(solve_newton, problem, tol=1e-12, max_steps=n).value for n in (0, 1, 2, 3, 5)]
+    assert values[0] == pytest.approx(float(in_double(value_of, problem, problem["start"])), rel=1e-12)
+    assert (np.diff(values) <= 0).all()
+    assert values[1] < values[0]
+
+
+BAD = {
+    "far too little": {"scale": 1e-6},
+    "far too much": {"scale": 1e6},
+    "negative": {"scale": -1.0},
+    "indefinite": {"shift": -30.0},
+    "none": {"scale": 0.0},
+    "not a number": {"scale": np.nan},
+    "wrong diagonal": {"diagonal": 1e-8},
+    "negative diagonal": {"diagonal": -1.0},
+}
+
+
+@pytest.mark.parametrize("kind", BAD)
+@pytest.mark.parametrize("seed", range(2))
+def test_newton_never_ends_worse_than_it_started(kind, seed):
+    problem = random_logit(seed)
+    arguments = {"scale": 1.0, "shift": 0.0} | BAD[kind]
+    found = in_double(solve_newton, problem, **arguments, tol=1e-12, max_steps=20)
+    start = float(in_double(value_of, problem, problem["start"]))
+    assert np.isfinite(found.x).all()
+    assert found.value <= start
+    assert found.value == pytest.approx(float(in_double(value_of, problem, found.x)), rel=1e-12)
+    if kind in ("far too little", "far too much", "wrong diagonal"):
+        assert found.value < start, "a positive definite curvature, however wrong, still points downhill"
+
+
+def test_newton_shortens_steps_that_leave_the_domain():
+    """f(x) = x − log x: from 5 the full Newton step lands at a negative x, where f is no number."""
+    with precision.float64():
+        found = newton_cg(
+            lambda x: (jnp.sum(x - jnp.log(x)), 1 - 1 / x),
+            lambda x: lambda v: v / x**2,
+            lambda x: 1 / x**2,
+            jnp.array([5.0, 0.1]),
+            tol=1e-14,
+            max_steps=50,
+        )
+        x = np.asarray(found.x)
+    np.testing.assert_allclose(x, 1.0, atol=1e-6)
+
+
+def test_newton_at_the_optimum_stays():
+    problem = random_logit(0)
+    best = in_double(solve_newton, problem, tol=1e-14, max_steps=50)
+    again = in_double(solve_newton, problem | {"start": best.x}, tol=1e-9, max_steps=50)
+    assert again.value <= best.value
+    assert again.steps <= 1
+    np.testing.assert_allclose(again.x, best.x, atol=1e-8)
+
+
+def test_newton_side_by_side():
+    """`vmap` over problems that need different numbers of steps, one of them already solved."""
+    problems = [random_logit(seed, strength) for seed, strength in ((0, 0.3), (1, 30.0), (2, 0.01))]
+    problems[1]["start"] = in_double(solve_newton, problems[1], tol=1e-14, max_steps=50).x
+    stacked = {name: np.stack([p[name] for p in problems]) for name in problems[0]}
+    together = in_double(jax.jit(jax.vmap(lambda p: newton(p, tol=1e-12, max_steps=50))), stacked)
+    assert len(set(together.steps.tolist())) > 1
+    for i, problem in enumerate(problems):
+        alone = in_double(solve_newton, problem, tol=1e-12, max_steps=50)
+        np.testing.assert_allclose(together.x[i], alone.x, atol=1e-8)
+        np.testing.assert_allclose(together.value[i], alone.value, rtol=1e-12)
+
+
+# L-BFGS
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_lbfgs_finds_the_optimum_that_scipy_finds(seed):
+    problem = random_logit(seed)
+    expected = by_scipy(problem)
+    found = in_double(solve_lbfgs, problem)
+    assert found.value <= expected.fun + 1e-9 * abs(expected.fun)
+    np.testing.assert_allclose(found.x, expected.x, atol=1e-5)
+    assert found.value == pytest.approx(float(in_double(value_of, problem, found.x)), rel=1e-12)
+    assert found.x.dtype == np.float64
+
+
+def rosenbrock(x):
+    return jnp.sum(100 * (x["b"] - x["a"] ** 2) ** 2 + (1 - x["a"]) ** 2)
+
+
+def test_lbfgs_on_a_tree_through_a_curved_valley():
+    start = {"a": np.array([-1.2, 0.5]), "b": np.array([1.0, -2.0])}
+    values = []
+    for max_steps in (0, 1, 3, 10, 200):
+        solve = jax.jit(lambda x, n=max_steps: lbfgs(rosenbrock, x, tol=1e-10, max_steps=n))
+        found = in_double(solve, start)
+        values.append(float(found.value))
+        assert found.value == pytest.approx(float(in_double(rosenbrock, found.x)), rel=1e-9, abs=1e-18)
+        assert found.steps <= max_steps
+    assert (np.diff(values) <= 0).all()
+    np.testing.assert_allclose(found.x["a"], 1.0, atol=1e-6)
+    np.testing.assert_allclose(found.x["b"], 1.0, atol=1e-6)
+
+
+def test_lbfgs_at_the_optimum_takes_no_step():
+    found = in_double(lambda: lbfgs(rosenbrock, {"a": jnp.ones(1), "b": jnp.ones(1)}))
+    assert found.steps == 0
+    assert found.value == 0
+
+
+def test_lbfgs_never_ends_worse_where_the_function_is_no_number():
+    def cliff(x):
+        return jnp.sum(jnp.where(x < 2, -x, jnp.nan))
+
+    found = in_double(lambda: lbfgs(cliff, jnp.zeros(1), max_steps=5))
+    assert found.value <= 0
+    assert np.isfinite(found.x).all()
+
+
+def test_lbfgs_side_by_side():
+    problems = [random_logit(seed) for seed in range(3)]
+    stacked = {name: np.stack([p[name] for p in problems]) for name in problems[0]}
+    together = in_double(jax.jit(jax.vmap(solve_lbfgs)), stacked)
+    for i, problem in enumerate(problems):
+        alone = in_double(solve_lbfgs, problem)
+        np.testing.assert_allclose(together.value[i], alone.value, rtol=1e-10)
+        np.testing.assert_allclose(together.x[i], alone.x, atol=1e-5)
