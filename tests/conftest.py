@@ -1,5 +1,16 @@
-"""Shape annotations are checked at run time in every test: the hook must precede the first import of swirl."""
+"""Shape annotations are checked at run time in every test: the hook must precede the first import of swirl.
+
+Only the module that numba compiles is left out: machine code has no place for checks.
+"""
+
+from pathlib import Path
 
 from jaxtyping import install_import_hook
 
-install_import_hook("swirl", "beartype.beartype")
+SOURCE = Path(__file__).parent.parent / "src"
+MODULES = [
+    ".".join(path.relative_to(SOURCE).with_suffix("").parts)
+    for path in SOURCE.rglob("*.py")
+    if path.stem not in ("__init__", "__main__", "kernel")
+]
+install_import_hook(MODULES, "beartype.beartype")

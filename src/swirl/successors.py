@@ -43,8 +43,8 @@ class Successors:
         return self.next.shape[2]
 
 
-def expected_next(successors: Successors, values: Values) -> Float[Array, "*batch node action"]:
-    """E[V(node') | node, action] for each node and action.
+def expected_next(successors: Successors, values: Values) -> Float[Array, "*batch row action"]:
+    """E[V(node') | node, action] for each row and action; the rows may be some of the nodes only.
 
     Equals the plain loop::
 
@@ -58,7 +58,7 @@ def expected_next(successors: Successors, values: Values) -> Float[Array, "*batc
     return jnp.sum(successors.probability * values[..., successors.next], axis=-1)
 
 
-def uniform_expected_next(successors: Successors, values: Values) -> Float[Array, "*batch node"]:
+def uniform_expected_next(successors: Successors, values: Values) -> Float[Array, "*batch row"]:
     """E[V(node') | node] when every available action is equally likely."""
     available = jnp.asarray(successors.available)
     share = available / jnp.sum(available, axis=-1, keepdims=True)
