@@ -131,7 +131,7 @@ def test_labels_that_the_environment_lacks_are_named():
 
 def test_impossible_has_three_readings():
     unchecked = inspect.unwrap(encode)  # users run without the type checks of the tests
-    with pytest.raises(ValueError, match="impossible='skip': expected \"error\", \"gap\" or \"forget\""):
+    with pytest.raises(ValueError, match='impossible=\'skip\': expected "error", "gap" or "forget"'):
         unchecked(BROKEN, RING, Histories.reachable(RING.successors, 1), impossible="skip")
 
 

@@ -84,7 +84,7 @@ def soft_bellman(
 
 def log_policy_from_values(
     successors: Successors, values: Values, *, discount: Number, temperature: Temperature
-) -> Float[Array, "*batch node action"]:
+) -> Float[Array, "*batch row action"]:
     """Log policy for a reward r(h), which drops out: log softmax_a (γ/α) E[V(h')|h,a] (DESIGN §2c).
 
     Unavailable actions have −inf.  Gradients are finite; mask these entries *before* weighting them, since
@@ -414,9 +414,9 @@ def _iterate(
         return operator(x)
 
     With `newton`, x moves to x + (I − J)⁻¹(operator(x) − x) wherever that system could be solved, and by a
-    sweep elsewhere.  Measured on the maze, three modes: at discount 0.95 this takes a third of the sweeps'
-    time up to 2,000 nodes and about the same at 20,000; at 0.99 a tenth and a third.  Dense solves lose from 500
-    nodes on.
+    sweep elsewhere.  Measured on the maze, three modes, two shared cores, against the sweeps: at discount 0.95
+    a third to a half of the time up to 2,000 nodes, no gain from 6,000 on; at 0.99 a tenth to a fifth, then a
+    third.  Dense solves took six times as long as the sweeps at 500 nodes already.
     """
 
     def unfinished(carry: tuple[Array, Array, Array]) -> Array:
