@@ -17,10 +17,12 @@ def ring(stochastic=False):
     available = np.column_stack([np.ones((4, 2), bool), LEAPS])
     if not stochastic:
         return Successors(STEPS[..., None], np.ones((4, 3, 1)), available)
-    # Each action slips to the opposite state; in state 3 both actions slip alike.
-    slip = np.array([[0.1, 0.3, 0.2], [0.2, 0.2, 0.0], [0.1, 0.1, 0.0], [0.5, 0.5, 0.0]])
-    slipped = np.broadcast_to((np.arange(4)[:, None] + 2) % 4, STEPS.shape)
-    return Successors(np.stack([STEPS, slipped], -1), np.stack([1 - slip, slip], -1), available)
+    # Each action slips to the opposite state; in state 0 the leap is hardly more than a step that slips more
+    # often, a weak constraint but a constraint; in state 3 both actions slip alike.
+    steps = np.where(LEAPS[:, None] & (np.arange(3) == 2), 1, STEPS)
+    slip = np.array([[0.1, 0.3, 0.15], [0.2, 0.2, 0.0], [0.1, 0.1, 0.0], [0.5, 0.5, 0.0]])
+    slipped = np.broadcast_to((np.arange(4)[:, None] + 2) % 4, steps.shape)
+    return Successors(np.stack([steps, slipped], -1), np.stack([1 - slip, slip], -1), available)
 
 
 def lift(successors):
@@ -46,12 +48,16 @@ def lift(successors):
 
 
 def environment(name):
-    """An environment and its full-length nodes."""
+    """An environment, its nodes in no particular order, and which of them are full-length."""
     successors = ring(stochastic="stochastic" in name)
+    full_length = np.ones(4, bool)
     if "lifted" in name:
         successors, histories = lift(successors)
-        return successors, histories[:, 1] >= 0
-    return successors, np.ones(successors.n_nodes, bool)
+        full_length = histories[:, 1] >= 0
+    order = np.random.default_rng(11).permutation(successors.n_nodes)
+    following = np.argsort(order)[successors.next[order]]
+    shuffled = Successors(following, successors.probability[order], successors.available[order])
+    return shuffled, full_length[order]
 
 
 def random_rewards(seed, successors, per_action):
@@ -176,7 +182,7 @@ def test_all_faults_are_named_at_once():
     successors, full_length = environment("lifted deterministic")
     rewards = random_rewards(10, successors, per_action=False)
     rewards[0, 0] = np.nan
-    full_length[-1] = False
+    full_length[np.flatnonzero(full_length)[-1]] = False
     with pytest.raises(ValueError) as caught:
         canonical(rewards, successors, discount=1.0, full_length=full_length)
     assert [line.split(":")[0] for line in str(caught.value).splitlines()] == [

@@ -6,7 +6,7 @@ A subclass says how it reads data (`_encode`), how likely each step is in each m
 
 import inspect
 from collections.abc import Sequence
-from typing import Any, Literal, Self, get_args
+from typing import Any, Literal, TypeVar, get_args
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -16,6 +16,7 @@ from swirl.messages import filter_sessions, smooth_sessions, viterbi_sessions
 from swirl.trajectories import Trajectories
 
 Scored = Literal["action", "next_state"]
+E = TypeVar("E", bound="Estimator")
 
 
 class NotFittedError(ValueError, AttributeError):
@@ -50,7 +51,7 @@ class Estimator:
         del deep  # no parameter is itself an estimator
         return {name: getattr(self, name) for name in self._parameter_names()}
 
-    def set_params(self, **parameters: Any) -> Self:
+    def set_params(self: E, **parameters: Any) -> E:
         """Change constructor arguments; takes effect at the next `fit`."""
         known = self._parameter_names()
         unknown = [name for name in parameters if name not in known]
@@ -84,7 +85,7 @@ class Estimator:
 class HiddenModeEstimator(Estimator):
     """A model whose hidden mode emits actions: scoring and decoding from the messages."""
 
-    def fit(self, data: Any, y: None = None) -> Self:
+    def fit(self: E, data: Any, y: None = None) -> E:
         """Fit to `Trajectories`."""
         raise NotImplementedError
 

@@ -18,7 +18,7 @@ from swirl.history import Histories
 from swirl.mdp import MDP
 from swirl.mstep import Components
 from swirl.online import OnlineFilter
-from swirl.priors import Dirichlet, Gaussian
+from swirl.priors import Dirichlet, Gaussian, Laplace
 from swirl.progress import progress_line
 from swirl.rewards.dense import to_dense
 from swirl.rewards.forms import RewardForm, Tabular, resolve_form
@@ -91,7 +91,7 @@ class SWIRL(HiddenModeEstimator):
         reward: str | RewardForm = "state",
         discount: float = 0.95,
         temperature: float | Sequence[float] = 1.0,
-        reward_prior: Gaussian | Dirichlet | None = None,
+        reward_prior: Gaussian | Laplace | Dirichlet | None = None,
         switching_prior: Gaussian | Dirichlet | None = None,
         impossible: Impossible = "error",
         n_restarts: int = 8,
@@ -217,17 +217,24 @@ class SWIRL(HiddenModeEstimator):
         own = np.arange(histories.n_histories)
         temperature = self._temperatures()
         if isinstance(form, Tabular) and form.on == "state-action":
-            return FreePolicies.build(histories, prior or Dirichlet(1.0), temperature=temperature), own
-        prior = prior or DEFAULT_REWARD_PRIOR
-        if not isinstance(prior, Gaussian):
-            raise ValueError(
-                f'reward_prior={prior!r}: priors.Dirichlet is for reward="state-action"; use priors.Gaussian'
-            )
+            prior = prior or Dirichlet(1.0)
+            if isinstance(prior, Laplace):
+                raise self._wrong_prior("priors.Dirichlet or priors.Gaussian")
+            return FreePolicies.build(histories, prior, temperature=temperature), own
         if isinstance(form, Tabular) and form.road == "exact":
+            prior = prior or DEFAULT_REWARD_PRIOR
+            if isinstance(prior, Dirichlet):
+                raise self._wrong_prior("priors.Laplace or priors.Gaussian")
             exact = ValueRewards.build(histories, prior, discount=self.discount, temperature=temperature)
             return exact, histories.contexts
+        prior = prior or Gaussian(1.0)
+        if not isinstance(prior, Gaussian):
+            raise self._wrong_prior("priors.Gaussian")
         planned = PlannedRewards.build(histories, form, prior, discount=self.discount, temperature=temperature)
         return planned, own
+
+    def _wrong_prior(self, allowed: str) -> ValueError:
+        return ValueError(f"reward_prior={self.reward_prior!r}: reward={self.reward!r} takes {allowed}")
 
     def _adopt(self, index: int) -> "SWIRL":
         """Take restart `index` as the fit: its parameters, modes ordered by decreasing occupancy."""
@@ -235,6 +242,8 @@ class SWIRL(HiddenModeEstimator):
         tables, rewards = em.unpack(self._components, restart.parameters)
         transitions, initial = np.exp(tables.log_transitions), np.exp(tables.log_initial)
         policies = np.exp(tables.log_emissions.T.reshape(len(initial), -1, self.env.n_actions)[:, self._rows])
+        if isinstance(component := self._components.rewards, ValueRewards) and component.width is not None:
+            rewards = self._canonical(self._histories, rewards)  # a Laplace prior leaves the gauge to us
         order = np.argsort(-restart.occupancy, kind="stable")
         self.best_restart_ = index
         self.occupancy_ = restart.occupancy[order]
@@ -380,17 +389,15 @@ class SWIRL(HiddenModeEstimator):
             self.initial_modes_, self.mode_transitions_, self.policies_, self.histories_, unknown=unknown
         )
 
+    def _canonical(self, histories: Histories, rewards: np.ndarray) -> np.ndarray:
+        return canonical(rewards, histories.successors, discount=self.discount, full_length=histories.full_length)
+
     def _gauged_rewards(self, gauge: str) -> np.ndarray:
         self._check_fitted()
         if gauge == "fitted":
             return self.rewards_
         if gauge == "canonical":
-            return canonical(
-                self.rewards_,
-                self._histories.successors,
-                discount=self.discount,
-                full_length=self._histories.full_length,
-            )
+            return self._canonical(self._histories, self.rewards_)
         raise ValueError(f'gauge={gauge!r}: expected "fitted" or "canonical"')
 
     def reward_table(self, gauge: str = "fitted") -> Float[np.ndarray, "mode *dense"]:

@@ -92,9 +92,7 @@ def _quiet(text: str) -> None:
     del text
 
 
-def _row(
-    name: str, model: SWIRL, test: Any, true_rewards: np.ndarray, *, seconds: float | None
-) -> dict[str, Any]:
+def _row(name: str, model: SWIRL, test: Any, true_rewards: np.ndarray, *, seconds: float | None) -> dict[str, Any]:
     table = model.reward_table()
     return {
         "model": name,

@@ -1,15 +1,17 @@
-"""The quadratic penalty of rewards that back off to shorter histories.
+"""The penalty of rewards that back off to shorter histories.
 
-r(h) = Σ_l ρ_l(newest l states of h), each part normal with precision λ_l.  The parts need not be
-carried: the least penalty over all ways to split r is a quadratic form in r, found by passing means up the
-tree of suffixes (each node a precision-weighted mean of its children)::
+r(h) = Σ_l ρ_l(newest l states of h), each part with a prior of its own.  With normal parts of precision λ_l the
+parts need not be carried: the least penalty over all ways to split r is a quadratic form in r, found by passing
+means up the tree of suffixes::
 
-    penalty = 0; x = r; τ = λ_L                                    # leaves: full histories
+    penalty = 0; x = r; τ = λ_L                                    # leaves: whole histories
     for l in L−1, …, 1:
-        mean   = Σ_children τ x / Σ_children τ                     # best value of the part above
+        mean   = Σ_children τ x / Σ_children τ                     # what the children say of the part above
         penalty += Σ τ (x − mean[parent])²
         x, τ   = mean, 1 / (1 / Σ_children τ + 1 / λ_l)
     penalty += Σ τ x²
+
+and the best split comes back down.  Precisions are per node, so a heavy-tailed prior is a reweighted normal one.
 """
 
 from dataclasses import dataclass
@@ -20,63 +22,91 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from swirl.history import Histories
-from swirl.priors import Gaussian
+from swirl.priors import Gaussian, Laplace
 
 FloatArray = Array | np.ndarray
-
-
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
-class Level:
-    """One step up the tree: the children's precisions and parents, and the precision of their sum."""
-
-    parents: Int[FloatArray, "child"]
-    precisions: Float[FloatArray, "child"]
-    total: Float[FloatArray, "parent"]
+Nodes = tuple[Float[FloatArray, "_"], ...]
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class BackoffPenalty:
-    """½ rᵀ Q r for the tree of suffixes; without back-off, ½ λ ‖r‖²."""
+    """½ rᵀ Q r for the tree of suffixes; without back-off, ½ Σ λ r²."""
 
-    levels: tuple[Level, ...]
-    root: Float[FloatArray, "group"]
+    parents: tuple[Int[FloatArray, "_"], ...]
+    """For each order from L down to 2: which suffix of one state less each suffix belongs to."""
+    precisions: Nodes
+    """For each order from L down to 1: precision of each suffix's part."""
 
     @classmethod
-    def build(cls, histories: Histories, prior: Gaussian) -> "BackoffPenalty":
-        """Arrange the suffixes of all histories for `prior`."""
+    def build(cls, histories: Histories, prior: Gaussian | Laplace) -> "BackoffPenalty":
+        """Arrange the suffixes of all histories; precisions are the prior's strengths."""
         if prior.backoff is None:
-            return cls((), np.full(histories.n_histories, prior.strength))
-        precision = prior.precisions(histories.length)
-        child_groups = histories.suffixes(histories.length)
-        tau = np.full(histories.n_histories, precision[-1])
-        levels = []
+            return cls((), (np.full(histories.n_histories, float(prior.strength)),))
+        strengths = prior.strengths(histories.length)
+        children = histories.suffixes(histories.length)
+        parents, precisions = [], [np.full(histories.n_histories, strengths[-1])]
         for order in range(histories.length - 1, 0, -1):
             groups = histories.suffixes(order)
-            parents = np.zeros(int(child_groups.max()) + 1, dtype=np.int32)
-            parents[child_groups] = groups
-            total = np.bincount(parents, weights=tau)
-            levels.append(Level(parents, tau, total))
-            tau = 1.0 / (1.0 / total + 1.0 / precision[order - 1])
-            child_groups = groups
-        return cls(tuple(levels), tau)
+            above = np.zeros(int(children.max()) + 1, dtype=np.int32)
+            above[children] = groups
+            parents.append(above)
+            precisions.append(np.full(int(groups.max()) + 1, strengths[order - 1]))
+            children = groups
+        return cls(tuple(parents), tuple(precisions))
 
     @property
     def leaf_precisions(self) -> Float[FloatArray, "history"]:
-        """Precision of each history given the part above it: the diagonal of Q, or a little more."""
-        return self.levels[0].precisions if self.levels else self.root
+        """Precision of each history's own part: the diagonal of Q, or a little more."""
+        return self.precisions[0]
+
+    def _upward(self, rewards: Float[Array, "history"]) -> tuple[Array, list[tuple[Array, Array]]]:
+        """Penalty, and for each order below L the children's (total precision, mean)."""
+        x, tau = rewards, jnp.asarray(self.precisions[0])
+        penalty, messages = jnp.zeros((), rewards.dtype), []
+        for parents, precision in zip(self.parents, self.precisions[1:], strict=True):
+            total = jnp.zeros(precision.shape, tau.dtype).at[parents].add(tau)
+            mean = jnp.zeros(precision.shape, tau.dtype).at[parents].add(tau * x) / total
+            penalty += 0.5 * jnp.sum(tau * (x - mean[parents]) ** 2)
+            messages.append((total, mean))
+            x, tau = mean, 1.0 / (1.0 / total + 1.0 / precision)
+        return penalty + 0.5 * jnp.sum(tau * x**2), messages
 
     def penalty(self, rewards: Float[Array, "history"]) -> Float[Array, ""]:
         """½ rᵀ Q r: minus the log-density, up to a constant."""
-        x, penalty = rewards, jnp.zeros((), rewards.dtype)
-        for level in self.levels:
-            weighted = jnp.zeros_like(jnp.asarray(level.total)).at[level.parents].add(level.precisions * x)
-            mean = weighted / level.total
-            penalty += 0.5 * jnp.sum(level.precisions * (x - mean[level.parents]) ** 2)
-            x = mean
-        return penalty + 0.5 * jnp.sum(self.root * x**2)
+        return self._upward(rewards)[0]
 
     def product(self, rewards: Float[Array, "history"]) -> Float[Array, "history"]:
         """Q r."""
         return jax.grad(self.penalty)(rewards)
+
+    def means(self, rewards: Float[Array, "history"]) -> Nodes:
+        """Best sums of parts m_l(suffix) = ρ_1 + … + ρ_l for the orders L − 1 down to 1, given r."""
+        _, messages = self._upward(rewards)
+        means: list[Array] = []
+        above = None
+        for order in reversed(range(len(messages))):
+            total, mean = messages[order]
+            precision = self.precisions[order + 1]
+            prior_mean = jnp.zeros_like(mean) if above is None else above[self.parents[order + 1]]
+            above = (total * mean + precision * prior_mean) / (total + precision)
+            means.insert(0, above)
+        return tuple(means)
+
+    def parts(self, rewards: Float[Array, "history"], means: Nodes) -> Nodes:
+        """Split r along given sums of parts: ρ_l for the orders L down to 1."""
+        sums = (rewards, *means)
+        split = [sums[i] - sums[i + 1][self.parents[i]] for i in range(len(means))]
+        return (*split, sums[-1])
+
+    def reweighted(self, parts: Nodes, width: Float[FloatArray, ""]) -> "BackoffPenalty":
+        """The normal penalty that touches the Laplace one at `parts` and lies above it elsewhere."""
+        precisions = tuple(s / jnp.sqrt(width**2 + part**2) for s, part in zip(self.precisions, parts, strict=True))
+        return BackoffPenalty(self.parents, precisions)
+
+    def laplace(self, parts: Nodes, width: Float[FloatArray, ""]) -> Float[Array, ""]:
+        """Σ_l s_l Σ (√(width² + ρ_l²) − width): the penalty whose tails are linear."""
+        each = [
+            jnp.sum(s * (jnp.sqrt(width**2 + part**2) - width)) for s, part in zip(self.precisions, parts, strict=True)
+        ]
+        return jnp.sum(jnp.stack(each))

@@ -17,9 +17,9 @@ def to_dense(
     >>> ring = MDP.deterministic([[0, 1], [1, 2], [2, 0]])
     >>> histories = Histories.reachable(ring.successors, length=2)
     >>> to_dense(np.arange(9.0)[None], histories)[0]
-    array([[ 3., nan,  8.],
+    array([[ 3., nan,  7.],
            [ 4.,  5., nan],
-           [nan,  6.,  7.]])
+           [nan,  6.,  8.]])
     """
     shape = (rewards.shape[0], *[histories.n_states] * histories.length, *rewards.shape[2:])
     if np.prod(shape, dtype=float) > MOST_ENTRIES:
@@ -43,7 +43,7 @@ def from_dense(
     >>> histories = Histories.reachable(ring.successors, length=2)
     >>> table = to_dense(np.arange(9.0)[None], histories)
     >>> from_dense(table, histories, per_action=False)[0].tolist()
-    [5.5, 4.5, 6.5, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]
+    [5.0, 4.5, 7.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]
     """
     known = histories.length
     expected = (histories.n_states,) * known

@@ -5,10 +5,12 @@ With no action argument the reward drops out of the policy,
     π(a|h) = softmax_a( (γ/α) E[V(h')|h,a] ),      r(h) = V(h) − α log Σ_a exp( (γ/α) E[V(h')|h,a] ),
 
 so the M-step is a multinomial logit that is linear in V: no planning, nothing to differentiate through.
-The prior is a Gaussian on r(V), or on its linearisation V − γ P_unif V (then the problem is convex).
+The prior is on r(V), or on its linearisation V − γ P_unif V (then the problem is convex).  A Laplace prior is
+met by a normal one that touches it from above at the present rewards (majorise, then minimise): monotone as well.
 """
 
 from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -17,13 +19,22 @@ from jaxtyping import Array, Float
 
 from swirl.history import Histories
 from swirl.optimise import newton_cg
-from swirl.priors import Gaussian
+from swirl.priors import Gaussian, Laplace
 from swirl.rewards.backoff import BackoffPenalty
 from swirl.soft_q import log_policy_from_values, rewards_from_values
 from swirl.successors import Successors, expected_next, uniform_expected_next
 
 FloatArray = Array | np.ndarray
 HIDDEN = -1e30  # logit of an action that is not available: finite, so that 0 · logit is 0
+
+
+class ValueParameters(NamedTuple):
+    """What EM moves: the values and, for a Laplace prior, the sums of parts of shorter histories."""
+
+    values: Any
+    """[mode, history]"""
+    means: tuple[Any, ...]
+    """For each order from L − 1 down to 1: [mode, suffix]."""
 
 
 @jax.tree_util.register_dataclass
@@ -36,17 +47,19 @@ class ValueRewards:
     contexts: Successors
     """Its rows that differ: what the policy can see (DESIGN §2d)."""
     penalty: BackoffPenalty
-    diagonal: Float[FloatArray, "history"]
-    """Diagonal of the prior's curvature in V, nearly: it scales the conjugate gradients."""
+    spread: Float[FloatArray, "history action branch"]
+    """(γ P_unif)² of each branch: how a precision of r(h) spreads over the values of its successors."""
     discount: Float[FloatArray, ""]
     temperature: Float[FloatArray, "mode"]
+    width: Float[FloatArray, ""] | None
+    """Of the Laplace prior; None when the prior is Gaussian."""
     linearised: bool = field(metadata={"static": True})
     max_steps: int = field(default=5, metadata={"static": True})
     max_cg_steps: int = field(default=50, metadata={"static": True})
 
     @classmethod
     def build(
-        cls, histories: Histories, prior: Gaussian, *, discount: float, temperature: Float[np.ndarray, "mode"]
+        cls, histories: Histories, prior: Gaussian | Laplace, *, discount: float, temperature: Float[np.ndarray, "mode"]
     ) -> "ValueRewards":
         """Collect what the M-step needs from the histories and the prior."""
         successors, n = histories.successors, histories.n_contexts
@@ -55,22 +68,16 @@ class ValueRewards:
             np.asarray(successors.probability)[:n],
             np.asarray(successors.available)[:n],
         )
-        penalty = BackoffPenalty.build(histories, prior)
-        leaf = np.asarray(penalty.leaf_precisions)
         available = np.asarray(successors.available)
-        share = (available / available.sum(axis=1, keepdims=True))[..., None] * np.asarray(successors.probability)
-        reached = np.bincount(
-            np.asarray(successors.next).ravel(),
-            weights=((discount * share) ** 2 * leaf[:, None, None]).ravel(),
-            minlength=histories.n_histories,
-        )
+        uniform = (available / available.sum(axis=1, keepdims=True))[..., None] * np.asarray(successors.probability)
         return cls(
             successors,
             contexts,
-            penalty,
-            leaf + reached,
+            BackoffPenalty.build(histories, prior),
+            (discount * uniform) ** 2,
             np.asarray(discount, dtype=float),
             np.asarray(temperature, dtype=float),
+            np.asarray(prior.width) if isinstance(prior, Laplace) else None,
             prior.of == "linearised",
         )
 
@@ -79,25 +86,28 @@ class ValueRewards:
         """Number of modes."""
         return self.temperature.shape[0]
 
-    def random_parameters(self, rng: np.random.Generator, scale: float) -> Float[np.ndarray, "mode history"]:
+    def random_parameters(self, rng: np.random.Generator, scale: float) -> ValueParameters:
         """Values to start a restart from: independent, with standard deviation `scale` in units of logits."""
         shape = (self.n_modes, self.successors.n_nodes)
-        return scale * np.asarray(self.temperature)[:, None] * rng.standard_normal(shape)
+        means = (
+            () if self.width is None else tuple(np.zeros((self.n_modes, len(p))) for p in self.penalty.precisions[1:])
+        )
+        return ValueParameters(scale * np.asarray(self.temperature)[:, None] * rng.standard_normal(shape), means)
 
-    def log_policy(self, values: Float[Array, "mode history"]) -> Float[Array, "mode context action"]:
+    def log_policy(self, parameters: ValueParameters) -> Float[Array, "mode context action"]:
         """Log π_z(a|h) for each context."""
-        return jax.vmap(lambda v, t: log_policy_from_values(self.contexts, v, discount=self.discount, temperature=t))(
-            values, jnp.asarray(self.temperature)
+        return log_policy_from_values(
+            self.contexts, parameters.values, discount=self.discount, temperature=self.temperature
         )
 
-    def log_emissions(self, values: Float[Array, "mode history"]) -> Float[Array, "symbol mode"]:
+    def log_emissions(self, parameters: ValueParameters) -> Float[Array, "symbol mode"]:
         """Log π_z(a|h) as a table of symbols (context · n_actions + action)."""
-        return self.log_policy(values).reshape(self.n_modes, -1).T
+        return self.log_policy(parameters).reshape(self.n_modes, -1).T
 
-    def rewards(self, values: Float[Array, "mode history"]) -> Float[Array, "mode history"]:
+    def rewards(self, parameters: ValueParameters) -> Float[Array, "mode history"]:
         """r(V), the inverse of the soft Bellman operator."""
-        return jax.vmap(lambda v, t: rewards_from_values(self.successors, v, discount=self.discount, temperature=t))(
-            values, jnp.asarray(self.temperature)
+        return rewards_from_values(
+            self.successors, parameters.values, discount=self.discount, temperature=self.temperature
         )
 
     def penalised(self, values: Float[Array, "history"], temperature: Array) -> Float[Array, "history"]:
@@ -106,21 +116,40 @@ class ValueRewards:
             return jnp.subtract(values, self.discount * uniform_expected_next(self.successors, values))
         return rewards_from_values(self.successors, values, discount=self.discount, temperature=temperature)
 
-    def log_prior(self, values: Float[Array, "mode history"]) -> Float[Array, ""]:
+    def log_prior(self, parameters: ValueParameters) -> Float[Array, ""]:
         """Log-density of the prior, up to a constant."""
-        each = jax.vmap(lambda v, t: self.penalty.penalty(self.penalised(v, t)))
-        return -jnp.sum(each(values, jnp.asarray(self.temperature)))
 
-    def improve(
-        self, values: Float[Array, "mode history"], counts: Float[Array, "symbol mode"]
-    ) -> Float[Array, "mode history"]:
-        """Raise Σ W log π + log prior from `values`: the M-step of the rewards (paper Eq. 4)."""
+        def one(p: ValueParameters, temperature: Array) -> Array:
+            r = self.penalised(p.values, temperature)
+            if self.width is None:
+                return self.penalty.penalty(r)
+            return self.penalty.laplace(self.penalty.parts(r, p.means), self.width)
+
+        return -jnp.sum(jax.vmap(one)(parameters, jnp.asarray(self.temperature)))
+
+    def improve(self, parameters: ValueParameters, counts: Float[Array, "symbol mode"]) -> ValueParameters:
+        """Raise Σ W log π + log prior: the M-step of the rewards (paper Eq. 4)."""
         shape = (self.n_modes, self.contexts.n_nodes, self.contexts.n_actions)
-        return jax.vmap(self._improve_mode)(values, counts.T.reshape(shape), jnp.asarray(self.temperature))
+        counts = counts.T.reshape(shape)
+
+        def one(p: ValueParameters, counts: Array, temperature: Array) -> ValueParameters:
+            if self.width is None:
+                return ValueParameters(self._improve_mode(p.values, counts, temperature, self.penalty), ())
+            parts = self.penalty.parts(self.penalised(p.values, temperature), p.means)
+            touching = self.penalty.reweighted(parts, self.width)
+            values = self._improve_mode(p.values, counts, temperature, touching)
+            return ValueParameters(values, touching.means(self.penalised(values, temperature)))
+
+        return jax.vmap(one)(parameters, counts, jnp.asarray(self.temperature))
 
     def _improve_mode(
-        self, values: Float[Array, "history"], counts: Float[Array, "context action"], temperature: Array
+        self,
+        values: Float[Array, "history"],
+        counts: Float[Array, "context action"],
+        temperature: Array,
+        penalty: BackoffPenalty,
     ) -> Float[Array, "history"]:
+        """Newton steps on one mode's values under a quadratic `penalty`."""
         slope = jnp.asarray(self.discount) / temperature
         available = jnp.asarray(self.contexts.available)
         totals = jnp.sum(counts, axis=-1, keepdims=True)
@@ -139,9 +168,9 @@ class ValueRewards:
         def value_and_gradient(v: Array) -> tuple[Array, Array]:
             log_pi = log_softmax(v)
             r, pull_back = jax.vjp(penalised, v)
-            value = -jnp.sum(jnp.where(available, counts * log_pi, 0.0)) + self.penalty.penalty(r)
+            value = -jnp.sum(jnp.where(available, counts * log_pi, 0.0)) + penalty.penalty(r)
             residual = jnp.where(available, totals * jnp.exp(log_pi) - counts, 0.0)
-            return value, logits_transpose(residual)[0] + pull_back(self.penalty.product(r))[0]
+            return value, logits_transpose(residual)[0] + pull_back(penalty.product(r))[0]
 
         def curvature(v: Array):
             pi = jnp.exp(log_softmax(v))
@@ -151,16 +180,18 @@ class ValueRewards:
             def product(d: Array) -> Array:
                 moved = logits(d)
                 spread = pi * (moved - jnp.sum(pi * moved, axis=-1, keepdims=True))
-                return logits_transpose(totals * spread)[0] + pull_back(self.penalty.product(push(d)))[0]
+                return logits_transpose(totals * spread)[0] + pull_back(penalty.product(push(d)))[0]
 
             return product
 
+        leaf = jnp.asarray(penalty.leaf_precisions)
+        prior_diagonal = leaf.at[jnp.asarray(self.successors.next)].add(self.spread * leaf[:, None, None])
         branch_weight = slope**2 * jnp.asarray(self.contexts.probability) ** 2
 
         def diagonal(v: Array) -> Array:
             pi = jnp.exp(log_softmax(v))
             spread = (totals * pi * (1 - pi))[..., None] * branch_weight
-            return jnp.asarray(self.diagonal).at[jnp.asarray(self.contexts.next)].add(spread)
+            return prior_diagonal.at[jnp.asarray(self.contexts.next)].add(spread)
 
         return newton_cg(
             value_and_gradient,
