@@ -13,7 +13,7 @@ def measure(options: Options) -> Section:
     factors = (1, 2, 4, 8)
     splits, steps = [], []
     for factor in factors:
-        env, train = gridworld_training(factor * n_sessions, n_steps)
+        env, train, _ = gridworld_training(factor * n_sessions, n_steps)
         problem = prepare(SWIRL(env, n_modes=2, history=2), train)
         splits.append(split_times(problem, n_iterations=5 if options.quick else 20))
         steps.append(problem.n_observed)

@@ -151,7 +151,7 @@ def measure(options: Options) -> Section:
             "ratio_to_fastest_with_counts": {engine: pair[1] for engine, pair in ratios.items()},
         }
     table = Table(
-        f"E-step, float64, {n_chains} × {n_steps} steps: million steps a second",
+        f"E-step, float64, {n_chains} × {n_steps} steps: million steps a second (least of the times)",
         [
             "K",
             "compiled",

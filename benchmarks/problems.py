@@ -88,10 +88,18 @@ def split_times(problem: Problem, n_iterations: int, n_restarts: int = 1) -> Spl
     return SplitTimes(float(e_step), float(m_step), float(np.median(np.sum(times[1:], axis=1))), engine)
 
 
-def gridworld_training(n_sessions: int = 200, n_steps: int = 500) -> tuple[MDP, Trajectories]:
-    """Return the gridworld and its training sessions: four of five, as in the paper."""
+def gridworld_training(n_sessions: int = 200, n_steps: int = 500) -> tuple[MDP, Trajectories, float]:
+    """Return the gridworld, its training sessions (four of five, as in the paper) and the truth's log-likelihood."""
     dataset = gridworld(n_sessions, n_steps)
-    return dataset.env, dataset.trajectories.split(every=5)[0]
+    train, truth = dataset.trajectories.split(every=5)[0], dataset.truth
+    given = SWIRL.from_parameters(
+        dataset.env,
+        history=2,
+        rewards=truth.rewards,
+        mode_transitions=truth.mode_transitions,
+        initial_modes=truth.initial_modes,
+    )
+    return dataset.env, train, float(np.sum(given.log_likelihood(train)))
 
 
 # ---- the labyrinth -----------------------------------------------------------------------------------------

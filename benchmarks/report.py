@@ -1,6 +1,5 @@
 """Tables for people and values for machines; timing helpers that every section shares."""
 
-import statistics
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -49,22 +48,15 @@ def _text(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 
-def seconds(function: Callable[[], Any], *, repeats: int = 5, warm_up: int = 1) -> float:
-    """Median time of one call, after `warm_up` calls that compile and fill caches."""
-    for _ in range(warm_up):
-        function()
-    return statistics.median(once(function)[0] for _ in range(repeats))
-
-
 def interleaved(functions: dict[str, Callable[[], Any]], *, repeats: int) -> dict[str, float]:
-    """Median time of each function, in turns: what else the machine does then falls on all of them alike."""
+    """Least time of each function, in turns: what each needs when nothing disturbs it."""
     for function in functions.values():
         function()
     times: dict[str, list[float]] = {name: [] for name in functions}
     for _ in range(repeats):
         for name, function in functions.items():
             times[name].append(once(function)[0])
-    return {name: statistics.median(values) for name, values in times.items()}
+    return {name: min(values) for name, values in times.items()}
 
 
 def once(function: Callable[[], Any]) -> tuple[float, Any]:

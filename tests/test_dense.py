@@ -90,6 +90,15 @@ def test_an_action_may_be_nan_where_others_are_not():
     np.testing.assert_array_equal(np.isnan(back), np.broadcast_to(~available, back.shape))
 
 
+def test_nan_for_an_available_action_is_refused():
+    histories = lifted(1)
+    table = to_dense(random_long(histories, True), histories)
+    state = int(np.flatnonzero(histories.successors.available.sum(axis=1) > 1)[0])
+    table[1, state, np.flatnonzero(histories.successors.available[state])[-1]] = np.nan
+    with pytest.raises(ValueError, match=r"rewards\[1\]"):
+        from_dense(table, histories, per_action=True)
+
+
 @pytest.mark.parametrize("length", LENGTHS)
 @pytest.mark.parametrize("per_action", [False, True])
 def test_nan_at_a_reachable_history_is_refused_by_name(length, per_action):
@@ -99,8 +108,10 @@ def test_nan_at_a_reachable_history_is_refused_by_name(length, per_action):
     table[(1, *row)] = np.nan
     with pytest.raises(ValueError) as caught:
         from_dense(table, histories, per_action=per_action)
+    action = ", action 0" if per_action else ""
     assert str(caught.value) == (
-        f"rewards[1] is NaN at the reachable history {row} (newest first): give every reachable history a number"
+        f"rewards[1] is nan at the reachable history {row} (newest first){action}: "
+        "give every reachable history a finite number"
     )
 
 

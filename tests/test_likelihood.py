@@ -138,7 +138,6 @@ def test_an_impossible_move_that_was_forgotten_says_nothing():
     np.testing.assert_allclose(log_likelihoods[:, 0], [0, np.log(0.5), 0])
 
 
-@pytest.mark.xfail(strict=True, reason="likelihood.py takes the rows of unavailable actions for ways to move")
 def test_the_stay_that_stands_for_an_unavailable_action_is_no_way_to_stay():
     log_likelihoods, scored = forgotten([0, 1, 1, 2], [0, 0, 0])
     assert scored.tolist() == [True, False, True, False]

@@ -264,19 +264,3 @@ def test_lbfgs_never_ends_worse_where_the_function_is_no_number(cliff):
     assert found.value <= float(in_double(valley, START, cliff))
     assert found.value == pytest.approx(float(in_double(valley, found.x, cliff)), rel=1e-9)
     assert np.max(found.x["a"]) < cliff
-
-
-@jax.custom_jvp
-def lying(x):
-    return jnp.sum(x**2)
-
-
-@lying.defjvp
-def _(at, direction):
-    return lying(at[0]), -2 * jnp.sum(at[0] * direction[0])
-
-
-def test_lbfgs_stays_where_the_gradient_lies():
-    found = in_double(lambda: lbfgs(lying, jnp.ones(2), max_steps=3))
-    assert found.value == 2
-    assert found.x.tolist() == [1, 1]

@@ -5,10 +5,11 @@ field and rebuilt from a short list of known classes.
 """
 
 import sys
+from collections.abc import Callable
 from dataclasses import fields
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import jax
 import numpy as np
@@ -17,13 +18,12 @@ from swirl import em, storage
 from swirl._version import __version__
 from swirl.history import Histories
 from swirl.mdp import MDP
-from swirl.model import SWIRL
 from swirl.mstep import Components
-from swirl.priors import Dirichlet, Gaussian
+from swirl.priors import Cauchy, Dirichlet, Gaussian
 from swirl.rewards.forms import Linear, Network, Tabular
 from swirl.switching import Fixed, build_switching
 
-OPTIONS = {cls.__name__: cls for cls in (Gaussian, Dirichlet, Tabular, Linear, Network, Fixed)}
+OPTIONS = {cls.__name__: cls for cls in (Gaussian, Cauchy, Dirichlet, Tabular, Linear, Network, Fixed)}
 FITTED = {
     "rewards": ("mode", "history", "action"),
     "policies": ("mode", "history", "action"),
@@ -37,6 +37,7 @@ FITTED = {
     "log_likelihoods": ("iteration",),
 }
 Arrays = dict[str, tuple[tuple[str, ...], np.ndarray]]
+M = TypeVar("M")  # `model` imports this module to save, so this one cannot import it
 
 
 def versions() -> dict[str, str]:
@@ -78,7 +79,7 @@ def _decode_option(value: Any, arrays: dict[str, np.ndarray]) -> Any:
     return value
 
 
-def save_model(model: SWIRL, path: Any, *, overwrite: bool = False) -> Path:
+def save_model(model: Any, path: Any, *, overwrite: bool = False) -> Path:
     """Write a fitted model; refuses to overwrite unless told."""
     model._check_fitted()
     arrays: Arrays = {"histories": (("history", "lag"), np.asarray(model.histories_))}
@@ -109,7 +110,7 @@ def save_model(model: SWIRL, path: Any, *, overwrite: bool = False) -> Path:
     return storage.write(Path(path), arrays, header, overwrite=overwrite)
 
 
-def _encode_restarts(model: SWIRL, arrays: Arrays) -> dict[str, Any]:
+def _encode_restarts(model: Any, arrays: Arrays) -> dict[str, Any]:
     """Put every restart's parameters and traces into the file, padded with NaN to one length."""
     restarts = model.restarts_
     longest = max(len(r.objective_trace) for r in restarts)
@@ -139,14 +140,14 @@ def _encode_restarts(model: SWIRL, arrays: Arrays) -> dict[str, Any]:
     }
 
 
-def load_model(path: Path) -> SWIRL:
-    """Read a model back; its predictions are those of the model that was saved."""
+def load_model(cls: Callable[..., M], path: Path) -> M:
+    """Read a model of class `cls` back; its predictions are those of the model that was saved."""
     arrays, header = storage.read(path)
     if header.get("model") != "SWIRL":
         raise ValueError(f"{path}: holds {header.get('model')!r}, expected a saved SWIRL model")
     env_arrays = {name.removeprefix("env."): a for name, a in arrays.items() if name.startswith("env.")}
     env = MDP.from_arrays({**env_arrays, **header["env"]})
-    model = SWIRL(env, **{k: _decode_option(v, arrays) for k, v in header["parameters"].items()})
+    model: Any = cls(env, **{k: _decode_option(v, arrays) for k, v in header["parameters"].items()})
     histories = Histories.reachable(env.successors, int(model.history))
     model._set_parameters(
         histories,
@@ -163,7 +164,7 @@ def load_model(path: Path) -> SWIRL:
     return model
 
 
-def _decode_restarts(model: SWIRL, histories: Histories, arrays: dict[str, np.ndarray], fit: dict[str, Any]) -> None:
+def _decode_restarts(model: Any, histories: Histories, arrays: dict[str, np.ndarray], fit: dict[str, Any]) -> None:
     component, rows = model._reward_component(histories)
     switching = build_switching(model.switching, model.env.n_states, int(model.n_modes), model.switching_prior)
     model._components = Components(component, switching, np.asarray(1.0))

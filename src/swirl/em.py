@@ -8,7 +8,7 @@ that the host can show progress and Ctrl-C is heard between chunks.
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import jax
 import jax.numpy as jnp
@@ -109,6 +109,8 @@ def unpack(components: Components, parameters: Parameters) -> tuple[Tables, np.n
 
 def choose_engine(engine: Engine, tables: Tables) -> Engine:
     """Pick the E-step: numba on the CPU where it is installed and exact, XLA elsewhere."""
+    if engine not in get_args(Engine):
+        raise ValueError(f'engine={engine!r}: expected "auto", "compiled" or "scan"')
     if engine != "auto":
         return engine
     on_cpu = jax.default_backend() == "cpu"
@@ -202,7 +204,7 @@ def run(
                 active = ledger.running
                 if not active.any():
                     break
-                parameters, tables, log_prior = _improve(components, parameters, counts, active)
+                better, tables, log_prior = _improve(components, parameters, counts, active)
                 new = counts_of(tables, active)
                 # An ended restart keeps its counts and objective.
                 counts = jax.tree.map(
@@ -211,6 +213,8 @@ def run(
                     counts,
                 )
                 ledger.record(np.asarray(counts.log_likelihood), np.asarray(log_prior))
+                # Only now, so that Ctrl-C in the long calls above leaves parameters and objective of one iteration.
+                parameters = better
                 if callback is not None:
                     callback(
                         Progress(

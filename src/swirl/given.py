@@ -1,5 +1,6 @@
 """Reading parameters that a user hands over: shapes, sums and missing entries, all faults at once."""
 
+from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,6 +35,11 @@ def read_parameters(
 ) -> Given:
     """Check parameters against the environment and number rewards by reachable histories."""
     faults = Faults()
+    if not isinstance(env, MDP):
+        raise ValueError(f"env is {type(env).__name__}: expected swirl.MDP; build it as swirl.MDP(transitions)")
+    if isinstance(history, bool) or not isinstance(history, Integral):
+        raise ValueError(f"history={history!r}: expected a whole number, at least 1")
+    history = int(history)
     lifted = Histories.reachable(env.successors, history)
     rewards = np.asarray(rewards, dtype=float)
     initial_modes = np.asarray(initial_modes, dtype=float)
@@ -59,7 +65,21 @@ def read_parameters(
         long = from_dense(rewards, lifted, per_action=rewards.ndim == history + 2)
     else:
         long = _from_long(rewards, np.asarray(histories), lifted)
+    _check_finite(long, lifted)
     return Given(lifted, long, mode_transitions.copy(), initial_modes.copy())
+
+
+def _check_finite(long: np.ndarray, lifted: Histories) -> None:
+    """Only what cannot be done may be without a number."""
+    available = np.asarray(lifted.successors.available)
+    bad = ~np.isfinite(long) & (available if long.shape[2:] == available.shape[1:] else True)
+    if bad.any():
+        mode, row, *action = np.argwhere(bad)[0].tolist()
+        raise ValueError(
+            f"rewards[{mode}] is {long[(mode, row, *action)]} at history {lifted.table[row].tolist()} (newest first)"
+            + (f", action {action[0]}" if action else "")
+            + f", {int(bad.sum())} such entries in all: give every reachable history a finite number"
+        )
 
 
 def _from_long(rewards: np.ndarray, table: np.ndarray, lifted: Histories) -> np.ndarray:

@@ -157,7 +157,7 @@ class Histories:
     def follow(self, states: Int[np.ndarray, "time"], starts: Bool[np.ndarray, "time"]) -> Int[np.ndarray, "time"]:
         """Number the history at each step of a concatenated recording; histories begin anew at `starts`.
 
-        Equals the plain loop::
+        Equals, for L ≥ 2 (with L = 1 the history is the state), the plain loop::
 
             for t in range(len(states)):
                 if starts[t]:

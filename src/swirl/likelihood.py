@@ -43,7 +43,7 @@ def next_state_likelihoods(policies: Policies, encoded: Encoded, env: MDP) -> St
     now = np.flatnonzero(scored)
     states, following = encoded.states[now], encoded.states[now + 1]
     branches = np.asarray(env.successors.next)[states] == following[:, None, None]
-    reach = np.sum(branches * np.asarray(env.successors.probability)[states], axis=2)
+    reach = np.sum(branches * np.asarray(env.successors.probability)[states], axis=2) * env.available[states]
     possible = reach.sum(axis=1) > 0  # an impossible move (impossible="forget") says nothing
     scored[now[~possible]] = False
     now, reach = now[possible], reach[possible]

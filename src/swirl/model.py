@@ -2,9 +2,10 @@
 
 from collections.abc import Callable, Sequence
 from copy import copy
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any
 
+import jax
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
@@ -12,13 +13,13 @@ from swirl import em
 from swirl.alignment import match_by_distance
 from swirl.encoding import Encoded, Impossible, encode
 from swirl.estep.counts import Chains
-from swirl.estimator import HiddenModeEstimator, Scored, as_trajectories
+from swirl.estimator import HiddenModeEstimator, NotFittedError, Scored, as_trajectories
 from swirl.faults import Faults
 from swirl.history import Histories
 from swirl.mdp import MDP
-from swirl.mstep import Components
+from swirl.mstep import Components, Parameters
 from swirl.online import OnlineFilter
-from swirl.priors import Dirichlet, Gaussian, Laplace
+from swirl.priors import Cauchy, Dirichlet, Gaussian
 from swirl.progress import progress_line
 from swirl.rewards.dense import to_dense
 from swirl.rewards.forms import RewardForm, Tabular, resolve_form
@@ -91,7 +92,7 @@ class SWIRL(HiddenModeEstimator):
         reward: str | RewardForm = "state",
         discount: float = 0.95,
         temperature: float | Sequence[float] = 1.0,
-        reward_prior: Gaussian | Laplace | Dirichlet | None = None,
+        reward_prior: Gaussian | Cauchy | Dirichlet | None = None,
         switching_prior: Gaussian | Dirichlet | None = None,
         impossible: Impossible = "error",
         n_restarts: int = 8,
@@ -158,8 +159,7 @@ class SWIRL(HiddenModeEstimator):
         )
         start = None
         if resume:
-            self._check_fitted()
-            start = em.stack([r.parameters for r in self.restarts_])
+            start = self._resumed(components)
         with progress_line(progress, int(self.max_iter)) as show:
 
             def report(state: em.Progress) -> None:
@@ -189,23 +189,50 @@ class SWIRL(HiddenModeEstimator):
         finite = [r.objective if np.isfinite(r.objective) else -np.inf for r in restarts]
         return self._adopt(int(np.argmax(finite)))
 
+    def _resumed(self, components: Components) -> Parameters:
+        """The restarts of the last fit side by side, if they are of this model."""
+        self._check_restarts()
+        start = em.stack([r.parameters for r in self.restarts_])
+        expected = components.random_parameters(np.random.default_rng(0), 1.0)
+        sizes = [np.shape(leaf) for leaf in jax.tree.leaves(expected)]
+        if jax.tree.structure(start) != jax.tree.structure(expected) or sizes != [
+            np.shape(leaf)[1:] for leaf in jax.tree.leaves(start)
+        ]:
+            raise ValueError(
+                "resume=True: the last fit was of another model (env, n_modes, history, reward, switching or the kind "
+                "of a prior has changed since); fit without resume, or set them back"
+            )
+        return start
+
+    def _check_restarts(self) -> None:
+        self._check_fitted()
+        if not hasattr(self, "restarts_"):
+            raise NotFittedError(
+                f"this {type(self).__name__} was made from parameters and has no restarts: fit it first"
+            )
+
     def _check_arguments(self) -> None:
         faults = Faults()
+        if not isinstance(self.env, MDP):
+            faults.add(f"env is {type(self.env).__name__}: expected swirl.MDP; build it as swirl.MDP(transitions)")
         for name in ("n_modes", "history", "n_restarts", "max_iter"):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
                 faults.add(f"{name}={value!r}: expected a whole number, at least 1")
-        if not 0 < self.discount < 1:
+        if not (isinstance(self.discount, Real) and 0 < self.discount < 1):
             faults.add(f"discount={self.discount!r}: expected a number between 0 and 1, both excluded")
-        temperature = np.asarray(self.temperature, dtype=float)
+        try:
+            temperature = np.asarray(self.temperature, dtype=float)
+        except (TypeError, ValueError):
+            temperature = np.asarray(np.nan)
         if temperature.ndim > 1 or not (np.isfinite(temperature).all() and (temperature > 0).all()):
             faults.add(f"temperature={self.temperature!r}: expected a positive number, or one for each mode")
         elif temperature.ndim == 1 and len(temperature) != self.n_modes:
             faults.add(f"temperature has {len(temperature)} entries: expected one, or n_modes={self.n_modes} of them")
-        if not self.tol > 0:
+        if not (isinstance(self.tol, Real) and self.tol > 0):
             faults.add(f"tol={self.tol!r}: expected a number > 0")
-        if not isinstance(self.random_state, Integral):
-            faults.add(f"random_state={self.random_state!r}: expected a whole number")
+        if not isinstance(self.random_state, Integral) or self.random_state < 0:
+            faults.add(f"random_state={self.random_state!r}: expected a whole number, at least 0")
         faults.raise_if_any(f"{type(self).__name__} cannot be fitted")
 
     def _temperatures(self) -> Float[np.ndarray, "mode"]:
@@ -218,13 +245,13 @@ class SWIRL(HiddenModeEstimator):
         temperature = self._temperatures()
         if isinstance(form, Tabular) and form.on == "state-action":
             prior = prior or Dirichlet(1.0)
-            if isinstance(prior, Laplace):
+            if not isinstance(prior, Dirichlet | Gaussian):
                 raise self._wrong_prior("priors.Dirichlet or priors.Gaussian")
             return FreePolicies.build(histories, prior, temperature=temperature), own
         if isinstance(form, Tabular) and form.road == "exact":
             prior = prior or DEFAULT_REWARD_PRIOR
-            if isinstance(prior, Dirichlet):
-                raise self._wrong_prior("priors.Laplace or priors.Gaussian")
+            if not isinstance(prior, Cauchy | Gaussian):
+                raise self._wrong_prior("priors.Cauchy or priors.Gaussian")
             exact = ValueRewards.build(histories, prior, discount=self.discount, temperature=temperature)
             return exact, histories.contexts
         prior = prior or Gaussian(1.0)
@@ -243,7 +270,7 @@ class SWIRL(HiddenModeEstimator):
         transitions, initial = np.exp(tables.log_transitions), np.exp(tables.log_initial)
         policies = np.exp(tables.log_emissions.T.reshape(len(initial), -1, self.env.n_actions)[:, self._rows])
         if isinstance(component := self._components.rewards, ValueRewards) and component.width is not None:
-            rewards = self._canonical(self._histories, rewards)  # a Laplace prior leaves the gauge to us
+            rewards = self._canonical(self._histories, rewards)  # a Cauchy prior leaves the gauge to us
         order = np.argsort(-restart.occupancy, kind="stable")
         self.best_restart_ = index
         self.occupancy_ = restart.occupancy[order]
@@ -277,7 +304,9 @@ class SWIRL(HiddenModeEstimator):
 
     def use_restart(self, index: int) -> "SWIRL":
         """Return a copy of this model whose fit is restart `index` instead of the best one."""
-        self._check_fitted()
+        self._check_restarts()
+        if not 0 <= index < len(self.restarts_):
+            raise ValueError(f"index={index}: expected a restart from 0 to {len(self.restarts_) - 1}")
         return copy(self)._adopt(index)
 
     # ------------------------------------------------------------------ given parameters
@@ -460,7 +489,7 @@ class SWIRL(HiddenModeEstimator):
         return save_model(self, path, overwrite=overwrite)
 
 
-DEFAULT_REWARD_PRIOR = Gaussian(0.1)
+DEFAULT_REWARD_PRIOR = Cauchy()
 
 
 def _chains(encoded: Encoded, rows: np.ndarray, env: MDP) -> Chains:

@@ -1,6 +1,6 @@
 """The M-step: each component is improved given its own counts, so the whole never gets worse.
 
-The auxiliary function G (paper Eqs. 2–5) is a sum of a term in p(z_1), a term in the policies and a
+The auxiliary function G (paper Eqs. 1–4) is a sum of a term in p(z_1), a term in the policies and a
 term in P_z, each of which sees the data through one table of counts (DESIGN §2b).
 """
 

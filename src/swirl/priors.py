@@ -6,11 +6,13 @@ likelihood leaves a gauge free (DESIGN §2e), so the prior also picks the reward
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from numbers import Real
+from typing import Any, Literal
 
 
-def _positive(name: str, value: float, *, zero: bool = False) -> None:
-    if not (math.isfinite(value) and (value > 0 or (zero and value == 0))):
+def _positive(name: str, value: Any, *, zero: bool = False) -> None:
+    number = not isinstance(value, bool) and isinstance(value, Real)
+    if not number or not math.isfinite(float(value)) or float(value) < 0 or (value == 0 and not zero):
         raise ValueError(f"{name}={value!r}: expected a finite number {'≥' if zero else '>'} 0")
 
 
@@ -70,27 +72,32 @@ class Gaussian:
 
 
 @dataclass(frozen=True)
-class Laplace:
-    """Sparse prior on each part of the reward: most places are worth nothing, a few are worth much.
+class Cauchy:
+    """Heavy-tailed prior on each part of the reward: most places are worth nothing, a few are worth much.
 
-    The penalty is s (√(width² + ρ²) − width), quadratic near 0 and linear in its tails, so that a goal is not
-    shrunk like noise. Which member of a gauge class it would pick is decided by corners and rounding, so the
-    fitted gauge is the least-norm one instead.
+    The penalty is strength · log(1 + ρ² / width²): noise is shrunk hard, a goal hardly at all, so one setting
+    suits a faint reward and a strong one. Which member of a gauge class it would pick is decided by its corners,
+    so the fitted gauge is the least-norm one instead (DESIGN §2e).
 
     Parameters
     ----------
+    width
+        Half-width of the bell at half height, in units of reward.
     strength
-        s, in nats per unit of reward.
+        1 is the Cauchy density; larger = more shrinkage.
     backoff, of
         As for `Gaussian`.
-    width
-        Where the penalty turns from quadratic to linear, in units of reward.
+
+    Examples
+    --------
+    >>> Cauchy(strength=0.5, backoff=2.0).strengths(2)
+    (0.5, 1.0)
     """
 
-    strength: float = 10.0
+    width: float = 0.05
+    strength: float = 1.0
     backoff: float | tuple[float, ...] | None = 1.0
     of: Of = "reward"
-    width: float = 0.05
 
     def __post_init__(self) -> None:
         _check_shrinkage(self.strength, self.backoff, self.of)

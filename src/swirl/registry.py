@@ -64,4 +64,4 @@ def load(path: str | Path) -> SWIRL:
     """Read a model that `save` wrote: identical predictions, nothing unpickled."""
     from swirl.archive import load_model
 
-    return load_model(Path(path))
+    return load_model(SWIRL, Path(path))

@@ -1,4 +1,4 @@
-"""How modes begin and switch: p(z_1) and P_z(z'|z, s) in its forms (paper §3.3, Eq. 5).
+"""How modes begin and switch: p(z_1) and P_z(z'|z, s) in its forms (paper §3.3, Eq. 4).
 
 `independent`  one table for all states: the paper's "I" models
 `state`        additive, log P = A[z, z'] + b[s, z'] − normaliser: convex, few parameters
@@ -41,13 +41,17 @@ class Fixed:
     def __post_init__(self) -> None:
         if self.table is None:
             return
-        table = np.asarray(self.table, dtype=float)
-        square = table.ndim in (2, 3) and table.shape[-1] == table.shape[-2]
-        if not square or not (table >= 0).all() or not np.allclose(table.sum(axis=-1), 1, atol=1e-6):
-            raise ValueError(
-                f"table has shape {table.shape}: expected probabilities [state, mode, next_mode] or "
-                "[mode, next_mode] that sum to one over next_mode"
-            )
+        expected = "expected probabilities [state, mode, next_mode] or [mode, next_mode] that sum to one over next_mode"
+        try:
+            table = np.asarray(self.table, dtype=float)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"table is not an array of numbers: {expected}") from error
+        if table.ndim not in (2, 3) or table.shape[-1] != table.shape[-2]:
+            raise ValueError(f"table has shape {table.shape}: {expected}")
+        wrong = np.argwhere((table < 0).any(axis=-1) | ~(np.abs(table.sum(axis=-1) - 1) < 1e-6))
+        if len(wrong):
+            row = wrong[0].tolist()
+            raise ValueError(f"table{row} is {table[tuple(row)].tolist()}: {expected}")
         object.__setattr__(self, "table", table)
 
     def log_table(self, n_states: int, n_modes: int) -> Float[np.ndarray, "state mode next_mode"]:
@@ -171,7 +175,7 @@ class AdditiveSwitching:
             p = jnp.exp(self.log_transitions(x))
             return transpose(totals * p * (1 - p)) + precision
 
-        return newton_cg(value_and_gradient, curvature, diagonal, parameters, tol=1e-7, max_steps=5, max_cg_steps=50).x
+        return newton_cg(value_and_gradient, curvature, diagonal, parameters, tol=1e-7, max_steps=2, max_cg_steps=50).x
 
 
 @jax.tree_util.register_dataclass
@@ -248,10 +252,10 @@ def build_switching(form: str | Fixed, n_states: int, n_modes: int, prior: Any) 
     >>> type(build_switching("independent", 4, 2, None)).__name__
     'TableSwitching'
     """
-    if form == "fixed" or isinstance(form, Fixed):
+    if isinstance(form, Fixed) or (isinstance(form, str) and form == "fixed"):
         fixed = form if isinstance(form, Fixed) else Fixed()
         return FixedSwitching(fixed.log_table(n_states, n_modes))
-    if form not in ("independent", "state", "state-table", "state-net"):
+    if not isinstance(form, str) or form not in DEFAULT_PRIORS:
         raise ValueError(
             f"switching={form!r}: expected 'independent', 'state', 'state-table', 'state-net', 'fixed' or "
             "switching.Fixed(table)"

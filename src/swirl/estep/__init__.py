@@ -1,4 +1,4 @@
-"""The E-step in one pass: likelihood and expected counts (paper Eqs. 2–5; DESIGN §2b).
+"""The E-step in one pass: likelihood and expected counts (paper Eqs. 1–4; DESIGN §2b).
 
 The data reach the M-step only through three tables of counts, and counts from chunks, devices or
 machines simply add.  Nothing here knows of rewards: a chain emits *symbols* (a context and an action)

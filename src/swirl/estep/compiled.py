@@ -18,6 +18,8 @@ from swirl.estep.kernel import kernel
 
 STEPS_PER_CHUNK = 16_384
 MOST_CHUNKS = 16
+LARGEST_TABLES = 4_000_000  # entries that all chunks of one restart may hold together
+LEAST_LOG_SHARE = -600.0
 
 
 def available() -> bool:
@@ -31,21 +33,27 @@ def _pool(_process: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count())
 
 
-def _chunks(offsets: np.ndarray) -> np.ndarray:
-    """Cut the chains into chunks of about equal numbers of steps."""
-    n_steps = int(offsets[-1])
-    n_chunks = int(np.clip(n_steps // STEPS_PER_CHUNK, 1, min(MOST_CHUNKS, len(offsets) - 1)))
-    targets = np.linspace(0, n_steps, n_chunks + 1)
-    return np.unique(np.searchsorted(offsets, targets))
+def _chunks(chains: Chains, n_modes: int) -> np.ndarray:
+    """Cut the chains into chunks of about equal numbers of steps; fewer where the tables are large."""
+    n_steps = int(chains.offsets[-1])
+    most = min(MOST_CHUNKS, chains.n_chains, max(1, LARGEST_TABLES // (n_modes * (chains.n_symbols + 1))))
+    n_chunks = int(np.clip(n_steps // STEPS_PER_CHUNK, 1, most))
+    return np.unique(np.searchsorted(chains.offsets, np.linspace(0, n_steps, n_chunks + 1)))
 
 
 def suits(tables: Tables) -> bool:
     """Whether probabilities can be used without logarithms.
 
-    With forbidden mode transitions a mode's share can underflow and never return although later data
-    would have called it back; the scan in log space has no such limit.
+    A mode's share can underflow and never return, although later data would have called it back, if it can
+    shrink by more than a double can hold before a switch brings it back: with (nearly) forbidden switches, or with
+    actions that are all but impossible in one mode only.  The scan in log space has no such limit.
     """
-    return bool(np.all(np.isfinite(tables.log_transitions)) and np.all(np.isfinite(tables.log_initial)))
+    emissions = np.asarray(tables.log_emissions)
+    low = np.min(emissions, axis=-1, where=np.isfinite(emissions), initial=np.inf)
+    high = np.max(emissions, axis=-1, where=np.isfinite(emissions), initial=-np.inf)
+    gap = np.max(high - low, where=high >= low, initial=0.0)
+    worst = np.min(tables.log_transitions) + np.min(tables.log_initial) - gap
+    return bool(worst > LEAST_LOG_SHARE)
 
 
 def expected_counts(tables: Tables, chains: Chains, *, active: Bool[np.ndarray, "restart"] | None = None) -> Counts:
@@ -61,7 +69,7 @@ def expected_counts(tables: Tables, chains: Chains, *, active: Bool[np.ndarray, 
     emissions = np.ones((n_restarts, chains.n_symbols + 1, n_modes))
     np.exp(log_emissions - highest[..., None], out=emissions[:, :-1])
 
-    edges = _chunks(chains.offsets)
+    edges = _chunks(chains, n_modes)
     n_chunks = len(edges) - 1
     W = np.zeros((n_restarts, n_chunks, chains.n_symbols + 1, n_modes))
     X = np.zeros((n_restarts, n_chunks, *transitions.shape[1:]))
@@ -86,8 +94,8 @@ def expected_counts(tables: Tables, chains: Chains, *, active: Bool[np.ndarray, 
             log_likelihoods[r],
         )
 
-    running = range(n_restarts) if active is None else np.flatnonzero(active)
-    jobs = [(int(r), c) for r in running for c in range(n_chunks)]
+    running = np.ones(n_restarts, dtype=bool) if active is None else active
+    jobs = [(int(r), c) for r in np.flatnonzero(running) for c in range(n_chunks)]
     if len(jobs) == 1:
         run(jobs[0])
     else:
@@ -97,5 +105,5 @@ def expected_counts(tables: Tables, chains: Chains, *, active: Bool[np.ndarray, 
         initial=N1.sum(axis=1),
         transitions=X.sum(axis=1) * transitions,
         emissions=emission_counts,
-        log_likelihood=log_likelihoods.sum(axis=1) + np.einsum("rym,ry->r", emission_counts, highest),
+        log_likelihood=np.where(running, log_likelihoods.sum(axis=1) + highest @ chains.symbol_counts, 0.0),
     )

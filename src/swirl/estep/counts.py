@@ -1,6 +1,7 @@
 """What goes into an E-step and what comes out, whichever road computes it."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import jax
 import numpy as np
@@ -26,6 +27,11 @@ class Chains:
     def n_chains(self) -> int:
         """Number of chains."""
         return len(self.offsets) - 1
+
+    @cached_property
+    def symbol_counts(self) -> Int[np.ndarray, "symbol"]:
+        """How often each symbol was seen."""
+        return np.bincount(self.symbols, minlength=self.n_symbols + 1)[:-1]
 
 
 @jax.tree_util.register_dataclass

@@ -18,7 +18,7 @@ def kernel(n_modes: int) -> Callable[..., None]:
 
     K = n_modes
 
-    @njit(nogil=True, cache=True, fastmath={"contract", "reassoc", "nsz", "arcp"})
+    @njit(nogil=True, cache=True, error_model="numpy", fastmath={"contract", "reassoc", "nsz", "arcp"})
     def accumulate(initial, P, e, states, symbols, offsets, first, last, W, X, N1, log_likelihoods):
         longest = 0
         for chain in range(first, last):

@@ -22,7 +22,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from swirl.history import Histories
-from swirl.priors import Gaussian, Laplace
+from swirl.priors import Cauchy, Gaussian
 
 FloatArray = Array | np.ndarray
 Nodes = tuple[Float[FloatArray, "_"], ...]
@@ -39,7 +39,7 @@ class BackoffPenalty:
     """For each order from L down to 1: precision of each suffix's part."""
 
     @classmethod
-    def build(cls, histories: Histories, prior: Gaussian | Laplace) -> "BackoffPenalty":
+    def build(cls, histories: Histories, prior: Gaussian | Cauchy) -> "BackoffPenalty":
         """Arrange the suffixes of all histories; precisions are the prior's strengths."""
         if prior.backoff is None:
             return cls((), (np.full(histories.n_histories, float(prior.strength)),))
@@ -100,13 +100,11 @@ class BackoffPenalty:
         return (*split, sums[-1])
 
     def reweighted(self, parts: Nodes, width: Float[FloatArray, ""]) -> "BackoffPenalty":
-        """The normal penalty that touches the Laplace one at `parts` and lies above it elsewhere."""
-        precisions = tuple(s / jnp.sqrt(width**2 + part**2) for s, part in zip(self.precisions, parts, strict=True))
-        return BackoffPenalty(self.parents, precisions)
+        """The normal penalty that touches the Cauchy one at `parts` and lies above it elsewhere."""
+        pairs = zip(self.precisions, parts, strict=True)
+        return BackoffPenalty(self.parents, tuple(2.0 * s / (width**2 + part**2) for s, part in pairs))
 
-    def laplace(self, parts: Nodes, width: Float[FloatArray, ""]) -> Float[Array, ""]:
-        """Σ_l s_l Σ (√(width² + ρ_l²) − width): the penalty whose tails are linear."""
-        each = [
-            jnp.sum(s * (jnp.sqrt(width**2 + part**2) - width)) for s, part in zip(self.precisions, parts, strict=True)
-        ]
-        return jnp.sum(jnp.stack(each))
+    def cauchy(self, parts: Nodes, width: Float[FloatArray, ""]) -> Float[Array, ""]:
+        """Σ_l s_l Σ log(1 + ρ_l² / width²): minus the heavy-tailed log-density, up to a constant."""
+        pairs = zip(self.precisions, parts, strict=True)
+        return jnp.sum(jnp.stack([jnp.sum(s * jnp.log1p((part / width) ** 2)) for s, part in pairs]))

@@ -55,12 +55,16 @@ def from_dense(
     full = histories.full_length
     rewards = np.empty((dense.shape[0], histories.n_histories, *dense.shape[1 + known :]))
     rewards[:, full] = dense[(slice(None), *histories.table[full].T)]
-    missing = np.isnan(rewards[:, full]).reshape(dense.shape[0], int(full.sum()), -1).all(axis=2)
-    if missing.any():
-        mode, row = np.argwhere(missing)[0]
+    needed = np.asarray(histories.successors.available)[full] if per_action else True
+    missing = np.argwhere(~np.isfinite(rewards[:, full]) & needed)
+    if len(missing):
+        mode, row, *action = missing[0]
+        where = f"history {histories.table[full][row].tolist()} (newest first)" + "".join(
+            f", action {a}" for a in action
+        )
+        got = rewards[:, full][tuple(missing[0])]
         raise ValueError(
-            f"rewards[{mode}] is NaN at the reachable history {histories.table[full][row].tolist()} (newest first): "
-            "give every reachable history a number"
+            f"rewards[{mode}] is {got} at the reachable {where}: give every reachable history a finite number"
         )
     for order in range(known - 1, 0, -1):  # means over the histories of `known` states that begin alike
         groups = histories.suffixes(order)

@@ -97,7 +97,7 @@ def resolve_form(reward: str | RewardForm) -> RewardForm:
     """
     if isinstance(reward, RewardForm):
         return reward
-    if reward in ("state", "state-action"):
+    if isinstance(reward, str) and reward in ("state", "state-action"):
         return Tabular(reward)
     raise ValueError(
         f'reward={reward!r}: expected "state", "state-action", rewards.Linear(features) or rewards.Network(hidden)'

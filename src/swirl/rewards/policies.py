@@ -84,7 +84,7 @@ class FreePolicies:
     def improve(
         self, logits: Float[Array, "mode history action"], counts: Float[Array, "symbol mode"]
     ) -> Float[Array, "mode history action"]:
-        """Maximise Σ W log π + log prior: the M-step of the policies (paper Eq. 4)."""
+        """Maximise Σ W log π + log prior: the M-step of the policies (paper Eq. 3)."""
         counts = counts.T.reshape(self.n_modes, *self.available.shape)
         if self.penalty is None:
             return jnp.where(self.available, jnp.log(counts + self.pseudocount), 0.0)
