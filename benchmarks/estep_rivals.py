@@ -14,6 +14,7 @@ from report import Options, Section, Table, interleaved
 
 from swirl.estep import compiled, scan
 from swirl.estep.counts import Chains, Counts, Tables
+from swirl.iteration import device_counts
 from swirl.precision import float64, numpy_tree
 
 N_SYMBOLS = 20
@@ -51,7 +52,6 @@ def contenders(n_modes: int, n_chains: int, n_steps: int) -> tuple[dict, dict]:
         n_symbols=N_SYMBOLS,
         n_states=1,
     )
-    scanned = jax.jit(jax.vmap(scan.expected_counts, in_axes=(0, None)))
 
     hmm = CategoricalHMM(n_modes, n_features=N_SYMBOLS, implementation="scaling")
     hmm.startprob_, hmm.transmat_, hmm.emissionprob_ = initial, transitions, emissions
@@ -74,13 +74,13 @@ def contenders(n_modes: int, n_chains: int, n_steps: int) -> tuple[dict, dict]:
         return posterior.marginal_loglik.sum(), start, posterior.trans_probs.sum(axis=0), emitted
 
     with float64():
-        padded = jax.device_put(scan.PaddedChains.pad(chains))
+        padded = jax.device_put(scan.pad(chains))
         arrays = [jax.device_put(a) for a in (initial, transitions, np.log(emissions.T), symbols)]
         device_tables = jax.device_put(tables)
 
     def of_scan() -> Counts:
         with float64():
-            return jax.block_until_ready(scanned(device_tables, padded))
+            return jax.block_until_ready(device_counts(device_tables, padded, in_parallel=False))
 
     def of_dynamax(function):
         with float64():

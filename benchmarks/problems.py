@@ -14,6 +14,7 @@ from swirl.encoding import encode
 from swirl.estep import compiled
 from swirl.estep.counts import Chains
 from swirl.history import Histories
+from swirl.iteration import HostIterations, choose, improve_restarts, tables_and_prior
 from swirl.mdp import MDP
 from swirl.model import SWIRL, _chains
 from swirl.mstep import Components, Parameters
@@ -68,14 +69,13 @@ def split_times(problem: Problem, n_iterations: int, n_restarts: int = 1) -> Spl
     active = np.ones(n_restarts, dtype=bool)
     with float64():
         parameters = random_start(problem, n_restarts)
-        tables = numpy_tree(em._tables(problem.components, parameters)[0])
-        engine = em.choose_engine("auto", tables)
-        if engine != "compiled":
+        tables = numpy_tree(tables_and_prior(problem.components, parameters)[0])
+        if not isinstance(choose("auto", problem.chains, tables), HostIterations):
             raise RuntimeError("the split is timed on the host loop: install numba and run on the CPU")
         counts = compiled.expected_counts(tables, problem.chains)
 
         def improve():
-            return jax.block_until_ready(em._improve(problem.components, parameters, counts, active))
+            return jax.block_until_ready(improve_restarts(problem.components, parameters, counts, active))
 
         def count():
             return compiled.expected_counts(numpy_tree(tables), problem.chains, active=active)
@@ -85,7 +85,7 @@ def split_times(problem: Problem, n_iterations: int, n_restarts: int = 1) -> Spl
             e_time, counts = once(count)
             times.append((e_time, m_time))
     e_step, m_step = np.median(times[1:], axis=0)
-    return SplitTimes(float(e_step), float(m_step), float(np.median(np.sum(times[1:], axis=1))), engine)
+    return SplitTimes(float(e_step), float(m_step), float(np.median(np.sum(times[1:], axis=1))), "compiled")
 
 
 def gridworld_training(n_sessions: int = 200, n_steps: int = 500) -> tuple[MDP, Trajectories, float]:

@@ -12,6 +12,7 @@ from scipy.special import logsumexp
 from swirl import precision
 from swirl.estep import compiled, scan
 from swirl.estep.counts import Chains, Counts, Tables
+from swirl.iteration import device_counts
 
 # Loaded by path: under --import-mode=importlib the tests folder is not importable.
 _spec = importlib.util.spec_from_file_location("reference_messages", Path(__file__).with_name("reference_messages.py"))
@@ -20,12 +21,7 @@ _spec.loader.exec_module(reference)
 
 SHORT = [6, 1, 4, 1, 2, 6]  # chains short enough for enumeration; one shape for most tests, so few compiles
 needs_numba = pytest.mark.skipif(not compiled.available(), reason="numba is not installed (swirl-irl[fast])")
-ENGINES = [pytest.param("compiled", marks=needs_numba), "scan"]
-
-
-@jax.jit
-def scan_restarts(tables, padded):
-    return jax.vmap(lambda t: scan.expected_counts(t, padded))(tables)
+ENGINES = [pytest.param("compiled", marks=needs_numba), "associative", "scan"]
 
 
 def counts_by(engine, tables, chains, **options):
@@ -33,7 +29,7 @@ def counts_by(engine, tables, chains, **options):
     if engine == "compiled":
         return compiled.expected_counts(tables, chains, **options)
     with precision.float64():
-        return precision.numpy_tree(scan_restarts(tables, scan.PaddedChains.pad(chains)))
+        return precision.numpy_tree(device_counts(tables, scan.pad(chains), engine == "associative"))
 
 
 def random_chains(rng, lengths, n_symbols, n_states, missing=0.2):
@@ -267,8 +263,8 @@ def test_chunks_are_runs_of_whole_chains():
 
 def test_padding_is_neutral_and_leaves_the_chains_in_place():
     rng = np.random.default_rng(8)
-    chains = random_chains(rng, [3, 70, 1], n_symbols=4, n_states=3)
-    padded = scan.PaddedChains.pad(chains)
+    chains = random_chains(rng, [70, 100, 65], n_symbols=4, n_states=3)
+    (padded,) = scan.pad(chains)
     assert padded.symbols.shape == padded.states.shape == (128, 3)
     for i, (first, last) in enumerate(zip(chains.offsets[:-1], chains.offsets[1:], strict=True)):
         n = last - first
@@ -276,6 +272,12 @@ def test_padding_is_neutral_and_leaves_the_chains_in_place():
         np.testing.assert_array_equal(padded.states[: n - 1, i], chains.states[first : last - 1])
         assert (padded.symbols[n:, i] == 4).all()
         assert (padded.states[n - 1 :, i] == 3).all()
+
+
+def test_one_long_chain_does_not_stretch_many_short_ones():
+    rng = np.random.default_rng(8)
+    groups = scan.pad(random_chains(rng, [3, 1000, *[4] * 50], n_symbols=4, n_states=3))
+    assert [group.symbols.shape for group in groups] == [(4, 51), (1024, 1)]
 
 
 # where linear space ends

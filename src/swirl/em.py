@@ -1,27 +1,23 @@
 """The EM loop: restarts side by side, stopping, resuming, and the report of how it ended.
 
-One iteration is E-step (counts) then M-step (`mstep.Components.improve`).  On the CPU with numba the loop
-is on the host; otherwise a chunk of iterations with a dynamic trip count runs in one compiled call, so
-that the host can show progress and Ctrl-C is heard between chunks.
+One iteration is E-step (counts) then M-step (`mstep.Components.improve`); `iteration` makes them.
 """
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any, Literal, get_args
+from dataclasses import dataclass
+from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
-from swirl.estep import compiled, scan
-from swirl.estep.counts import Chains, Counts, Tables
+from swirl.estep.counts import Chains, Tables
+from swirl.iteration import PATIENCE, Engine, Iterations, choose, settle, tables_and_prior
 from swirl.mstep import Components, Parameters
 from swirl.precision import float64, numpy_tree
 
-Engine = Literal["auto", "compiled", "scan"]
-PATIENCE = 3  # consecutive iterations below the tolerance: one slow step is not the end
+WARM_UP = 20  # iterations under the milder prior
 
 
 @dataclass
@@ -64,33 +60,6 @@ class Restart:
         return len(self.objective_trace) - 1
 
 
-@jax.jit
-def _tables(components: Components, parameters: Parameters) -> tuple[Tables, Array]:
-    def one(p: Parameters) -> tuple[Tables, Array]:
-        return components.tables(p), components.log_prior(p)
-
-    return jax.vmap(one)(parameters)
-
-
-@jax.jit
-def _improve(
-    components: Components, parameters: Parameters, counts: Counts, active: Bool[Array, "restart"]
-) -> tuple[Parameters, Tables, Array]:
-    """One M-step of every restart that is `active`, and the chains it leads to."""
-
-    def one(p: Parameters, c: Counts, on: Array) -> tuple[Parameters, Tables, Array]:
-        better = components.improve(p, c)
-        p = jax.tree.map(lambda new, old: jnp.where(on, new, old), better, p)
-        return p, components.tables(p), components.log_prior(p)
-
-    return jax.vmap(one)(parameters, counts, active)
-
-
-@jax.jit
-def _scan_counts(tables: Tables, chains: scan.PaddedChains) -> Counts:
-    return jax.vmap(lambda t: scan.expected_counts(t, chains))(tables)
-
-
 def stack(parameters: list[Parameters]) -> Parameters:
     """Put the parameters of several restarts side by side."""
     return jax.tree.map(lambda *leaves: np.stack(leaves), *parameters)
@@ -107,58 +76,42 @@ def unpack(components: Components, parameters: Parameters) -> tuple[Tables, np.n
         return numpy_tree(_unpack(components, parameters))
 
 
-def choose_engine(engine: Engine, tables: Tables) -> Engine:
-    """Pick the E-step: numba on the CPU where it is installed and exact, XLA elsewhere."""
-    if engine not in get_args(Engine):
-        raise ValueError(f'engine={engine!r}: expected "auto", "compiled" or "scan"')
-    if engine != "auto":
-        return engine
-    on_cpu = jax.default_backend() == "cpu"
-    return "compiled" if on_cpu and compiled.available() and compiled.suits(tables) else "scan"
-
-
 @dataclass
 class _Ledger:
-    """Objectives of every restart so far, and which of them still run."""
+    """Objectives of every restart so far, and how those that have ended did."""
 
     tol: float
-    objectives: list[np.ndarray] = field(default_factory=list)
-    log_likelihoods: list[np.ndarray] = field(default_factory=list)
-    status: list[str] = field(default_factory=list)
-    small: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=int))
-    ended: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=int))
+    objectives: list[np.ndarray]
+    log_likelihoods: list[np.ndarray]
+    small: np.ndarray
+    status: list[str]
+    lengths: np.ndarray
+
+    @classmethod
+    def open(cls, tol: float, log_likelihood: np.ndarray, log_prior: np.ndarray) -> "_Ledger":
+        none = np.zeros(len(log_likelihood), dtype=int)
+        return cls(tol, [log_likelihood + log_prior], [log_likelihood], none, [""] * len(none), none + 1)
 
     def record(self, log_likelihood: np.ndarray, log_prior: np.ndarray) -> None:
         """Enter one iteration and settle which restarts have ended."""
-        objective = log_likelihood + log_prior
-        n = len(objective)
-        if not self.objectives:
-            self.status = [""] * n
-            self.small, self.ended = np.zeros(n, dtype=int), np.full(n, -1)
-        else:
-            before = self.objectives[-1]
-            for r in np.flatnonzero(self.running):
-                gain = objective[r] - before[r]
-                scale = abs(objective[r])
-                self.small[r] = self.small[r] + 1 if gain <= self.tol * scale else 0
-                if not np.isfinite(objective[r]):
-                    self.status[r] = "not finite"
-                elif gain < -1e-6 * scale:
-                    self.status[r] = "objective fell"
-                elif self.small[r] >= PATIENCE:
-                    self.status[r] = "converged"
+        objective, before = log_likelihood + log_prior, self.objectives[-1]
+        running = self.running
+        self.small, ended = settle(objective, before, self.small, self.tol)
+        for r in np.flatnonzero(running & ended):
+            if not np.isfinite(objective[r]):
+                self.status[r] = "not finite"
+            else:
+                self.status[r] = "converged" if self.small[r] >= PATIENCE else "objective fell"
         self.objectives.append(objective)
-        self.log_likelihoods.append(np.asarray(log_likelihood))
-        for r in np.flatnonzero(~self.running & (self.ended < 0)):
-            self.ended[r] = len(self.objectives)
+        self.log_likelihoods.append(log_likelihood)
+        self.lengths[running] = len(self.objectives)
 
     @property
     def running(self) -> Bool[np.ndarray, "restart"]:
-        return np.array([not s for s in self.status])
+        return np.array([not status for status in self.status])
 
     def trace(self, values: list[np.ndarray], r: int) -> np.ndarray:
-        stop = self.ended[r] if self.ended[r] >= 0 else len(values)
-        return np.array([row[r] for row in values[:stop]])
+        return np.array([row[r] for row in values[: self.lengths[r]]])
 
 
 def run(
@@ -178,70 +131,60 @@ def run(
 
     A restart ends when the objective has risen by less than `tol` (relative) three times in a row, when
     `max_iter` M-steps are made, or when something is wrong; Ctrl-C ends them all and keeps what they have.
+    Random starting points first take a few steps under a milder prior where the prior has one (`Components.milder`).
     """
     began = time.perf_counter()
     with float64():
+        fresh = start is None
         if start is None:
             generators = np.random.default_rng(seed).spawn(n_restarts)
             start = stack([components.random_parameters(rng, scale) for rng in generators])
         # Plain numpy in, so that the first iteration compiles for the same types as the rest.
-        parameters = numpy_tree(start)
-        tables, log_prior = _tables(components, parameters)
-        engine = choose_engine(engine, numpy_tree(tables))
-        padded = None if engine == "compiled" else jax.device_put(scan.PaddedChains.pad(chains))
-
-        def counts_of(tables: Tables, active: np.ndarray | None) -> Counts:
-            if padded is None:
-                return compiled.expected_counts(numpy_tree(tables), chains, active=active)
-            return _scan_counts(tables, padded)
-
-        ledger = _Ledger(tol)
-        counts = counts_of(tables, None)
-        ledger.record(np.asarray(counts.log_likelihood), np.asarray(log_prior))
+        start = numpy_tree(start)
+        tables, _ = tables_and_prior(components, start)
+        iterations = choose(engine, chains, numpy_tree(tables))
+        if fresh and (milder := components.milder()) is not None:
+            start = _warm_up(iterations, milder, start)
+        state = iterations.first(components, start)
+        ledger = _Ledger.open(tol, np.asarray(state.counts.log_likelihood), np.asarray(state.log_prior))
         interrupted = False
+        made = 0
         try:
-            for iteration in range(1, max_iter + 1):
-                active = ledger.running
-                if not active.any():
-                    break
-                better, tables, log_prior = _improve(components, parameters, counts, active)
-                new = counts_of(tables, active)
-                # An ended restart keeps its counts and objective.
-                counts = jax.tree.map(
-                    lambda a, b, on=active: np.where(on.reshape((-1,) + (1,) * (np.ndim(a) - 1)), a, b),
-                    new,
-                    counts,
-                )
-                ledger.record(np.asarray(counts.log_likelihood), np.asarray(log_prior))
-                # Only now, so that Ctrl-C in the long calls above leaves parameters and objective of one iteration.
-                parameters = better
-                if callback is not None:
-                    callback(
-                        Progress(
-                            iteration,
-                            max_iter,
-                            ledger.objectives[-1],
-                            int(ledger.running.sum()),
-                            time.perf_counter() - began,
-                        )
-                    )
+            while made < max_iter and (running := ledger.running).any():
+                # Rows and state are entered together: Ctrl-C in the long call leaves both as they were.
+                state, rows = iterations.advance(components, state, running, ledger.small, tol, max_iter - made)
+                for log_likelihood, log_prior in zip(*rows, strict=True):
+                    made += 1
+                    ledger.record(log_likelihood, log_prior)
+                    if callback is not None:
+                        seconds = time.perf_counter() - began
+                        callback(Progress(made, max_iter, ledger.objectives[-1], int(ledger.running.sum()), seconds))
         except KeyboardInterrupt:
             interrupted = True
-        parameters = numpy_tree(parameters)
+        parameters, visits = numpy_tree(state.parameters), np.asarray(state.counts.emissions)
     restarts = []
-    for r in range(len(ledger.status)):
-        status = ledger.status[r] or ("interrupted" if interrupted else "iterations ran out")
-        visits = np.asarray(counts.emissions[r]).sum(axis=0)
+    for r, status in enumerate(ledger.status):
+        occupancy = visits[r].sum(axis=0)
         restarts.append(
             Restart(
-                jax.tree.map(lambda leaf, r=r: np.asarray(leaf)[r], parameters),
+                jax.tree.map(lambda leaf, r=r: leaf[r], parameters),
                 ledger.trace(ledger.objectives, r),
                 ledger.trace(ledger.log_likelihoods, r),
-                visits / visits.sum(),
-                status,
+                occupancy / occupancy.sum(),
+                status or ("interrupted" if interrupted else "iterations ran out"),
             )
         )
     return restarts
+
+
+def _warm_up(iterations: Iterations, milder: Components, start: Parameters) -> Parameters:
+    state = iterations.first(milder, start)
+    everyone = np.ones(len(state.log_prior), dtype=bool)
+    made = 0
+    while made < WARM_UP:
+        state, rows = iterations.advance(milder, state, everyone, np.zeros(len(everyone), int), 0.0, WARM_UP - made)
+        made += max(len(rows.log_priors), 1)
+    return numpy_tree(state.parameters)
 
 
 def describe(restarts: list[Restart], best: int, n_observed: int) -> str:

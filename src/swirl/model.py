@@ -140,7 +140,7 @@ class SWIRL(HiddenModeEstimator):
         callback
             Called with an `em.Progress` after each iteration.
         engine
-            Which E-step: ``"compiled"`` (numba), ``"scan"`` (XLA), or ``"auto"``.
+            Which E-step: ``"compiled"`` (numba), ``"associative"`` or ``"scan"`` (XLA), or ``"auto"``.
         """
         del y  # scikit-learn's signature
         data = as_trajectories(data)

@@ -4,7 +4,7 @@ The auxiliary function G (paper Eqs. 1–4) is a sum of a term in p(z_1), a term
 term in P_z, each of which sees the data through one table of counts (DESIGN §2b).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import jax
@@ -24,6 +24,7 @@ class RewardComponent(Protocol):
     @property
     def n_modes(self) -> int: ...  # noqa: D102
     def random_parameters(self, rng: np.random.Generator, scale: float) -> Any: ...  # noqa: D102
+    def milder(self) -> "RewardComponent | None": ...  # noqa: D102
     def log_emissions(self, parameters: Any) -> Array: ...  # noqa: D102
     def log_prior(self, parameters: Any) -> Array: ...  # noqa: D102
     def improve(self, parameters: Any, counts: Array) -> Any: ...  # noqa: D102
@@ -56,6 +57,11 @@ class Components:
             switching=self.switching.random_parameters(rng),
             rewards=self.rewards.random_parameters(rng, scale),
         )
+
+    def milder(self) -> "Components | None":
+        """The same model under a prior with fewer local optima, for the first steps; None where there is no need."""
+        rewards = self.rewards.milder()
+        return None if rewards is None else replace(self, rewards=rewards)
 
     def tables(self, parameters: Parameters) -> Tables:
         """The hidden chain that the parameters stand for: what the E-step reads."""

@@ -25,19 +25,29 @@ class PaddedChains:
     symbols: Int[IntArray, "time chain"]
     states: Int[IntArray, "time chain"]
 
-    @classmethod
-    def pad(cls, chains: Chains) -> "PaddedChains":
-        """Lay the chains side by side, padded to a common length that few datasets share (so few compiles)."""
-        lengths = np.diff(chains.offsets)
-        longest = int(lengths.max())
-        bucket = longest if longest < 64 else -(-longest // 64) * 64
-        symbols = np.full((len(lengths), bucket), chains.n_symbols, dtype=np.int32)
-        states = np.full((len(lengths), bucket), chains.n_states, dtype=np.int32)
-        within = np.arange(bucket) < lengths[:, None]
-        symbols[within], states[within] = chains.symbols, chains.states
-        # The step after the last one must not switch: its transition is padding as well.
-        states[np.arange(len(lengths)), lengths - 1] = chains.n_states
-        return cls(np.ascontiguousarray(symbols.T), np.ascontiguousarray(states.T))
+
+def pad(chains: Chains) -> tuple[PaddedChains, ...]:
+    """Lay the chains side by side, in groups whose lengths differ by at most four times, so that one long chain does
+    not stretch a thousand short ones.
+    """
+    lengths = np.diff(chains.offsets)
+    group = np.ceil(np.log2(lengths) / 2).astype(int)
+    return tuple(_pad(chains, np.flatnonzero(group == g)) for g in np.unique(group))
+
+
+def _pad(chains: Chains, members: Int[np.ndarray, "member"]) -> PaddedChains:
+    """Pad some of the chains to a common length that many datasets share, so that there are few compilations."""
+    lengths = np.diff(chains.offsets)[members]
+    longest = int(lengths.max())
+    bucket = max(longest, 2) if longest < 64 else -(-longest // 64) * 64
+    symbols = np.full((len(members), bucket), chains.n_symbols, dtype=np.int32)
+    states = np.full((len(members), bucket), chains.n_states, dtype=np.int32)
+    within = np.arange(bucket) < lengths[:, None]
+    places = (chains.offsets[:-1][members][:, None] + np.arange(bucket))[within]
+    symbols[within], states[within] = chains.symbols[places], chains.states[places]
+    # The step after the last one must not switch: its transition is padding as well.
+    states[np.arange(len(members)), lengths - 1] = chains.n_states
+    return PaddedChains(np.ascontiguousarray(symbols.T), np.ascontiguousarray(states.T))
 
 
 def expected_counts(tables: Tables, chains: PaddedChains) -> Counts:

@@ -133,6 +133,9 @@ class PlannedRewards:
         modes = [self.form.random(rng, scale) for _ in range(self.n_modes)]
         return jax.tree.map(lambda *leaves: np.stack(leaves), *modes)
 
+    def milder(self) -> None:
+        """The prior is log-concave: no need."""
+
     def rewards(self, weights: Weights) -> Float[Array, "mode history *action"]:
         """r_z(h) or r_z(h, a)."""
         return jax.vmap(self.form.rewards)(weights)

@@ -58,6 +58,9 @@ class FreePolicies:
         """Logits to start a restart from, with standard deviation `scale`."""
         return scale * rng.standard_normal((self.n_modes, *self.available.shape))
 
+    def milder(self) -> None:
+        """The prior is log-concave: no need."""
+
     def log_policy(self, logits: Float[Array, "mode history action"]) -> Float[Array, "mode history action"]:
         """Log π_z(a|h); −∞ where the action is not available."""
         available = jnp.asarray(self.available)

@@ -9,7 +9,7 @@ The prior is on r(V), or on its linearisation V − γ P_unif V (then the proble
 met by a normal one that touches it from above at the present rewards (majorise, then minimise): monotone as well.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import jax
@@ -25,6 +25,7 @@ from swirl.soft_q import log_policy_from_values, rewards_from_values
 from swirl.successors import Successors, expected_next, uniform_expected_next
 
 FloatArray = Array | np.ndarray
+MILDER_STRENGTH = 30.0
 HIDDEN = -1e30  # logit of an action that is not available: finite, so that 0 · logit is 0
 
 
@@ -94,6 +95,13 @@ class ValueRewards:
             () if self.width is None else tuple(np.zeros((self.n_modes, len(p))) for p in self.penalty.precisions[1:])
         )
         return ValueParameters(scale * np.asarray(self.temperature)[:, None] * rng.standard_normal(shape), means)
+
+    def milder(self) -> "ValueRewards | None":
+        """Strong but all but normal: what then outgrows the Cauchy prior's corner is there for all restarts alike."""
+        if self.width is None:
+            return None
+        stronger = tuple(MILDER_STRENGTH * precision for precision in self.penalty.precisions)
+        return replace(self, width=np.asarray(1.0), penalty=replace(self.penalty, precisions=stronger))
 
     def log_policy(self, parameters: ValueParameters) -> Float[Array, "mode context action"]:
         """Log π_z(a|h) for each context."""
