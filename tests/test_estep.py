@@ -251,11 +251,14 @@ def test_chunks_are_runs_of_whole_chains():
     for lengths in ([5], [40_000], [1] * 40_000, rng.integers(1, 5_000, size=300).tolist(), [200_000, 1, 1]):
         offsets = np.concatenate([[0], np.cumsum(lengths)])
         nothing = np.zeros(offsets[-1], dtype=np.int32)
-        edges = compiled._chunks(Chains(nothing, nothing, offsets, n_symbols=1, n_states=1), n_modes=2)
-        assert edges[0] == 0
-        assert edges[-1] == len(lengths)
-        assert (np.diff(edges) > 0).all()
-        assert len(edges) - 1 <= compiled.MOST_CHUNKS
+        parts = Chains(nothing, nothing, offsets, n_symbols=1, n_states=1).lanes
+        assert sum(part.width * part.n_groups for part in parts) == len(lengths)
+        for part in parts:
+            edges = compiled._chunks(part, n_entries=4)
+            assert edges[0] == 0
+            assert edges[-1] == part.n_groups
+            assert (np.diff(edges) > 0).all()
+            assert len(edges) - 1 <= compiled.MOST_CHUNKS
 
 
 # padding

@@ -4,6 +4,7 @@ Nothing is pickled.  Options that carry data (priors, reward forms, fixed switch
 field and rebuilt from a short list of known classes.
 """
 
+import inspect
 import sys
 from collections.abc import Callable
 from dataclasses import fields
@@ -145,6 +146,7 @@ def load_model(cls: Callable[..., M], path: Path) -> M:
     arrays, header = storage.read(path)
     if header.get("model") != "SWIRL":
         raise ValueError(f"{path}: holds {header.get('model')!r}, expected a saved SWIRL model")
+    _check_parts(cls, path, arrays, header)
     env_arrays = {name.removeprefix("env."): a for name, a in arrays.items() if name.startswith("env.")}
     env = MDP.from_arrays({**env_arrays, **header["env"]})
     model: Any = cls(env, **{k: _decode_option(v, arrays) for k, v in header["parameters"].items()})
@@ -162,6 +164,20 @@ def load_model(cls: Callable[..., M], path: Path) -> M:
     if "fit" in header:
         _decode_restarts(model, histories, arrays, header["fit"])
     return model
+
+
+def _check_parts(cls: Callable[..., Any], path: Path, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
+    """Refuse a file that is a model's by name but not by content."""
+    needed = ("rewards", "policies", "mode_transitions", "initial_modes", "env.next", "env.probability")
+    missing = [name for name in needed if name not in arrays]
+    missing += [name for name in ("env", "parameters") if name not in header]
+    if missing:
+        raise ValueError(
+            f"{path}: lacks {', '.join(missing)}; the file is damaged: copy it again or save the model anew"
+        )
+    unknown = [name for name in header["parameters"] if name not in inspect.signature(cls).parameters]
+    if unknown:
+        raise ValueError(f"{path}: has the unknown option {', '.join(unknown)}: it needs a newer swirl")
 
 
 def _decode_restarts(model: Any, histories: Histories, arrays: dict[str, np.ndarray], fit: dict[str, Any]) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from swirl.estep.counts import Chains, Tables
-from swirl.iteration import PATIENCE, Engine, Iterations, choose, settle, tables_and_prior
+from swirl.iteration import FALL, Engine, Iterations, choose, settle, tables_and_prior
 from swirl.mstep import Components, Parameters
 from swirl.precision import float64, numpy_tree
 
@@ -100,8 +100,10 @@ class _Ledger:
         for r in np.flatnonzero(running & ended):
             if not np.isfinite(objective[r]):
                 self.status[r] = "not finite"
+            elif objective[r] - before[r] < -FALL * abs(objective[r]):
+                self.status[r] = "objective fell"  # even when it had all but stopped rising before
             else:
-                self.status[r] = "converged" if self.small[r] >= PATIENCE else "objective fell"
+                self.status[r] = "converged"
         self.objectives.append(objective)
         self.log_likelihoods.append(log_likelihood)
         self.lengths[running] = len(self.objectives)
@@ -153,12 +155,15 @@ def run(
             while made < max_iter and (running := ledger.running).any():
                 # Rows and state are entered together: Ctrl-C in the long call leaves both as they were.
                 state, rows = iterations.advance(components, state, running, ledger.small, tol, max_iter - made)
+                seconds, news = time.perf_counter() - began, []
                 for log_likelihood, log_prior in zip(*rows, strict=True):
                     made += 1
                     ledger.record(log_likelihood, log_prior)
-                    if callback is not None:
-                        seconds = time.perf_counter() - began
-                        callback(Progress(made, max_iter, ledger.objectives[-1], int(ledger.running.sum()), seconds))
+                    news.append(Progress(made, max_iter, ledger.objectives[-1], int(ledger.running.sum()), seconds))
+                # Told when all rows are entered: a callback that interrupts finds state and ledger in step.
+                if callback is not None:
+                    for progress in news:
+                        callback(progress)
         except KeyboardInterrupt:
             interrupted = True
         parameters, visits = numpy_tree(state.parameters), np.asarray(state.counts.emissions)

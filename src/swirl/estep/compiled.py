@@ -1,20 +1,22 @@
 """The E-step as a plain loop over chains, compiled by numba: the fast road on the CPU.
 
-The kernel is single-threaded and releases the interpreter lock; restarts and chunks of chains are spread
-over a thread pool.  Chunks depend only on the data and are summed in order, so the same data and
-parameters give the same bits however many threads there are.
+The kernel is single-threaded and releases the interpreter lock; restarts and chunks of chains are spread over a
+thread pool, and each thread walks several chains at a time (`lanes`).  Chunks depend only on the data and are summed
+in order, so the same data and parameters give the same bits however many threads there are.
 """
 
 import os
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from importlib.util import find_spec
+from itertools import pairwise
 
 import numpy as np
 from jaxtyping import Bool
 
 from swirl.estep.counts import Chains, Counts, Tables
 from swirl.estep.kernel import kernel
+from swirl.estep.lanes import Lanes
 
 STEPS_PER_CHUNK = 16_384
 MOST_CHUNKS = 16
@@ -33,12 +35,12 @@ def _pool(_process: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count())
 
 
-def _chunks(chains: Chains, n_modes: int) -> np.ndarray:
-    """Cut the chains into chunks of about equal numbers of steps; fewer where the tables are large."""
-    n_steps = int(chains.offsets[-1])
-    most = min(MOST_CHUNKS, chains.n_chains, max(1, LARGEST_TABLES // (n_modes * (chains.n_symbols + 1))))
+def _chunks(lanes: Lanes, n_entries: int) -> np.ndarray:
+    """Cut the groups into chunks of about equal numbers of steps; fewer where the tables are large."""
+    n_steps = int(lanes.starts[-1])
+    most = min(MOST_CHUNKS, lanes.n_groups, max(1, LARGEST_TABLES // n_entries))
     n_chunks = int(np.clip(n_steps // STEPS_PER_CHUNK, 1, most))
-    return np.unique(np.searchsorted(chains.offsets, np.linspace(0, n_steps, n_chunks + 1)))
+    return np.unique(np.searchsorted(lanes.starts, np.linspace(0, n_steps, n_chunks + 1)))
 
 
 def suits(tables: Tables) -> bool:
@@ -61,7 +63,9 @@ def expected_counts(tables: Tables, chains: Chains, *, active: Bool[np.ndarray, 
     log_initial = np.asarray(tables.log_initial)
     n_restarts, n_modes = log_initial.shape
     initial = np.exp(log_initial)
-    transitions = np.exp(np.asarray(tables.log_transitions))
+    # One more "state" for the padding: its table is the identity.
+    stay = np.broadcast_to(np.eye(n_modes), (n_restarts, 1, n_modes, n_modes))
+    transitions = np.concatenate([np.exp(np.asarray(tables.log_transitions)), stay], axis=1)
     # Scaled so that the likeliest mode of each symbol has 1: nothing underflows unless all others did.
     log_emissions = np.asarray(tables.log_emissions)
     highest = np.max(log_emissions, axis=-1)
@@ -69,41 +73,47 @@ def expected_counts(tables: Tables, chains: Chains, *, active: Bool[np.ndarray, 
     emissions = np.ones((n_restarts, chains.n_symbols + 1, n_modes))
     np.exp(log_emissions - highest[..., None], out=emissions[:, :-1])
 
-    edges = _chunks(chains, n_modes)
-    n_chunks = len(edges) - 1
-    W = np.zeros((n_restarts, n_chunks, chains.n_symbols + 1, n_modes))
-    X = np.zeros((n_restarts, n_chunks, *transitions.shape[1:]))
-    N1 = np.zeros((n_restarts, n_chunks, n_modes))
-    log_likelihoods = np.zeros((n_restarts, chains.n_chains))
-    accumulate = kernel(n_modes)
+    jobs = [
+        (lanes, first, last)
+        for lanes in chains.lanes
+        for first, last in pairwise(_chunks(lanes, emissions[0].size).tolist())
+    ]
+    n_jobs = len(jobs)
+    W = np.zeros((n_restarts, n_jobs, chains.n_symbols + 1, n_modes))
+    X = np.zeros((n_restarts, n_jobs, *transitions.shape[1:]))
+    N1 = np.zeros((n_restarts, n_jobs, n_modes))
+    log_likelihoods = np.zeros((n_restarts, n_jobs))
 
-    def run(job: tuple[int, int]) -> None:
-        r, c = job
-        accumulate(
+    def run(restart_and_job: tuple[int, int]) -> None:
+        r, j = restart_and_job
+        lanes, first, last = jobs[j]
+        of_groups = np.zeros(lanes.n_groups)
+        kernel(n_modes, lanes.width)(
             initial[r],
             transitions[r],
             emissions[r],
-            chains.states,
-            chains.symbols,
-            chains.offsets,
-            edges[c],
-            edges[c + 1],
-            W[r, c],
-            X[r, c],
-            N1[r, c],
-            log_likelihoods[r],
+            lanes.states,
+            lanes.symbols,
+            lanes.starts,
+            first,
+            last,
+            W[r, j],
+            X[r, j],
+            N1[r, j],
+            of_groups,
         )
+        log_likelihoods[r, j] = of_groups.sum()
 
     running = np.ones(n_restarts, dtype=bool) if active is None else active
-    jobs = [(int(r), c) for r in np.flatnonzero(running) for c in range(n_chunks)]
-    if len(jobs) == 1:
-        run(jobs[0])
+    calls = [(int(r), j) for r in np.flatnonzero(running) for j in range(n_jobs)]
+    if len(calls) == 1:
+        run(calls[0])
     else:
-        list(_pool(os.getpid()).map(run, jobs))
+        list(_pool(os.getpid()).map(run, calls))
     emission_counts = W.sum(axis=1)[:, :-1]
     return Counts(
         initial=N1.sum(axis=1),
-        transitions=X.sum(axis=1) * transitions,
+        transitions=(X.sum(axis=1) * transitions)[:, :-1],
         emissions=emission_counts,
         log_likelihood=np.where(running, log_likelihoods.sum(axis=1) + highest @ chains.symbol_counts, 0.0),
     )

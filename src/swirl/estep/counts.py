@@ -7,6 +7,8 @@ import jax
 import numpy as np
 from jaxtyping import Array, Float, Int
 
+from swirl.estep.lanes import Lanes, arrange
+
 FloatArray = Array | np.ndarray
 
 
@@ -27,6 +29,11 @@ class Chains:
     def n_chains(self) -> int:
         """Number of chains."""
         return len(self.offsets) - 1
+
+    @cached_property
+    def lanes(self) -> tuple[Lanes, ...]:
+        """The chains arranged to be walked several at a time."""
+        return arrange(self.symbols, self.states, self.offsets, n_symbols=self.n_symbols, n_states=self.n_states)
 
     @cached_property
     def symbol_counts(self) -> Int[np.ndarray, "symbol"]:

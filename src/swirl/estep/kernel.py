@@ -7,8 +7,8 @@ import numpy as np
 
 
 @cache
-def kernel(n_modes: int) -> Callable[..., None]:
-    """Compile the pass for `n_modes` modes: a constant, so that the inner loops unroll.
+def kernel(n_modes: int, n_lanes: int) -> Callable[..., None]:
+    """Compile the pass for `n_modes` modes and `n_lanes` chains at a time: constants, so that inner loops unroll.
 
     Forward:  α_t(z') = (Σ_z α_{t−1}(z) P[s_{t−1}, z, z']) e[y_t, z'] / c_t,  Σ_z α_t(z) = 1
     Backward: u_t(z') = e[y_t, z'] β_t(z') / c_t,   β_{t−1}(z) = Σ_z' P[s_{t−1}, z, z'] u_t(z')
@@ -16,68 +16,76 @@ def kernel(n_modes: int) -> Callable[..., None]:
     """
     from numba import njit
 
-    K = n_modes
+    K, B = n_modes, n_lanes
 
     @njit(nogil=True, cache=True, error_model="numpy", fastmath={"contract", "reassoc", "nsz", "arcp"})
-    def accumulate(initial, P, e, states, symbols, offsets, first, last, W, X, N1, log_likelihoods):
+    def accumulate(initial, P, e, states, symbols, starts, first, last, W, X, N1, log_likelihoods):
         longest = 0
-        for chain in range(first, last):
-            longest = max(longest, offsets[chain + 1] - offsets[chain])
-        alpha = np.empty((longest, K))
-        inverse = np.empty(longest)  # 1 / c_t
-        beta = np.empty(K)
-        u = np.empty(K)
-        for chain in range(first, last):
-            start = offsets[chain]
-            T = offsets[chain + 1] - start
-            y = symbols[start]
-            c = 0.0
-            for z in range(K):
-                alpha[0, z] = initial[z] * e[y, z]
-                c += alpha[0, z]
-            for z in range(K):
-                alpha[0, z] /= c
-            inverse[0] = 1.0 / c
-            product = c  # of the c_t: one logarithm for many steps
+        for group in range(first, last):
+            longest = max(longest, (starts[group + 1] - starts[group]) // B)
+        alpha = np.empty((longest, K, B))
+        inverse = np.empty((longest, B))  # 1 / c_t
+        beta = np.empty((K, B))
+        u = np.empty((K, B))
+        product = np.empty(B)  # of the c_t: one logarithm for many steps
+        for group in range(first, last):
+            start = starts[group]
+            T = (starts[group + 1] - start) // B
             log_likelihood = 0.0
-            for t in range(1, T):
-                s = states[start + t - 1]
-                y = symbols[start + t]
+            for lane in range(B):
+                y = symbols[start + lane]
                 c = 0.0
                 for z in range(K):
-                    a = 0.0
-                    for i in range(K):
-                        a += alpha[t - 1, i] * P[s, i, z]
-                    a *= e[y, z]
-                    alpha[t, z] = a
-                    c += a
-                scale = 1.0 / c
+                    alpha[0, z, lane] = initial[z] * e[y, z]
+                    c += alpha[0, z, lane]
                 for z in range(K):
-                    alpha[t, z] *= scale
-                inverse[t] = scale
-                if product < 1e-100 or c < 1e-100:
-                    log_likelihood += np.log(product)
-                    product = 1.0
-                product *= c
-            log_likelihoods[chain] = log_likelihood + np.log(product)
-            for z in range(K):
-                beta[z] = 1.0
-            for t in range(T - 1, 0, -1):
-                s = states[start + t - 1]
-                y = symbols[start + t]
-                for z in range(K):
-                    W[y, z] += alpha[t, z] * beta[z]
-                    u[z] = e[y, z] * beta[z] * inverse[t]
-                for i in range(K):
-                    b = 0.0
+                    alpha[0, z, lane] /= c
+                inverse[0, lane] = 1.0 / c
+                product[lane] = c
+            for t in range(1, T):
+                for lane in range(B):
+                    s = states[start + (t - 1) * B + lane]
+                    y = symbols[start + t * B + lane]
+                    c = 0.0
                     for z in range(K):
-                        b += P[s, i, z] * u[z]
-                        X[s, i, z] += alpha[t - 1, i] * u[z]
-                    beta[i] = b
-            y = symbols[start]
-            for z in range(K):
-                g = alpha[0, z] * beta[z]
-                W[y, z] += g
-                N1[z] += g
+                        a = 0.0
+                        for i in range(K):
+                            a += alpha[t - 1, i, lane] * P[s, i, z]
+                        a *= e[y, z]
+                        alpha[t, z, lane] = a
+                        c += a
+                    scale = 1.0 / c
+                    for z in range(K):
+                        alpha[t, z, lane] *= scale
+                    inverse[t, lane] = scale
+                    product[lane] *= c
+                for lane in range(B):  # c_t > 1e-260 (`compiled.suits`), so the product never underflows
+                    if product[lane] < 1e-40:
+                        log_likelihood += np.log(product[lane])
+                        product[lane] = 1.0
+            for lane in range(B):
+                log_likelihood += np.log(product[lane])
+                for z in range(K):
+                    beta[z, lane] = 1.0
+            log_likelihoods[group] = log_likelihood
+            for t in range(T - 1, 0, -1):
+                for lane in range(B):
+                    s = states[start + (t - 1) * B + lane]
+                    y = symbols[start + t * B + lane]
+                    for z in range(K):
+                        W[y, z] += alpha[t, z, lane] * beta[z, lane]
+                        u[z, lane] = e[y, z] * beta[z, lane] * inverse[t, lane]
+                    for i in range(K):
+                        b = 0.0
+                        for z in range(K):
+                            b += P[s, i, z] * u[z, lane]
+                            X[s, i, z] += alpha[t - 1, i, lane] * u[z, lane]
+                        beta[i, lane] = b
+            for lane in range(B):
+                y = symbols[start + lane]
+                for z in range(K):
+                    g = alpha[0, z, lane] * beta[z, lane]
+                    W[y, z] += g
+                    N1[z] += g
 
     return accumulate
