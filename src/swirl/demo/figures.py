@@ -26,7 +26,12 @@ def matched_modes(model: SWIRL, test: Any, n_true: int = 2) -> np.ndarray:
 
 
 def write_figures(
-    output: Path, data: Dataset, test: Any, truth_row: dict[str, Any], fits: dict[str, SWIRL]
+    output: Path,
+    data: Dataset,
+    test: Any,
+    canonical_truth: np.ndarray,
+    truth_row: dict[str, Any],
+    fits: dict[str, SWIRL],
 ) -> dict[str, str]:
     """Draw everything into `output`; return file name → caption."""
     truth = data.truth
@@ -36,14 +41,15 @@ def write_figures(
     s2 = fits["S-2"]
     order = matched_modes(s2, test)
     panels = plots.reward_panels(
-        {"true": truth.rewards, "S-2": s2.reward_table()[order]},
+        {"true": truth.rewards, "true, least norm": canonical_truth, "S-2": s2.reward_table("canonical")[order]},
         GRID,
         mode_names=list(truth.mode_names),
         marks=MARKS,
     )
     captions[_save(panels, output / "rewards")] = (
-        "True and recovered rewards r(s_t, s_{t−1}). Each cell is split by the previous location (key on the right); "
-        "light grey: no such move. Rewards are known only up to a gauge; each map is stretched over 0 to 1."
+        "True and recovered rewards r(s_t, s_{t−1}), each map stretched over 0 to 1. Each cell is split by the previous "
+        "location (key on the right); light grey: no such move. Rewards are known only up to a gauge: the second row is "
+        "the least-norm reward with the same policy as the true one, and what S-2 (third row) can be compared with."
     )
     strip = _segments(test, truth.mode_names, fits)
     captions[_save(strip, output / "segments")] = (

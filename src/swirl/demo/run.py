@@ -71,7 +71,7 @@ def run_demo(
         say(f"  {name:7s}{seconds:5.1f} s   {fits[name].fit_report_}")
 
     say("Drawing …")
-    figures = write_figures(output, data, test, rows[0], fits)
+    figures = write_figures(output, data, test, truth.reward_table("canonical"), rows[0], fits)
     n_scored = truth.n_scored(test)
     write_report(output / "report.html", rows, n_scored, fits, figures, seed)
     model_path = fits["S-2"].save(output / "S-2.nc", overwrite=True)
