@@ -482,6 +482,12 @@ class SWIRL(HiddenModeEstimator):
         sizes = np.maximum(np.bincount(states, minlength=self.env.n_states), 1)
         return (totals / sizes[:, None, None]).swapaxes(0, 1)
 
+    def to_xarray(self) -> Any:
+        """Return what was fitted as a labelled `xarray.Dataset`."""
+        from swirl.labelled import to_xarray
+
+        return to_xarray(self)
+
     def save(self, path: Any, *, overwrite: bool = False) -> Any:
         """Write the fitted model to one netCDF-4 file; `swirl.load(path)` reads it back."""
         from swirl.archive import save_model

@@ -18,6 +18,7 @@ def progress_line(wanted: bool | None, max_iter: int) -> Iterator[Callable[[Any]
         yield lambda _: None
         return
     device = jax.devices()[0]
+    place = device.platform if device.platform == device.device_kind else f"{device.platform} ({device.device_kind})"
     drawn = 0.0
 
     def show(state: Any) -> None:
@@ -31,7 +32,7 @@ def progress_line(wanted: bool | None, max_iter: int) -> Iterator[Callable[[Any]
         stream.write(
             f"\r\x1b[2KEM iteration {state.iteration}/{max_iter}  objective {best:,.2f}  "
             f"{state.running} of {len(state.objectives)} restarts running  "
-            f"at most {left:.0f} s left  on {device.platform} ({device.device_kind})"
+            f"at most {left:.0f} s left  on {place}"
         )
         stream.flush()
 

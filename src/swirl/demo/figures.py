@@ -47,9 +47,9 @@ def write_figures(
         marks=MARKS,
     )
     captions[_save(panels, output / "rewards")] = (
-        "True and recovered rewards r(s_t, s_{t−1}), each map stretched over 0 to 1. Each cell is split by the previous "
-        "location (key on the right); light grey: no such move. Rewards are known only up to a gauge: the second row is "
-        "the least-norm reward with the same policy as the true one, and what S-2 (third row) can be compared with."
+        "True and recovered rewards r(s_t, s_{t−1}), each map stretched over 0 to 1. Each cell is split by the "
+        "previous location (key on the right); light grey: no such move. Rewards are known only up to a gauge: the "
+        "second row is the least-norm reward with the same policy as the true one, which S-2 can be compared with."
     )
     strip = _segments(test, truth.mode_names, fits)
     captions[_save(strip, output / "segments")] = (
