@@ -1,14 +1,11 @@
 """A fitted model as a labelled xarray Dataset: the same container as movement's and arviz's."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-if TYPE_CHECKING:
-    import xarray
 
-
-def to_xarray(model: Any) -> "xarray.Dataset":
+def to_xarray(model: Any) -> Any:
     """Label what was fitted: ``model.to_xarray().policies.sel(mode=0, action="stay")``.
 
     Dimensions are mode, history, action, state, next_mode and lag; `histories` gives the states of each history,

@@ -1,0 +1,125 @@
+"""Imports point one way, importing changes nothing and loads little, and what STYLE.md forbids is not there."""
+
+import ast
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parent.parent / "src" / "swirl"
+
+# A module may import only what stands before it (STYLE.md's list, with the modules there are).
+LAYERS = [
+    ("_version", "precision", "faults"),
+    ("trajectories", "successors", "mdp", "history", "encoding"),
+    ("soft_q", "optimise", "priors"),
+    ("rewards.forms", "rewards.dense", "rewards.gauge", "rewards.backoff"),
+    ("rewards.values", "rewards.policies", "rewards.planned", "rewards"),
+    ("switching", "messages"),
+    ("estep.lanes", "estep.counts", "estep.kernel", "estep.compiled", "estep.scan", "estep.associative", "estep"),
+    ("mstep", "iteration", "em"),
+    ("alignment", "simulate", "storage", "online", "likelihood", "progress"),
+    ("estimator", "given", "archive", "labelled", "model", "registry"),
+    ("metrics", "selection", "datasets"),
+    ("plots.style", "plots.figure", "plots.grid", "plots.split", "plots.panels", "plots.scores", "plots.segments"),
+    ("plots",),
+    ("demo.figures", "demo.report", "demo.run", "demo"),
+    ("cli.doctor", "cli.demo", "cli.app", "cli"),
+    ("__init__", "__main__"),
+]
+ORDER = [name for layer in LAYERS for name in layer]
+
+NOT_AT_IMPORT = ("matplotlib", "xarray", "h5py", "h5netcdf", "pandas", "typer", "sklearn", "numba")
+
+
+def name_of(path):
+    parts = path.relative_to(SOURCE).with_suffix("").parts
+    return ".".join(parts[:-1]) if parts[-1] == "__init__" and len(parts) > 1 else ".".join(parts)
+
+
+MODULES = {name_of(path): path for path in sorted(SOURCE.rglob("*.py"))}
+TREES = {name: ast.parse(path.read_text(), filename=str(path)) for name, path in MODULES.items()}
+
+
+def imported(tree):
+    """Names of the swirl modules that a syntax tree imports, anywhere in it, also through import_module("…")."""
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            wanted = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "a relative import"
+            inside = [f"{node.module}.{alias.name}" for alias in node.names]
+            wanted = [name if name.removeprefix("swirl.") in MODULES else node.module for name in inside]
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.startswith("swirl."):
+            wanted = [node.value]
+        else:
+            continue
+        for name in wanted:
+            if name == "swirl":
+                found.add("__init__")
+            elif name.removeprefix("swirl.") in MODULES and name.startswith("swirl."):
+                found.add(name.removeprefix("swirl."))
+    return found
+
+
+def test_every_module_has_a_place_in_the_order():
+    assert sorted(ORDER) == sorted(MODULES)
+
+
+@pytest.mark.parametrize("name", sorted(MODULES))
+def test_imports_point_one_way(name):
+    allowed = set(ORDER[: ORDER.index(name)])
+    assert imported(TREES[name]) - {name} <= allowed
+
+
+def test_the_search_for_imports_sees_all_kinds():
+    tree = ast.parse(
+        "import swirl.em\nfrom swirl import mdp, SWIRL\nfrom swirl.model import SWIRL\n"
+        "def f():\n    from swirl.archive import load_model\n    import_module('swirl.registry')"
+    )
+    assert imported(tree) == {"em", "mdp", "__init__", "model", "archive", "registry"}
+
+
+def fresh_python(program):
+    done = subprocess.run([sys.executable, "-W", "error", "-c", program], capture_output=True, text=True, check=True)
+    return json.loads(done.stdout)
+
+
+def test_importing_the_model_loads_little_and_changes_no_setting():
+    program = f"""
+import json, sys, jax
+before = {{key: repr(value) for key, value in jax.config.values.items()}}
+import swirl, swirl.model, swirl.registry
+after = {{key: repr(value) for key, value in jax.config.values.items()}}
+loaded = [name for name in {NOT_AT_IMPORT!r} if name in sys.modules]
+print(json.dumps([loaded, before == after]))
+"""
+    assert fresh_python(program) == [[], True]
+
+
+def test_importing_the_package_alone_does_not_load_jax():
+    program = """
+import json, sys, swirl
+print(json.dumps([name for name in ("jax", "numpy", "scipy") if name in sys.modules]))
+"""
+    assert fresh_python(program) == []
+
+
+@pytest.mark.parametrize("name", sorted(MODULES))
+def test_nothing_that_is_forbidden(name):
+    for node in ast.walk(TREES[name]):
+        where = f"{name}, line {getattr(node, 'lineno', 0)}"
+        assert not isinstance(node, ast.Assert), f"{where}: assert"
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            assert node.func.id != "print", f"{where}: print"
+        if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call) and isinstance(node.exc.func, ast.Name):
+            assert node.exc.func.id not in ("Exception", "BaseException"), f"{where}: bare exception"
+        if isinstance(node, ast.ExceptHandler):
+            assert node.type is not None, f"{where}: bare except"
+        # The user's JAX settings are the user's; double precision is a scope, entered in one place.
+        assert not (isinstance(node, ast.Attribute) and node.attr == "config"), f"{where}: jax.config"
+        if isinstance(node, ast.Attribute) and node.attr == "enable_x64":
+            assert name == "precision", f"{where}: enable_x64"

@@ -1,0 +1,195 @@
+"""The EM loop: the objective never falls, and the fit says truthfully how it ended."""
+
+import numpy as np
+import pytest
+
+from small_worlds import recording, truth, world
+from swirl import em, iteration
+from swirl.estep import compiled
+from swirl.model import SWIRL
+from swirl.mstep import Parameters
+from swirl.priors import Cauchy, Gaussian
+from swirl.rewards import Network
+
+FREE = [
+    (reward, switching) for reward in ("state", "state-action") for switching in ("independent", "state", "state-table")
+]
+QUICK = {"n_restarts": 2, "max_iter": 12, "tol": 1e-9}
+
+
+def largest_fall(model):
+    """Largest relative fall of the objective in any iteration of any restart (negative: it always rose)."""
+    return max(np.max(-np.diff(r.objective_trace) / np.abs(r.objective_trace[1:])) for r in model.restarts_)
+
+
+def never_ends(monkeypatch):
+    monkeypatch.setattr(iteration, "PATIENCE", 10**9)
+
+
+@pytest.mark.parametrize(("reward", "switching"), FREE)
+def test_the_objective_never_falls_in_100_iterations_of_20_seeds(reward, switching, monkeypatch):
+    never_ends(monkeypatch)
+    kind = "stochastic" if switching == "state" else "deterministic"
+    model = SWIRL(world(kind), reward=reward, switching=switching, n_restarts=20, max_iter=100, tol=1e-15)
+    model.fit(recording(kind, history=2))
+    assert [r.n_iterations for r in model.restarts_] == [100] * 20
+    assert largest_fall(model) <= 1e-8
+    assert all(r.objective > r.objective_trace[0] for r in model.restarts_)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"reward_prior": Gaussian(0.1, of="reward", backoff=4.0)},
+        {"reward_prior": Cauchy(strength=2.0, of="linearised")},
+        {"reward": "state-action", "reward_prior": Gaussian(0.5, backoff=2.0), "switching": "state-net"},
+        {"reward": Network(hidden=2), "history": 1},
+    ],
+    ids=["gaussian back-off", "cauchy linearised", "logits back-off, state-net", "network"],
+)
+def test_the_objective_never_falls_for_the_other_forms_and_priors(options, monkeypatch):
+    never_ends(monkeypatch)
+    model = SWIRL(world(), **{**QUICK, "switching": "independent", **options}).fit(recording(history=2))
+    assert largest_fall(model) <= 1e-8
+    assert all(r.n_iterations == 12 for r in model.restarts_)
+
+
+# How a fit ends. All of the same shape, so that one compilation serves them.
+
+
+def small(**options):
+    return SWIRL(world(), **{"switching": "independent", "reward": "state-action", **QUICK, **options})
+
+
+def test_one_iteration_is_never_convergence():
+    model = small(max_iter=1, tol=1e10).fit(recording())
+    assert not model.converged_
+    assert [r.status for r in model.restarts_] == ["iterations ran out"] * 2
+    assert "not converged: the 1 iterations ran out" in model.fit_report_
+
+
+def test_convergence_needs_small_rises_three_times_in_a_row():
+    model = small(max_iter=200, tol=1e-6).fit(recording())
+    assert model.converged_
+    assert model.fit_report_.startswith("converged after")
+    trace = model.objective_trace_
+    small_rise = np.diff(trace) <= 1e-6 * np.abs(trace[1:])
+    assert small_rise[-3:].all()
+    assert not any(small_rise[i : i + 3].all() for i in range(len(small_rise) - 3))
+
+
+@pytest.fixture(params=["in the callback", "in a callback of a chunk", "in the E-step"])
+def interrupted(request, monkeypatch):
+    """A fit that the user stops in iteration 4, between two iterations or in the middle of one."""
+    calls = 0
+
+    def stop_in_callback(state):
+        if state.iteration == 3:
+            raise KeyboardInterrupt
+
+    def stop_in_counts(*args, **kwargs):
+        nonlocal calls
+        calls += 1
+        if calls == 5:  # the first call is before the first iteration
+            raise KeyboardInterrupt
+        return counts(*args, **kwargs)
+
+    counts = compiled.expected_counts
+    if request.param == "in the E-step":
+        monkeypatch.setattr(compiled, "expected_counts", stop_in_counts)
+        model = small().fit(recording(), engine="compiled")
+        monkeypatch.undo()
+        return model
+    engine = "scan" if request.param == "in a callback of a chunk" else "compiled"
+    monkeypatch.setattr(iteration, "CHUNK", 4)
+    return small().fit(recording(), callback=stop_in_callback, engine=engine)
+
+
+def test_ctrl_c_keeps_what_there_is(interrupted):
+    assert [r.status for r in interrupted.restarts_] == ["interrupted"] * 2
+    assert not interrupted.converged_
+    made = interrupted.restarts_[0].n_iterations  # a chunk that was under way is kept whole
+    assert 3 <= made < 12
+    assert f"interrupted after {made} iterations; fit again with resume=True" in interrupted.fit_report_
+    for index, restart in enumerate(interrupted.restarts_):
+        own = interrupted.use_restart(index)
+        assert restart.n_iterations == made
+        assert own.log_likelihood(recording()).sum() == pytest.approx(restart.log_likelihood_trace[-1], rel=1e-9)
+
+
+def test_resume_goes_on_where_the_fit_was(interrupted):
+    last, made = [r.objective for r in interrupted.restarts_], interrupted.restarts_[0].n_iterations
+    interrupted.set_params(max_iter=12 - made).fit(recording(), resume=True)
+    assert [r.objective_trace[0] for r in interrupted.restarts_] == pytest.approx(last, rel=1e-12)
+    whole = small(max_iter=12).fit(recording())
+    for a, b in zip(whole.restarts_, interrupted.restarts_, strict=True):
+        np.testing.assert_allclose(a.objective_trace[made:], b.objective_trace, rtol=1e-10)
+
+
+def test_resume_of_another_model_or_of_none_is_refused():
+    with pytest.raises(ValueError, match="resume=True: the last fit was of another model"):
+        small(max_iter=1).fit(recording()).set_params(n_modes=3).fit(recording(), resume=True)
+    with pytest.raises(ValueError, match="no restarts: fit it first"):
+        truth().fit(recording(), resume=True)
+    with pytest.raises(ValueError, match="not fitted yet"):
+        small().fit(recording(), resume=True)
+
+
+def test_the_callback_hears_of_every_iteration():
+    heard = []
+    model = small(max_iter=4, tol=1e-15).fit(recording(), callback=heard.append)
+    assert [state.iteration for state in heard] == [1, 2, 3, 4]
+    assert heard[-1].objectives == pytest.approx([r.objective for r in model.restarts_])
+
+
+def test_same_seed_same_bits_and_another_seed_another_start():
+    first, again = small().fit(recording()), small().fit(recording())
+    for name in ("rewards_", "policies_", "mode_transitions_", "initial_modes_", "objective_trace_"):
+        np.testing.assert_array_equal(getattr(first, name), getattr(again, name))
+    other = small(random_state=1).fit(recording())
+    assert other.restarts_[0].objective_trace[0] != first.restarts_[0].objective_trace[0]
+    assert first.restarts_[0].objective_trace[0] != first.restarts_[1].objective_trace[0]
+
+
+def test_restarts_do_not_know_of_each_other():
+    """The first restarts of a fit with more of them are the same: all are kept, the best is the fit."""
+    two, three = small().fit(recording()), small(n_restarts=3).fit(recording())
+    for a, b in zip(two.restarts_, three.restarts_, strict=False):
+        np.testing.assert_allclose(a.objective_trace, b.objective_trace, rtol=1e-9)
+    assert three.best_restart_ == int(np.argmax([r.objective for r in three.restarts_]))
+    assert three.objective_trace_[-1] == max(r.objective for r in three.restarts_)
+
+
+def test_both_engines_fit_the_same():
+    a, b = (small(switching="state").fit(recording(), engine=engine) for engine in ("compiled", "scan"))
+    np.testing.assert_allclose(a.objective_trace_, b.objective_trace_, rtol=1e-8)
+    np.testing.assert_allclose(a.policies_, b.policies_, atol=1e-8)
+    np.testing.assert_allclose(a.mode_transitions_, b.mode_transitions_, atol=1e-8)
+
+
+def test_an_objective_that_is_not_finite_is_said_to_be_so():
+    ledger = em._Ledger.open(1e-5, np.array([-10.0, -10.0, -10.0]), np.zeros(3))
+    ledger.record(np.array([np.nan, -10.1, -9.0]), np.zeros(3))
+    assert ledger.status == ["not finite", "objective fell", ""]
+    assert ledger.running.tolist() == [False, False, True]
+
+
+def test_a_fall_is_not_convergence():
+    ledger = em._Ledger.open(1e-5, np.array([-10.0]), np.zeros(1))
+    for objective in (-10.0, -10.0, -10.1):
+        ledger.record(np.array([objective]), np.zeros(1))
+    assert ledger.status == ["objective fell"]
+
+
+def test_the_report_counts_the_restarts_that_agree():
+    parameters = Parameters(np.zeros(1), (), ())
+
+    def restart(objective, status="converged"):
+        return em.Restart(
+            parameters, np.array([-99.0, objective]), np.array([-90.0, objective + 1]), np.ones(1), status
+        )
+
+    text = em.describe([restart(-50.0), restart(-50.0001), restart(-60.0)], 0, n_observed=10)
+    assert text.startswith("converged after 1 iterations. Objective -50.000 (log-likelihood -4.90000 nats per step")
+    assert "2 of 3 restarts ended within 0.0001 nats per step of it" in text
+    assert "the only restart" in em.describe([restart(-50.0)], 0, n_observed=10)
