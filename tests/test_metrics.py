@@ -92,3 +92,9 @@ def test_wrong_measures_and_tables_are_refused():
         reward_correlation(table, table, measure="paper", env=world(), per_mode=True)
     with pytest.raises(ValueError, match=r"expected .*5 states"):
         reward_correlation(table[:, :4], table[:, :4], env=world())
+
+
+def test_steps_of_unknown_mode_do_not_count():
+    assert segmentation_accuracy([[0, -1, 1, -1]], [[0, 1, 0, 0]]) == 0.5
+    with pytest.raises(ValueError, match="no step has a known mode"):
+        segmentation_accuracy([[-1, -1]], [[0, 1]])

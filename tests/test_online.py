@@ -146,3 +146,13 @@ def test_all_faults_of_the_model_are_named_at_once():
     arrays["histories"] = arrays["histories"] + 1
     with pytest.raises(ValueError, match=r"histories holds 0 to 4.*initial_modes.*policies"):
         OnlineFilter(**arrays)
+
+
+def test_a_gap_restarts_the_history_and_the_modes():
+    arrays, online = ring(unknown="gap")
+    rows = {tuple(history): i for i, history in enumerate(arrays["histories"].tolist())}
+    unreachable = next(s for s in range(len(arrays["mode_transitions"])) if (s, 0, -1) not in rows)
+    online.update(0, 0)
+    after = online.update(unreachable, 0)
+    fresh = OnlineFilter(**arrays).update(unreachable, 0)
+    np.testing.assert_allclose(after, fresh)

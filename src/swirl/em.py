@@ -145,12 +145,12 @@ def run(
         start = numpy_tree(start)
         tables, _ = tables_and_prior(components, start)
         iterations = choose(engine, chains, numpy_tree(tables))
+        interrupted = False
         if fresh and (milder := components.milder()) is not None:
-            start = _warm_up(iterations, milder, start)
+            start, interrupted = _warm_up(iterations, milder, start)
         state = iterations.first(components, start)
         ledger = _Ledger.open(tol, np.asarray(state.counts.log_likelihood), np.asarray(state.log_prior))
-        interrupted = False
-        made = 0
+        made = max_iter if interrupted else 0
         try:
             while made < max_iter and (running := ledger.running).any():
                 # Rows and state are entered together: Ctrl-C in the long call leaves both as they were.
@@ -182,14 +182,18 @@ def run(
     return restarts
 
 
-def _warm_up(iterations: Iterations, milder: Components, start: Parameters) -> Parameters:
-    state = iterations.first(milder, start)
-    everyone = np.ones(len(state.log_prior), dtype=bool)
-    made = 0
-    while made < WARM_UP:
-        state, rows = iterations.advance(milder, state, everyone, np.zeros(len(everyone), int), 0.0, WARM_UP - made)
-        made += max(len(rows.log_priors), 1)
-    return numpy_tree(state.parameters)
+def _warm_up(iterations: Iterations, milder: Components, start: Parameters) -> tuple[Parameters, bool]:
+    """Take the first steps under the milder prior; say whether Ctrl-C cut them short."""
+    parameters, made = start, 0
+    try:
+        state = iterations.first(milder, start)
+        everyone = np.ones(len(state.log_prior), dtype=bool)
+        while made < WARM_UP:
+            state, rows = iterations.advance(milder, state, everyone, 0 * everyone, 0.0, WARM_UP - made)
+            parameters, made = state.parameters, made + len(rows.log_priors)
+    except KeyboardInterrupt:
+        return numpy_tree(parameters), True
+    return numpy_tree(parameters), False
 
 
 def describe(restarts: list[Restart], best: int, n_observed: int) -> str:

@@ -17,6 +17,8 @@ from swirl.rewards.gauge import canonical
 def segmentation_accuracy(true: Sequence[Any], predicted: Sequence[Any]) -> float:
     """Share of all steps whose mode is right, under the one renaming of modes that is best for all sessions.
 
+    Steps whose true mode is unknown (−1) are left out.
+
     Examples
     --------
     >>> segmentation_accuracy([[0, 0, 1], [1]], [[1, 1, 0], [1]])
@@ -26,11 +28,14 @@ def segmentation_accuracy(true: Sequence[Any], predicted: Sequence[Any]) -> floa
     predicted = [np.asarray(path) for path in predicted]
     if [len(path) for path in true] != [len(path) for path in predicted]:
         raise ValueError("true and predicted: expected the same number of sessions, each of the same length")
-    n_true = 1 + max(int(path.max()) for path in true)
-    n_predicted = 1 + max(int(path.max()) for path in predicted)
+    known = sum(int(np.sum(path >= 0)) for path in true)
+    if known == 0:
+        raise ValueError("true: no step has a known mode (−1 stands for unknown), so there is nothing to compare")
+    n_true = 1 + max(int(path.max()) for path in true if len(path))
+    n_predicted = 1 + max(int(path.max()) for path in predicted if len(path))
     together = np.asarray(confusion(true, predicted, n_true, n_predicted))
     rows, columns = linear_sum_assignment(-together)
-    return float(together[rows, columns].sum() / sum(len(path) for path in true))
+    return float(together[rows, columns].sum() / known)
 
 
 def reward_correlation(

@@ -1,6 +1,7 @@
 """SWIRL: hidden modes, each with a reward and the soft-optimal policy of that reward (paper §3)."""
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from copy import copy
 from numbers import Integral, Real
 from typing import Any
@@ -23,7 +24,7 @@ from swirl.priors import Cauchy, Dirichlet, Gaussian
 from swirl.progress import progress_line
 from swirl.rewards.dense import to_dense
 from swirl.rewards.forms import RewardForm, Tabular, resolve_form
-from swirl.rewards.gauge import canonical
+from swirl.rewards.gauge import GaugeTooLargeError, canonical
 from swirl.rewards.planned import PlannedRewards
 from swirl.rewards.policies import FreePolicies
 from swirl.rewards.values import ValueRewards
@@ -270,7 +271,8 @@ class SWIRL(HiddenModeEstimator):
         transitions, initial = np.exp(tables.log_transitions), np.exp(tables.log_initial)
         policies = np.exp(tables.log_emissions.T.reshape(len(initial), -1, self.env.n_actions)[:, self._rows])
         if isinstance(component := self._components.rewards, ValueRewards) and component.width is not None:
-            rewards = self._canonical(self._histories, rewards)  # a Cauchy prior leaves the gauge to us
+            with suppress(GaugeTooLargeError):  # then the gauge stays as the optimiser left it
+                rewards = self._canonical(self._histories, rewards)  # a Cauchy prior leaves the gauge to us
         order = np.argsort(-restart.occupancy, kind="stable")
         self.best_restart_ = index
         self.occupancy_ = restart.occupancy[order]
@@ -408,14 +410,15 @@ class SWIRL(HiddenModeEstimator):
             modes=list(modes),
             n_states=self.env.n_states,
             n_actions=self.env.n_actions,
+            state_names=self.env.state_names,
+            action_names=self.env.action_names,
         )
 
     def online_filter(self) -> OnlineFilter:
         """Make a filter that takes one (state, action) at a time, for closed-loop experiments."""
         self._check_fitted()
-        unknown = "error" if self.impossible == "error" else "forget"
         return OnlineFilter(
-            self.initial_modes_, self.mode_transitions_, self.policies_, self.histories_, unknown=unknown
+            self.initial_modes_, self.mode_transitions_, self.policies_, self.histories_, unknown=self.impossible
         )
 
     def _canonical(self, histories: Histories, rewards: np.ndarray) -> np.ndarray:

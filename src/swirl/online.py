@@ -29,7 +29,8 @@ class OnlineFilter:
     unknown
         What to do when a step leads to a history that is not known (an impossible transition), or an action
         has probability zero in every mode: "error" raises and leaves the filter as it was; "forget" restarts
-        the history at (s_t, −1, …) while the mode chain continues, and passes over such an action.
+        the history at (s_t, −1, …) while the mode chain continues, and passes over such an action; "gap" also
+        restarts the mode chain at p(z_1).
 
     Examples
     --------
@@ -57,7 +58,7 @@ class OnlineFilter:
         policies: Float[np.ndarray, "mode history action"],
         histories: Int[np.ndarray, "history lag"],
         *,
-        unknown: Literal["error", "forget"] = "error",
+        unknown: Literal["error", "forget", "gap"] = "error",
     ):
         _check(initial_modes, mode_transitions, policies, histories, unknown)
         self.unknown = unknown
@@ -89,16 +90,18 @@ class OnlineFilter:
             raise ValueError(f"step {self.step}: action={action!r}, expected 0 to {n_actions - 1}, or -1 (not seen)")
         history = (state, *self._history[:-1])
         row = self._rows.get(history)
+        predicted = self._predicted
         if row is None:
             history, row = self._restarted(history)
-        modes = self._predicted
+            predicted = self._initial_modes if self.unknown == "gap" else predicted
+        modes = predicted
         if action >= 0:
             modes = modes * self._policies[row, action]
             total = modes.sum()
             if total > 0.0:
                 modes = modes / total
-            elif self.unknown == "forget":
-                modes = self._predicted
+            elif self.unknown != "error":
+                modes = predicted
             else:
                 raise ValueError(
                     f"step {self.step}: action={action} is impossible in every mode at history {history}; "
@@ -117,9 +120,9 @@ class OnlineFilter:
         """The history after an impossible transition, or the error that says so."""
         restarted = (history[0], *self._before_start[1:])
         row = self._rows.get(restarted)
-        if self.unknown == "forget" and row is not None:
+        if self.unknown != "error" and row is not None:
             return restarted, row
-        if self.unknown == "forget" or restarted == history:
+        if self.unknown != "error" or restarted == history:
             raise ValueError(
                 f"step {self.step}: state={history[0]} has no history {restarted} to start from; "
                 "add it to histories when building the filter"
@@ -160,7 +163,7 @@ def _check(
         # Written so that NaN is a fault too.
         if not (np.all(array >= 0) and np.all(np.abs(array.sum(axis=-1) - 1.0) < 1e-6)):
             faults.append(f"{name} must hold probabilities that sum to one over the last axis")
-    if unknown not in ("error", "forget"):
-        faults.append(f'unknown={unknown!r}, expected "error" or "forget"')
+    if unknown not in ("error", "forget", "gap"):
+        faults.append(f'unknown={unknown!r}, expected "error", "forget" or "gap"')
     if faults:
         raise ValueError("; ".join(faults))

@@ -22,6 +22,12 @@ from swirl.successors import Successors
 
 # Largest part of a stochastic environment whose null space is found by a dense decomposition (under a minute).
 _LARGEST_BLOCK = 2_000
+
+
+class GaugeTooLargeError(ValueError):
+    """The gauge class of r(h) in a large stochastic environment is more than a dense null space can hold."""
+
+
 # Below this a difference of probabilities is rounding, and below it times the largest a singular value is zero.
 _ROUNDING = 1e-12
 _RANK = 1e-10
@@ -210,7 +216,7 @@ def _invariant_values(transitions: sparse.csr_array, first: np.ndarray, node_of_
     for i, nodes in enumerate(np.split(by_node, node_start[1:])):
         rows = by_row[row_start[i] : row_start[i + 1]]
         if nodes.size > _LARGEST_BLOCK:
-            raise ValueError(
+            raise GaugeTooLargeError(
                 f"successors: {nodes.size} nodes of this stochastic environment are linked by common "
                 f"predecessors; the gauge of r(h) is found for at most {_LARGEST_BLOCK} linked nodes."
             )

@@ -112,6 +112,11 @@ class PlannedRewards:
         temperature: Float[np.ndarray, "mode"],
     ) -> "PlannedRewards":
         """Collect what planning needs from the histories, the form and the prior."""
+        if prior.backoff is not None and not isinstance(form, Tabular):
+            raise ValueError(
+                f"backoff={prior.backoff!r}: rewards.{type(form).__name__} has weights, not histories, to shrink; "
+                "use backoff=None"
+            )
         penalty = BackoffPenalty.build(histories, prior) if isinstance(form, Tabular) else None
         return cls(
             histories.successors,
