@@ -91,15 +91,8 @@ def split_times(problem: Problem, n_iterations: int, n_restarts: int = 1) -> Spl
 def gridworld_training(n_sessions: int = 200, n_steps: int = 500) -> tuple[MDP, Trajectories, float]:
     """Return the gridworld, its training sessions (four of five, as in the paper) and the truth's log-likelihood."""
     dataset = gridworld(n_sessions, n_steps)
-    train, truth = dataset.trajectories.split(every=5)[0], dataset.truth
-    given = SWIRL.from_parameters(
-        dataset.env,
-        history=2,
-        rewards=truth.rewards,
-        mode_transitions=truth.mode_transitions,
-        initial_modes=truth.initial_modes,
-    )
-    return dataset.env, train, float(np.sum(given.log_likelihood(train)))
+    train = dataset.trajectories.split(every=5)[0]
+    return dataset.env, train, float(np.sum(dataset.true_model().log_likelihood(train)))
 
 
 # ---- the labyrinth -----------------------------------------------------------------------------------------

@@ -16,7 +16,6 @@ import numpy as np
 
 from swirl import datasets, metrics
 from swirl.archive import versions
-from swirl.model import SWIRL
 from swirl.registry import make
 
 MODELS = ("MaxEnt", "I-1", "I-2", "S-1", "S-2")
@@ -28,14 +27,7 @@ def one_draw(seed: int, n_sessions: int, n_restarts: int) -> dict[str, dict[str,
     data = datasets.gridworld(n_sessions=n_sessions, random_state=seed)
     train, test = data.trajectories.split(every=5)
     given = data.truth
-    truth = SWIRL.from_parameters(
-        data.env,
-        history=2,
-        rewards=given.rewards,
-        mode_transitions=given.mode_transitions,
-        initial_modes=given.initial_modes,
-    )
-    fits = {"truth": truth}
+    fits = {"truth": data.true_model()}
     seconds = {"truth": 0.0}
     for name in MODELS:
         settings = {} if name == "MaxEnt" else {"n_modes": 2}

@@ -7,6 +7,7 @@ from jaxtyping import Float, Int
 
 from swirl.history import Histories
 from swirl.mdp import MDP
+from swirl.model import SWIRL
 from swirl.simulate import simulate
 from swirl.soft_q import soft_optimal_policies
 from swirl.trajectories import Trajectories
@@ -37,6 +38,25 @@ class Dataset:
     env: MDP
     trajectories: Trajectories
     truth: Truth | None = None
+
+    def true_model(self) -> SWIRL:
+        """The model that generated the data, ready to score, predict and sample: what a fit is measured against.
+
+        >>> data = gridworld(n_sessions=4, n_steps=50)
+        >>> round(data.true_model().score(data.trajectories), 1)
+        -1.5
+        """
+        if self.truth is None:
+            raise ValueError("the truth behind these recordings is not known")
+        return SWIRL.from_parameters(
+            self.env,
+            history=self.truth.rewards.ndim - 1,
+            rewards=self.truth.rewards,
+            mode_transitions=self.truth.mode_transitions,
+            initial_modes=self.truth.initial_modes,
+            temperature=self.truth.temperature,
+            discount=self.truth.discount,
+        )
 
 
 def gridworld_env() -> MDP:

@@ -53,13 +53,7 @@ def run_demo(
     if data.truth is None:
         raise ValueError("the gridworld is simulated, so its truth is known")
     train, test = data.trajectories.split(every=5)
-    truth = SWIRL.from_parameters(
-        data.env,
-        history=2,
-        rewards=data.truth.rewards,
-        mode_transitions=data.truth.mode_transitions,
-        initial_modes=data.truth.initial_modes,
-    )
+    truth = data.true_model()
     rows = [_row("truth", truth, test, data.truth.rewards, seconds=None)]
     fits: dict[str, SWIRL] = {}
     for name in MODELS:
