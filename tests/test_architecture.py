@@ -13,7 +13,7 @@ SOURCE = Path(__file__).parent.parent / "src" / "swirl"
 # A module may import only what stands before it (STYLE.md's list, with the modules there are).
 LAYERS = [
     ("_version", "precision", "faults"),
-    ("trajectories", "successors", "mdp", "history", "encoding"),
+    ("reading", "trajectories", "successors", "mdp", "history", "encoding"),
     ("soft_q", "optimise", "priors"),
     ("rewards.forms", "rewards.dense", "rewards.gauge", "rewards.backoff"),
     ("rewards.values", "rewards.policies", "rewards.planned", "rewards"),

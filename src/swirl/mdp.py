@@ -7,8 +7,9 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from swirl.faults import Faults, checked_names, counted, some
+from swirl.reading import MISSING
 from swirl.successors import Successors
-from swirl.trajectories import MISSING, Flat, Trajectories
+from swirl.trajectories import Flat, Trajectories
 
 _CANNOT = "The MDP cannot be built"
 _TOLERANCE = 1e-6  # how far a row's sum may lie from one: float32 tables pass, wrong ones do not

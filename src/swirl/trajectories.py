@@ -7,18 +7,25 @@ know no environment: whether a transition is possible is the business of `mdp`.
 import copy
 import hashlib
 import operator
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from numbers import Number
 from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from swirl.faults import Faults, checked_names, counted, some
-
-MISSING = -1
-"""The action (or mode) at a step where none was observed."""
+from swirl.reading import (
+    MISSING,
+    gap_steps,
+    increasing_times,
+    label_count,
+    labels,
+    mode_paths,
+    one_each,
+    per_session,
+    signals_by_name,
+)
 
 _CANNOT = "Trajectories cannot be built"
 
@@ -102,7 +109,7 @@ class Trajectories:
         faults = Faults()
         self.state_names = checked_names("state_names", state_names, faults)
         self.action_names = checked_names("action_names", action_names, faults)
-        given = _per_session("states", states, faults)
+        given = per_session("states", states, faults)
         if given is None or not given:
             if given is not None:
                 faults.add("states holds no session: there are no data; give at least one")
@@ -110,7 +117,7 @@ class Trajectories:
             given = []
         n = len(given)
 
-        read = [_labels(f"states[{i}]", x, self.state_names, False, faults) for i, x in enumerate(given)]
+        read = [labels(f"states[{i}]", x, self.state_names, False, faults) for i, x in enumerate(given)]
         lengths = [None if x is None else len(x) for x in read]
         for i, length in enumerate(lengths):
             if length == 0:
@@ -119,23 +126,25 @@ class Trajectories:
         none = np.zeros(0, np.int64)
         self.states: list[Int[np.ndarray, " step"]] = [none if x is None else x for x in read]
         self.actions: list[Int[np.ndarray, " step"]] = self._read_actions(actions, lengths, faults)
-        self.n_states = _count("state", self.states, n_states, self.state_names, 0, faults)
-        self.n_actions = _count("action", self.actions, n_actions, self.action_names, MISSING, faults)
+        self.n_states = label_count("state", self.states, n_states, self.state_names, 0, faults)
+        self.n_actions = label_count("action", self.actions, n_actions, self.action_names, MISSING, faults)
 
-        entries = _per_session("gaps", gaps, faults, n) or [None] * n
+        entries = per_session("gaps", gaps, faults, n) or [None] * n
         self.gaps: list[Int[np.ndarray, " gap"]] = [
-            _gaps(f"gaps[{i}]", x, lengths[i], faults) for i, x in enumerate(entries)
+            gap_steps(f"gaps[{i}]", x, lengths[i], faults) for i, x in enumerate(entries)
         ]
         self.times: list[Float[np.ndarray, " step"]] | None = None
         if times is not None:
-            entries = _per_session("times", times, faults, n) or []
-            self.times = [_times(i, x, lengths[i], faults) for i, x in enumerate(entries)]
-        self.signals: dict[str, list[Float[np.ndarray, "step *channel"]]] | None = _signals(signals, lengths, faults)
+            entries = per_session("times", times, faults, n) or []
+            self.times = [increasing_times(i, x, lengths[i], faults) for i, x in enumerate(entries)]
+        self.signals: dict[str, list[Float[np.ndarray, "step *channel"]]] | None = signals_by_name(
+            signals, lengths, faults
+        )
         self.modes: list[Int[np.ndarray, " step"]] | None = None
         if modes is not None:
-            self.modes = _modes(_per_session("modes", modes, faults, n) or [], lengths, faults)
-        self.subjects: tuple[Any, ...] = _one_each("subjects", subjects, n, faults) or (None,) * n
-        self.names: tuple[str, ...] = tuple(map(str, _one_each("names", names, n, faults) or range(n)))
+            self.modes = mode_paths(per_session("modes", modes, faults, n) or [], lengths, faults)
+        self.subjects: tuple[Any, ...] = one_each("subjects", subjects, n, faults) or (None,) * n
+        self.names: tuple[str, ...] = tuple(map(str, one_each("names", names, n, faults) or range(n)))
         faults.raise_if_any(_CANNOT)
         self._freeze()
 
@@ -143,14 +152,14 @@ class Trajectories:
         """Read actions of length T or T−1 as actions of length T."""
         entries = [None] * len(lengths)
         if actions is not None:
-            entries = _per_session("actions", actions, faults, len(lengths)) or entries
+            entries = per_session("actions", actions, faults, len(lengths)) or entries
         filled = []
         for i, (entry, length) in enumerate(zip(entries, lengths, strict=True)):
             full = np.full(length or 0, MISSING, np.int64)
             filled.append(full)
             if entry is None:
                 continue
-            read = _labels(f"actions[{i}]", entry, self.action_names, True, faults)
+            read = labels(f"actions[{i}]", entry, self.action_names, True, faults)
             if read is None or length is None:
                 continue
             if len(read) not in (length, length - 1):
@@ -318,9 +327,9 @@ class Trajectories:
         [(0, 1), (1, 3), (3, 4)]
         """
         faults = Faults()
-        entries = _per_session("extra", extra, faults, len(self)) or [None] * len(self)
+        entries = per_session("extra", extra, faults, len(self)) or [None] * len(self)
         lengths = self.lengths.tolist()
-        more = [_gaps(f"extra[{i}]", x, lengths[i], faults) for i, x in enumerate(entries)]
+        more = [gap_steps(f"extra[{i}]", x, lengths[i], faults) for i, x in enumerate(entries)]
         faults.raise_if_any("The gaps cannot be added")
         cut = copy.copy(self)
         cut.gaps = [np.union1d(old, new) for old, new in zip(self.gaps, more, strict=True)]
@@ -400,205 +409,3 @@ class Trajectories:
         parts += [counted(n_gaps, "gap")] if n_gaps else []
         parts += [f"signals: {', '.join(self.signals)}"] if self.signals else []
         return f"Trajectories({', '.join(parts)})"
-
-
-def _per_session(argument: str, value: Any, faults: Faults, n: int | None = None, deepest: int = 2) -> list[Any] | None:
-    """Take `value` apart into one entry per session; None after a fault (or without a value)."""
-    if value is None and n is not None:
-        return None
-    wrap = f"give a list with one 1-D array per session; a single session is wrapped in a list: [{argument}]"
-    if value is None or isinstance(value, str | bytes | Mapping | Trajectories) or not np.iterable(value):
-        faults.add(f"{argument} is a {type(value).__name__}: {wrap}")
-        return None
-    if isinstance(value, np.ndarray) and value.ndim > deepest:
-        side_by_side = "; of states and actions side by side give states=x[..., 0], actions=x[..., 1]"
-        faults.add(f"{argument} has shape {value.shape}: {wrap}{side_by_side if n is None else ''}")
-        return None
-    entries = list(value)
-    if any(isinstance(entry, Number | np.generic | str) for entry in entries):
-        faults.add(f"{argument} is a single sequence: {wrap}")
-        return None
-    if n is not None and len(entries) != n:
-        faults.add(f"{argument} has {len(entries)} entries, but there are {n} sessions: give one per session")
-        return None
-    return entries
-
-
-def _array(argument: str, value: Any, faults: Faults, dimensions: tuple[int, ...] = (1,)) -> np.ndarray | None:
-    """Read one session's entry as an array with the right number of dimensions."""
-    try:
-        array = np.asarray(value)
-    except ValueError:
-        array = None
-    if array is None or array.ndim not in dimensions:
-        got = "ragged" if array is None else f"of shape {array.shape}"
-        faults.add(f"{argument} is {got}: give a {' or '.join(map(str, dimensions))}-D array")
-        return None
-    return array
-
-
-def _labels(
-    argument: str, value: Any, names: tuple[str, ...] | None, may_miss: bool, faults: Faults
-) -> np.ndarray | None:
-    """Read one session's labels as int64 (a copy); None after a fault."""
-    array = _array(argument, value, faults)
-    if array is None:
-        return None
-    if array.size == 0 or array.dtype.kind in "iu":
-        return array.astype(np.int64)
-    if array.dtype.kind == "f":
-        missing = np.flatnonzero(np.isnan(array))
-        instead = "write −1 where it is missing" if may_miss else "drop the step, and mark a gap there"
-        if missing.size:
-            faults.add(f"{argument} is NaN at {_steps(missing)}: {instead} (and convert to integers)")
-        else:
-            got = f"{argument} holds float labels ({array[0]} at step 0)"
-            faults.add(f"{got}: labels are integers; convert them, e.g. with .astype(int)")
-        return None
-    listed = array.tolist()
-    absent = np.array([x is None or x == "" for x in listed])
-    present = [x for x in listed if not (x is None or x == "")]
-    if not all(isinstance(x, str) for x in present):
-        faults.add(f"{argument} holds labels of type {array.dtype}: convert them to integers 0, 1, 2, …")
-        return None
-    if names is None:
-        kind = argument.split("[")[0].removesuffix("s")
-        faults.add(
-            f"{argument} holds strings ({some(sorted(set(present)))}): convert them to integers"
-            + ("" if kind == "mode" else f", or give {kind}_names=[…] in the order of the labels")
-        )
-        return None
-    unnamed = MISSING - 1
-    number = {name: i for i, name in enumerate(names)}
-    read = np.array([number.get(x, unnamed) for x in listed], np.int64)
-    if may_miss:
-        read[absent & (read == unnamed)] = MISSING
-    unknown = np.flatnonzero(read == unnamed)
-    if unknown.size:
-        got = f"{argument} is {listed[unknown[0]]!r} at {_steps(unknown)}"
-        faults.add(f"{got}: the names are {some(names, 20)}")
-        return None
-    return read
-
-
-def _steps(steps: np.ndarray) -> str:
-    return f"step{'s' if len(steps) > 1 else ''} {some(steps.tolist())}"
-
-
-def _count(
-    noun: str, sessions: list[np.ndarray], n: Any, names: tuple[str, ...] | None, lowest: int, faults: Faults
-) -> int:
-    """Find the number of labels and check every label against it."""
-    flat = np.concatenate(sessions)
-    seen = int(flat.max(initial=-1)) + 1
-    if n is not None and (isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1):
-        faults.add(f"n_{noun}s={n!r}: give a whole number ≥ 1")
-        n = None
-    if n is not None and names is not None and n != len(names):
-        faults.add(f"n_{noun}s={n}, but {noun}_names has {len(names)} names: give one name per {noun}")
-    number = int(n) if n is not None else len(names) if names is not None else max(seen, 1)
-    wrong = (flat < lowest) | (flat >= number)
-    if wrong.any():
-        edges = np.cumsum([len(session) for session in sessions])
-        for i in np.unique(np.searchsorted(edges, np.flatnonzero(wrong), side="right")).tolist():
-            session = sessions[i]
-            steps = np.flatnonzero((session < lowest) | (session >= number))
-            got = f"{noun}s[{i}] is {session[steps[0]]} at {_steps(steps)}"
-            faults.add(
-                f"{got}: expected {lowest} to {number - 1}; correct the labels (they count from 0)"
-                + f", or give a larger n_{noun}s" * bool(session.max() >= number)
-            )
-    return number
-
-
-def _gaps(argument: str, value: Any, length: int | None, faults: Faults) -> np.ndarray:
-    none = np.zeros(0, np.int64)
-    array = _array(argument, [] if value is None else value, faults)
-    if array is None or array.size == 0 or length is None:
-        return none
-    if array.dtype.kind not in "iu":
-        faults.add(f"{argument} holds {array.dtype}: give the steps at which new segments start, as integers")
-        return none
-    array = array.astype(np.int64)
-    wrong = array[(array < 1) | (array >= length)]
-    if wrong.size:
-        faults.add(f"{argument} holds {some(wrong.tolist())}: a gap is a step t with 0 < t < {length}, the length")
-    return np.unique(array)
-
-
-def _times(i: int, value: Any, length: int | None, faults: Faults) -> np.ndarray:
-    array = _floats(f"times[{i}]", value, length, faults)
-    if array.size and not np.isfinite(array).all():
-        faults.add(f"times[{i}] is not finite at {_steps(np.flatnonzero(~np.isfinite(array)))}")
-    elif (late := np.flatnonzero(np.diff(array) <= 0) + 1).size:
-        faults.add(f"times[{i}] does not increase at {_steps(late)}: sort the steps, drop repeated ones")
-    return array
-
-
-def _floats(
-    argument: str, value: Any, length: int | None, faults: Faults, dimensions: tuple[int, ...] = (1,)
-) -> np.ndarray:
-    """Read one session's measurements, one (row) per step."""
-    none = np.zeros(0)
-    array = _array(argument, value, faults, dimensions)
-    if array is None or length is None:
-        return none
-    if array.dtype.kind not in "iufb":
-        faults.add(f"{argument} holds {array.dtype}: give numbers")
-        return none
-    if len(array) != length:
-        faults.add(f"{argument} has length {len(array)}, but its session has {length} steps")
-        return none
-    return array.astype(array.dtype if array.dtype.kind == "f" else float)
-
-
-def _signals(value: Any, lengths: list[int | None], faults: Faults) -> dict[str, list[np.ndarray]] | None:
-    if value is None:
-        return None
-    if not isinstance(value, Mapping):
-        faults.add(f"signals is a {type(value).__name__}: give a dict, name → list of one array per session")
-        return None
-    signals = {}
-    for name, entries in value.items():
-        label = f"signals[{name!r}]"
-        listed = _per_session(label, entries, faults, len(lengths), deepest=3)
-        if listed is None:
-            if entries is None:
-                faults.add(f"{label} is None: give one array per session, or leave it out")
-            continue
-        arrays = [_floats(f"{label}[{i}]", x, lengths[i], faults, (1, 2)) for i, x in enumerate(listed)]
-        widths = {array.shape[1:] for array in arrays if array.size}
-        if len(widths) > 1:
-            faults.add(f"{label} has different numbers of channels in different sessions: {sorted(widths)}")
-        signals[str(name)] = arrays
-    return signals
-
-
-def _modes(entries: list[Any], lengths: list[int | None], faults: Faults) -> list[np.ndarray]:
-    modes = []
-    for i, entry in enumerate(entries):
-        read, length = _labels(f"modes[{i}]", entry, None, True, faults), lengths[i]
-        if read is not None and length is not None and len(read) != length:
-            faults.add(f"modes[{i}] has length {len(read)}, but session {i} has {length} steps")
-        elif read is not None and (wrong := np.flatnonzero(read < MISSING)).size:
-            faults.add(f"modes[{i}] is {read[wrong[0]]} at {_steps(wrong)}: modes are 0, 1, …, or −1 if unknown")
-        modes.append(np.zeros(0, np.int64) if read is None else read)
-    return modes
-
-
-def _one_each(argument: str, value: Any, n: int, faults: Faults) -> tuple[Any, ...] | None:
-    """One label (any hashable) per session."""
-    if value is None:
-        return None
-    if isinstance(value, str) or not hasattr(value, "__iter__"):
-        faults.add(f"{argument} is {value!r}: give a list with one label per session")
-        return None
-    listed = tuple(x.item() if isinstance(x, np.generic) else x for x in value)
-    if len(listed) != n:
-        faults.add(f"{argument} has {len(listed)} labels, but there are {n} sessions: give one per session")
-        return None
-    for i, label in enumerate(listed):
-        if getattr(type(label), "__hash__", None) is None:
-            faults.add(f"{argument}[{i}] is a {type(label).__name__}: give a string or a number")
-            return None
-    return listed
