@@ -125,9 +125,20 @@ def test_options_survive(name, tmp_path):
         mode_transitions=made.mode_transitions_,
         initial_modes=made.initial_modes_,
     ).set_params(**OPTIONS[name])
+    model._as_fitted = model.get_params()  # as if it had been fitted with them
     loaded = round_trip(model, tmp_path)
     a, b = model.get_params(), loaded.get_params()
     assert {n for n in a if n != "env" and not same_options(a[n], b[n])} == set()
+
+
+def test_what_is_set_after_the_fit_changes_neither_the_file_nor_the_gauge(tmp_path):
+    made = truth("deterministic", 2)
+    table = made.reward_table("canonical")
+    made.set_params(n_modes=5, discount=0.5)
+    loaded = round_trip(made, tmp_path)
+    assert (loaded.n_modes, loaded.discount) == (2, 0.95)
+    np.testing.assert_array_equal(made.reward_table("canonical"), table)
+    np.testing.assert_array_equal(loaded.reward_table("canonical"), table)
 
 
 def test_the_environment_survives(tmp_path):

@@ -44,3 +44,11 @@ def test_bad_names_are_faults(names, message):
 
 def test_names_become_a_tuple():
     assert checked_names("state_names", ["x", 3], Faults()) == ("x", "3")
+
+
+@pytest.mark.parametrize("names", [{"home": 0, "water": 1}, {"home", "water"}])
+def test_names_without_an_order_are_refused(names):
+    faults = Faults()
+    assert checked_names("state_names", names, faults) is None
+    with pytest.raises(ValueError, match="has no order"):
+        faults.raise_if_any("x")

@@ -378,7 +378,11 @@ def test_check_counts_a_flood():
 
 def test_check_refuses_permuted_names_and_other_words():
     env = MDP.deterministic([[1], [0]], state_names=["a", "b"])
-    assert "another order" in message_of(env.check, Trajectories([[0, 1]], state_names=["b", "a"]))
+    for other in (["b", "a"], ["b"], ["a", "c"], ["a", "b", "c"]):
+        message = message_of(env.check, Trajectories([["a"]] if "a" in other else [["b"]], state_names=other))
+        assert "state_names differ" in message
+        assert "state_names=env.state_names" in message
+    env.check(Trajectories([["a"]], state_names=["a"]))  # fewer of them, in the same places
     assert "impossible='drop'" in message_of(env.check, Trajectories([[0]]), impossible="drop")
 
 
@@ -410,3 +414,7 @@ def test_action_classes_equal_the_loop():
         for s in range(4)
     ]
     assert env.action_classes().tolist() == expected
+
+
+def test_estimate_wants_trajectories():
+    assert "expected swirl.Trajectories" in message_of(MDP.estimate, [[0, 1]])

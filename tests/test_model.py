@@ -729,3 +729,15 @@ def test_an_impossible_move_is_an_error_a_gap_or_forgotten():
     np.testing.assert_allclose(expected[2], joint / joint.sum(), atol=1e-12)
     online = forget.online_filter()
     np.testing.assert_allclose([online.update(s, 0) for s in states], expected, atol=1e-12)
+
+
+def test_a_map_of_state_action_rewards_is_not_the_number_of_choices():
+    """r(h, a) = log π in its fitted gauge: a state with one action would always be the best."""
+    env = MDP.deterministic([[1, 1], [0, 2], [1, -1]])
+    rewards = np.log([[[0.5, 0.5], [0.9, 0.1], [1.0, np.nan]]])
+    model = SWIRL.from_parameters(
+        env, history=1, rewards=rewards, mode_transitions=np.ones((1, 1)), initial_modes=np.ones(1)
+    )
+    np.testing.assert_allclose(model.reward_map("fitted")[0], np.nanmean(rewards[0], axis=1))
+    np.testing.assert_allclose(model.reward_map()[0], np.nanmean(model.reward_table("canonical")[0], axis=1))
+    assert np.argmax(model.reward_map("fitted")[0]) == 2

@@ -48,7 +48,9 @@ def test_what_contradicts_the_name_is_refused(name, options, told):
 
 def test_models_are_listed_with_one_line_each():
     listed = models()
-    assert {"MaxEnt", "I-L", "S-L"} <= set(listed)
+    assert {"MaxEnt", "I-1", "I-2", "S-1", "S-2"} <= set(listed)
+    for name in listed:
+        make(name, world())
     assert all(line and "\n" not in line for line in listed.values())
     listed.clear()
     assert models()  # a copy

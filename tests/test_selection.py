@@ -65,3 +65,18 @@ def test_the_table_is_ordered_and_has_errors():
 def test_a_grid_that_says_nothing_is_refused(grid):
     with pytest.raises(ValueError, match="grid: expected at least one value"):
         choose(MODEL, recording(), grid)
+
+
+@pytest.mark.parametrize(
+    ("model", "grid", "words"),
+    [
+        ("S-2", {"n_modes": [2]}, "expected a model"),
+        (None, [2, 3], "a dict of lists"),
+        (None, {"n_modes": 2}, "a list of values to try"),
+        (None, {"switching": "state"}, "a list of values to try"),
+    ],
+)
+def test_what_people_type_first_is_explained(model, grid, words):
+    model = SWIRL(world()) if model is None else model
+    with pytest.raises(ValueError, match=words):
+        choose(model, recording(), grid)

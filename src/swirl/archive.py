@@ -97,7 +97,7 @@ def save_model(model: Any, path: Any, *, overwrite: bool = False) -> Path:
         else:
             names[name] = value
     parameters = {
-        name: _encode_option(name, value, arrays) for name, value in model.get_params().items() if name != "env"
+        name: _encode_option(name, value, arrays) for name, value in model._as_fitted.items() if name != "env"
     }
     header: dict[str, Any] = {
         "model": "SWIRL",

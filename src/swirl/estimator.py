@@ -52,7 +52,7 @@ class Estimator:
         return {name: getattr(self, name) for name in self._parameter_names()}
 
     def set_params(self: E, **parameters: Any) -> E:
-        """Change constructor arguments; takes effect at the next `fit`."""
+        """Change constructor arguments; they take effect at the next `fit` (`impossible` at once)."""
         known = self._parameter_names()
         unknown = [name for name in parameters if name not in known]
         if unknown:

@@ -1,6 +1,6 @@
 """Faults in what the user gave are collected, and told all at once: one error, not one per run."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
 
@@ -75,6 +75,9 @@ def checked_names(argument: str, names: Any, faults: Faults) -> tuple[str, ...] 
         return None
     if isinstance(names, str):
         faults.add(f"{argument} is the single string {names!r}: give a list with one name per label")
+        return None
+    if isinstance(names, Mapping | Set):
+        faults.add(f"{argument} is a {type(names).__name__}, which has no order: give a list, name of label 0 first")
         return None
     try:
         listed = tuple(str(name) for name in names)

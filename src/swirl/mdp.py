@@ -186,7 +186,7 @@ class MDP:
     @classmethod
     def estimate(
         cls,
-        data: Trajectories,
+        data: Any,
         smoothing: float | int = 0.0,
         *,
         state_names: Any = None,
@@ -196,7 +196,8 @@ class MDP:
         """Estimate P(s'|s,a) from the transitions within segments whose action is known.
 
         P(s'|s,a) = (n(s,a,s') + smoothing) / Σ over *observed* successors: smoothing never opens a way that
-        was not taken.  An action never chosen in s is not available there.  Where nothing is known of the
+        was not taken.  An action never chosen in s is not available there, so estimate from all sessions, held-out
+        ones too (the environment is given, not fitted: DESIGN §1).  Where nothing is known of the
         successor, the tables stay in place: an action chosen only at the end of segments is available and
         stays, and so does action 0 of a state in which no action was seen.
 
@@ -204,6 +205,10 @@ class MDP:
         >>> MDP.estimate(data).dense()[0, 1], MDP.estimate(data).available[0]
         (array([0.5, 0.5]), array([False,  True]))
         """
+        if not isinstance(data, Trajectories):
+            raise ValueError(
+                f"data is {type(data).__name__}: expected swirl.Trajectories(states, actions), one array per session"
+            )
         faults = Faults()
         if not 0 <= smoothing < np.inf:
             faults.add(f"smoothing={smoothing}: give a number of pseudo-counts ≥ 0")
@@ -407,8 +412,13 @@ class MDP:
             ("state", self.state_names, data.state_names),
             ("action", self.action_names, data.action_names),
         ):
-            if own and theirs and own != theirs and set(own) == set(theirs):
-                faults.add(f"{noun}_names are in another order in the data than in the environment: relabel one")
+            if own and theirs and own[: len(theirs)] != theirs:
+                label = next(i for i, name in enumerate(theirs) if own[i : i + 1] != (name,))
+                here = own[label] if label < len(own) else "nothing"
+                faults.add(
+                    f"{noun}_names differ: {noun} {label} is {theirs[label]!r} in the data and {here!r} in the "
+                    f"environment. Give the data the environment's names in its order: {noun}_names=env.{noun}_names"
+                )
         self._out_of_range(data, flat, faults)
         known = (flat.actions != MISSING) & (flat.actions < self.n_actions) & (flat.states < self.n_states)
         taken = np.flatnonzero(known)
@@ -417,7 +427,8 @@ class MDP:
             places = [f"{self._move(flat, t)} at {_place(data, flat, t)}" for t in taken[:5].tolist()]
             faults.add(
                 f"{counted(len(taken), 'action')} observed where not available: {_first(places, taken)}. "
-                "Correct the data, write −1 (missing), or make the action available"
+                "Correct the data, write −1 (missing), or make the action available (an environment that was "
+                "estimated knows only the actions it saw: estimate it from all sessions)"
             )
         found = self._impossible(flat) if impossible == "error" else np.zeros(0, np.int64)
         if found.size:

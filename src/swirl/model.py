@@ -53,7 +53,8 @@ class SWIRL(HiddenModeEstimator):
     discount, temperature
         γ and α of the soft-optimal policy; the temperature may be one number per mode.
     reward_prior, switching_prior
-        ``priors.Gaussian`` or ``priors.Dirichlet``; None takes the default of the form.
+        ``priors.Cauchy``, ``priors.Gaussian`` or ``priors.Dirichlet``, as the form allows; None takes its default:
+        Cauchy for r(h), Dirichlet for r(h, a) and switching tables, Gaussian elsewhere (docs/priors.md).
     impossible
         What a transition that `env` rules out means: ``"error"``; ``"gap"``, a new segment; ``"forget"``, the
         history restarts and the mode chain goes on.
@@ -150,7 +151,9 @@ class SWIRL(HiddenModeEstimator):
         encoded = encode(data, self.env, histories, impossible=self.impossible)
         if encoded.n_observed == 0:
             raise ValueError(
-                "data: no action was observed in any session; infer actions from the states first or pass actions="
+                "data: no action was observed in any session; pass actions=, one list per session (where the action "
+                "is 'which state next', as for syllables, use MDP.deterministic with next_state[s, a] = a and actions "
+                "= states[1:])"
             )
         component, rows = self._reward_component(histories)
         components = Components(
@@ -180,6 +183,7 @@ class SWIRL(HiddenModeEstimator):
                 callback=report,
             )
         self._components, self._rows, self._histories = components, rows, histories
+        self._as_fitted = self.get_params()  # `set_params` must not change what the fit means
         self.restarts_ = restarts
         self.n_steps_ = encoded.n_steps
         self.n_observed_ = encoded.n_observed
@@ -215,7 +219,10 @@ class SWIRL(HiddenModeEstimator):
     def _check_arguments(self) -> None:
         faults = Faults()
         if not isinstance(self.env, MDP):
-            faults.add(f"env is {type(self.env).__name__}: expected swirl.MDP; build it as swirl.MDP(transitions)")
+            faults.add(
+                f"env is {type(self.env).__name__}: expected swirl.MDP; build it as swirl.MDP(transitions) from "
+                "[state, action, next_state] or swirl.MDP.deterministic(next_state) from [state, action]"
+            )
         for name in ("n_modes", "history", "n_restarts", "max_iter"):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
@@ -299,6 +306,7 @@ class SWIRL(HiddenModeEstimator):
         initial_modes: np.ndarray,
     ) -> None:
         self._histories = histories
+        self._as_fitted = getattr(self, "_as_fitted", None) or self.get_params()
         self.histories_ = histories.table
         self.rewards_, self.policies_ = rewards, policies
         self.mode_transitions_ = mode_transitions / mode_transitions.sum(axis=-1, keepdims=True)
@@ -414,15 +422,20 @@ class SWIRL(HiddenModeEstimator):
             action_names=self.env.action_names,
         )
 
-    def online_filter(self) -> OnlineFilter:
-        """Make a filter that takes one (state, action) at a time, for closed-loop experiments."""
+    def online_filter(self, unknown: Impossible | None = None) -> OnlineFilter:
+        """Make a filter that takes one (state, action) at a time, for closed-loop experiments.
+
+        `unknown` says what an impossible transition means, by default what `impossible` says.
+        """
         self._check_fitted()
+        unknown = self.impossible if unknown is None else unknown
         return OnlineFilter(
-            self.initial_modes_, self.mode_transitions_, self.policies_, self.histories_, unknown=self.impossible
+            self.initial_modes_, self.mode_transitions_, self.policies_, self.histories_, unknown=unknown
         )
 
     def _canonical(self, histories: Histories, rewards: np.ndarray) -> np.ndarray:
-        return canonical(rewards, histories.successors, discount=self.discount, full_length=histories.full_length)
+        discount = self._as_fitted["discount"]
+        return canonical(rewards, histories.successors, discount=discount, full_length=histories.full_length)
 
     def _gauged_rewards(self, gauge: str) -> np.ndarray:
         self._check_fitted()
@@ -443,11 +456,18 @@ class SWIRL(HiddenModeEstimator):
         """
         return to_dense(self._gauged_rewards(gauge), self._histories)
 
-    def reward_map(self) -> Float[np.ndarray, "mode state"]:
-        """Reward of each state: the unweighted mean of the fitted gauge over reachable earlier states."""
+    def reward_map(self, gauge: str | None = None) -> Float[np.ndarray, "mode state"]:
+        """Reward of each state: the unweighted mean over reachable earlier states (and available actions).
+
+        Parameters
+        ----------
+        gauge
+            ``"fitted"`` or ``"canonical"``, as for `reward_table`. By default the fitted gauge for r(h), and the
+            canonical one for r(h, a), whose fitted gauge is the log-policy: its mean would count a state's choices.
+        """
         self._check_fitted()
         full = self._histories.full_length
-        rewards = self.rewards_[:, full]
+        rewards = self._gauged_rewards(gauge or ("fitted" if self.rewards_.ndim == 2 else "canonical"))[:, full]
         if rewards.ndim == 3:
             rewards = np.nanmean(rewards, axis=2)
         states = self._histories.states[full]

@@ -9,16 +9,18 @@ from swirl.model import SWIRL
 
 DESCRIPTIONS = {
     "MaxEnt": "maximum-entropy inverse reinforcement learning: one mode, one reward r(s)",
-    "I-L": "L states of history (I-1, I-2, …); switching independent of the state; I-1 is multi-intention IQL's model",
-    "S-L": "L states of history (S-1, S-2, …); switching depends on the state; S-1 is locally consistent IRL's model",
+    "I-1": "reward r(s_t), switching independent of the state: multi-intention inverse Q-learning's model",
+    "I-2": "reward r(s_t, s_{t−1}), switching independent of the state; I-3, I-4, … see more states",
+    "S-1": "reward r(s_t), switching depends on the state: locally consistent IRL's model",
+    "S-2": "reward r(s_t, s_{t−1}), switching depends on the state: SWIRL; S-3, S-4, … see more states",
 }
 
 
 def models() -> dict[str, str]:
-    """List the names that `make` knows, each with one line.
+    """List the names that `make` knows, each with one line; I and S take any history length.
 
-    >>> sorted(models())
-    ['I-L', 'MaxEnt', 'S-L']
+    >>> list(models())
+    ['MaxEnt', 'I-1', 'I-2', 'S-1', 'S-2']
     """
     return dict(DESCRIPTIONS)
 

@@ -51,9 +51,9 @@ def folds(data: Trajectories, n_folds: int = 3) -> list[Int[np.ndarray, "session
 
 
 def choose(
-    model: HiddenModeEstimator,
+    model: Any,
     data: Any,
-    grid: Mapping[str, Sequence[Any]],
+    grid: Any,
     *,
     n_folds: int = 3,
     of: Scored = "action",
@@ -90,6 +90,14 @@ def choose(
     {'reward_prior': Gaussian(strength=0.1, backoff=None, of='linearised')}
     """
     data = as_trajectories(data)
+    if not isinstance(model, HiddenModeEstimator) or not isinstance(grid, Mapping):
+        raise ValueError(
+            f"model is {type(model).__name__} and grid {type(grid).__name__}: expected a model, such as "
+            'swirl.make("S-2", env), and a dict of lists, such as {"n_modes": [2, 3]}'
+        )
+    for name, values in grid.items():
+        if isinstance(values, str) or not isinstance(values, Sequence):
+            raise ValueError(f"grid[{name!r}]={values!r}: expected a list of values to try, such as [{values!r}]")
     unknown = [name for name in grid if name not in model.get_params()]
     if unknown or not grid or any(len(values) == 0 for values in grid.values()):
         raise ValueError(

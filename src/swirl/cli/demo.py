@@ -17,7 +17,7 @@ def demo(
     restarts: Annotated[int, typer.Option(min=1, metavar="N", help="Random starts of each fit; the best is kept.")] = 8,
     force: Annotated[bool, typer.Option("--force", help="Write into a folder that has files already.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the table as JSON.")] = False,
-    quick: Annotated[bool, typer.Option("--quick", help="Fewer, shorter sessions: a look in seconds.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="A quarter of the sessions.")] = False,
 ) -> None:
     """Simulate the paper's 5 × 5 gridworld, fit MaxEnt, I-1, I-2, S-1 and S-2, and draw what was found.
 
