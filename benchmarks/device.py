@@ -20,9 +20,7 @@ from swirl.history import Histories
 from swirl.iteration import device_counts
 from swirl.mdp import MDP
 from swirl.model import SWIRL, _chains
-from swirl.mstep import Components
 from swirl.precision import float64, numpy_tree
-from swirl.switching import build_switching
 from swirl.trajectories import Trajectories
 
 
@@ -92,8 +90,7 @@ def fits(env: MDP, data: Trajectories, history: int, n_iterations: int, n_restar
     model = SWIRL(env, n_modes=3, history=history)
     histories = Histories.reachable(env.successors, history)
     encoded = encode(data, env, histories)
-    rewards, rows = model._reward_component(histories)
-    components = Components(rewards, build_switching("state", env.n_states, 3, None), np.asarray(1.0))
+    components, rows = model.build_components(histories)
     chains = _chains(encoded, rows, env)
     settings = {"n_restarts": n_restarts, "seed": 0, "max_iter": n_iterations, "tol": 1e-12}
     first = {}

@@ -19,7 +19,6 @@ from swirl.mdp import MDP
 from swirl.model import SWIRL, _chains
 from swirl.mstep import Components, Parameters
 from swirl.precision import float64, numpy_tree
-from swirl.switching import build_switching
 from swirl.trajectories import Trajectories
 
 LEVELS = 7  # 2⁷ − 1 = 127 nodes
@@ -38,10 +37,9 @@ def prepare(model: SWIRL, data: Trajectories) -> Problem:
     """Do what `SWIRL.fit` does before its first iteration."""
     histories = Histories.reachable(model.env.successors, model.history)
     encoded = encode(data, model.env, histories, impossible=model.impossible)
-    rewards, rows = model._reward_component(histories)
-    switching = build_switching(model.switching, model.env.n_states, model.n_modes, model.switching_prior)
+    components, rows = model.build_components(histories)
     return Problem(
-        Components(rewards, switching, np.asarray(1.0)),
+        components,
         _chains(encoded, rows, model.env),
         histories,
         encoded.n_observed,

@@ -19,10 +19,9 @@ from swirl import em, storage
 from swirl._version import __version__
 from swirl.history import Histories
 from swirl.mdp import MDP
-from swirl.mstep import Components
 from swirl.priors import Cauchy, Dirichlet, Gaussian
 from swirl.rewards.forms import Linear, Network, Tabular
-from swirl.switching import Fixed, build_switching
+from swirl.switching import Fixed
 
 OPTIONS = {cls.__name__: cls for cls in (Gaussian, Cauchy, Dirichlet, Tabular, Linear, Network, Fixed)}
 FITTED = {
@@ -104,7 +103,7 @@ def save_model(model: Any, path: Any, *, overwrite: bool = False) -> Path:
         "parameters": parameters,
         "env": names,
         "versions": versions(),
-        "seed": int(model.random_state),
+        "seed": int(model._as_fitted["random_state"]),
     }
     if hasattr(model, "restarts_"):
         header["fit"] = _encode_restarts(model, arrays)
@@ -181,10 +180,7 @@ def _check_parts(cls: Callable[..., Any], path: Path, arrays: dict[str, np.ndarr
 
 
 def _decode_restarts(model: Any, histories: Histories, arrays: dict[str, np.ndarray], fit: dict[str, Any]) -> None:
-    component, rows = model._reward_component(histories)
-    switching = build_switching(model.switching, model.env.n_states, int(model.n_modes), model.switching_prior)
-    model._components = Components(component, switching, np.asarray(1.0))
-    model._rows = rows
+    model._components, model._rows = model.build_components(histories)
     template = model._components.random_parameters(np.random.default_rng(0), 1.0)
     structure = jax.tree.structure(template)
     restarts = []

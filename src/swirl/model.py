@@ -155,15 +155,8 @@ class SWIRL(HiddenModeEstimator):
                 "is 'which state next', as for syllables, use MDP.deterministic with next_state[s, a] = a and actions "
                 "= states[1:])"
             )
-        component, rows = self._reward_component(histories)
-        components = Components(
-            component,
-            build_switching(self.switching, self.env.n_states, int(self.n_modes), self.switching_prior),
-            np.asarray(1.0),
-        )
-        start = None
-        if resume:
-            start = self._resumed(components)
+        components, rows = self.build_components(histories)
+        start = self._resumed(components) if resume else None
         with progress_line(progress, int(self.max_iter)) as show:
 
             def report(state: em.Progress) -> None:
@@ -245,6 +238,12 @@ class SWIRL(HiddenModeEstimator):
 
     def _temperatures(self) -> Float[np.ndarray, "mode"]:
         return np.broadcast_to(np.asarray(self.temperature, dtype=float), (int(self.n_modes),)).copy()
+
+    def build_components(self, histories: Histories) -> tuple[Components, Int[np.ndarray, "history"]]:
+        """Make what EM moves from the constructor's arguments, and say which policy row each history uses."""
+        rewards, rows = self._reward_component(histories)
+        switching = build_switching(self.switching, self.env.n_states, int(self.n_modes), self.switching_prior)
+        return Components(rewards, switching, initial_pseudocount=np.asarray(1.0)), rows
 
     def _reward_component(self, histories: Histories) -> tuple[Any, Int[np.ndarray, "history"]]:
         """Build the reward component, and say which of its policy rows each history uses."""
