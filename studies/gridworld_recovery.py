@@ -1,6 +1,6 @@
 """Ten draws of the paper's gridworld: how near do the models come to the truth's own scores on the same draw?
 
-    python studies/gridworld_recovery.py            # ten draws, about five minutes on two cores
+    python studies/gridworld_recovery.py            # ten draws, about two minutes on two cores
     python studies/gridworld_recovery.py --quick    # two draws of a quarter of the data
 
 Writes studies/results/gridworld_recovery.json and .md (command, versions and every draw inside).

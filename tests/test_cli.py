@@ -4,7 +4,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 from types import ModuleType
 
@@ -59,10 +58,7 @@ finally:
     found = [name for name in {HEAVY!r} if name in sys.modules]
     print("HEAVY", found, file=sys.stderr)
 """
-    start = time.perf_counter()
     done = process(code=code)
-    # Not a benchmark: importing JAX alone takes longer than this on a busy machine.
-    assert time.perf_counter() - start < 10
     assert done.returncode == 0
     assert done.stderr.strip() == "HEAVY []"
 

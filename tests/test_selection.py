@@ -26,7 +26,7 @@ def test_a_subject_is_never_on_both_sides():
     parts = folds(data, 3)
     owners = [{data.subjects[i] for i in part} for part in parts]
     assert sorted(map(sorted, owners)) == [["a"], ["b"], ["c"]]
-    few = folds(Trajectories([[0, 1]] * 6, subjects=["a"] * 6), 3)  # too few subjects: by session
+    few = folds(Trajectories([[0, 1]] * 6, subjects=["a"] * 6), 3)  # one subject: by session
     assert [len(part) for part in few] == [2, 2, 2]
 
 
@@ -80,3 +80,10 @@ def test_what_people_type_first_is_explained(model, grid, words):
     model = SWIRL(world()) if model is None else model
     with pytest.raises(ValueError, match=words):
         choose(model, recording(), grid)
+
+
+def test_a_subject_is_never_split_between_folds():
+    data = Trajectories([[0, 1]] * 6, subjects=["a", "b"] * 3)
+    assert [fold.tolist() for fold in folds(data, 2)] == [[0, 2, 4], [1, 3, 5]]
+    with pytest.raises(ValueError, match="n_folds=3: there are only 2 subjects"):
+        folds(data, 3)

@@ -5,6 +5,7 @@ A subclass says how it reads data (`_encode`), how likely each step is in each m
 """
 
 import inspect
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, Literal, TypeVar, get_args
 
@@ -82,24 +83,25 @@ class Estimator:
         return f"{type(self).__name__}({', '.join(shown)})"
 
 
-class HiddenModeEstimator(Estimator):
+class HiddenModeEstimator(Estimator, ABC):
     """A model whose hidden mode emits actions: scoring and decoding from the messages."""
-
-    def fit(self: E, data: Any, y: None = None) -> E:
-        """Fit to `Trajectories`."""
-        raise NotImplementedError
 
     initial_modes_: Float[np.ndarray, "mode"]
     mode_transitions_: Float[np.ndarray, "state mode next_mode"]
 
-    def _encode(self, data: Trajectories) -> Encoded:
-        raise NotImplementedError
+    @abstractmethod
+    def fit(self: E, data: Any, y: None = None) -> E:
+        """Fit to `Trajectories`."""
 
+    @abstractmethod
+    def _encode(self, data: Trajectories) -> Encoded:
+        """Number the data as the model reads them."""
+
+    @abstractmethod
     def _step_log_likelihoods(
         self, encoded: Encoded, of: Scored
     ) -> tuple[Float[np.ndarray, "step mode"], Bool[np.ndarray, "step"]]:
         """Log-likelihood of each step in each mode (0 where nothing was observed) and which steps count."""
-        raise NotImplementedError
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "mode_transitions_"):

@@ -34,7 +34,7 @@ class Choice:
 
 
 def folds(data: Trajectories, n_folds: int = 3) -> list[Int[np.ndarray, "session"]]:
-    """Cut the sessions into folds, by subject where there are at least as many subjects as folds.
+    """Cut the sessions into folds: of whole subjects where there are several, else of whole sessions.
 
     >>> [fold.tolist() for fold in folds(Trajectories([[0]] * 5), 2)]
     [[0, 2, 4], [1, 3]]
@@ -42,7 +42,13 @@ def folds(data: Trajectories, n_folds: int = 3) -> list[Int[np.ndarray, "session
     if n_folds < 2 or n_folds > len(data):
         raise ValueError(f"n_folds={n_folds}: expected 2 up to the number of sessions, {len(data)}")
     subjects = list(dict.fromkeys(data.subjects))
-    if None not in subjects and len(subjects) >= n_folds:
+    by_subject = None not in subjects and len(subjects) > 1
+    if by_subject and len(subjects) < n_folds:
+        raise ValueError(
+            f"n_folds={n_folds}: there are only {len(subjects)} subjects, and a subject in two folds would leak; use "
+            f"n_folds={len(subjects)}, or leave subjects out of the data to fold by session"
+        )
+    if by_subject:
         place = {subject: i % n_folds for i, subject in enumerate(subjects)}
         label = np.array([place[subject] for subject in data.subjects])
     else:
@@ -69,7 +75,7 @@ def choose(
     grid
         For each constructor argument, the values to try.
     n_folds
-        Folds are made of whole subjects where subjects are known, else of whole sessions.
+        Folds are made of whole subjects where several are known, else of whole sessions.
     of
         What the score is of: ``"action"`` or ``"next_state"``.
 

@@ -4,6 +4,7 @@ The data reach the M-step only through three tables of counts, and counts from c
 machines simply add.  Nothing here knows of rewards: a chain emits *symbols* (a context and an action)
 and its mode switches with a table chosen by the state.
 
-`compiled`  a plain loop through numba, for the CPU;
-`scan`      the same through XLA, for any device, and the fallback where numba is not installed.
+`compiled`     a plain loop through numba (`kernel`), several chains at a time (`lanes`): for the CPU;
+`associative`  a parallel scan over time through XLA: for GPUs;
+`scan`         the loop through XLA in logarithms: any device, exact where the others would underflow.
 """
