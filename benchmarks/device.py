@@ -13,13 +13,11 @@ import jax
 import numpy as np
 
 from swirl import em
-from swirl.encoding import encode
 from swirl.estep import scan
 from swirl.estep.counts import Chains, Tables
-from swirl.history import Histories
 from swirl.iteration import device_counts
 from swirl.mdp import MDP
-from swirl.model import SWIRL, _chains
+from swirl.model import SWIRL
 from swirl.precision import float64, numpy_tree
 from swirl.trajectories import Trajectories
 
@@ -88,10 +86,7 @@ def e_steps(n_chains: int, n_steps: int, n_modes: int = 3) -> None:
 def fits(env: MDP, data: Trajectories, history: int, n_iterations: int, n_restarts: int = 1) -> None:
     """EM on the device, chunk by chunk, against the same EM on the CPU of this machine."""
     model = SWIRL(env, n_modes=3, history=history)
-    histories = Histories.reachable(env.successors, history)
-    encoded = encode(data, env, histories)
-    components, rows = model.build_components(histories)
-    chains = _chains(encoded, rows, env)
+    _, chains, components, _ = model._problem(data)
     settings = {"n_restarts": n_restarts, "seed": 0, "max_iter": n_iterations, "tol": 1e-12}
     first = {}
     for place in ("gpu", "cpu"):  # one iteration from one point: no room for roads to part

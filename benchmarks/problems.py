@@ -10,13 +10,12 @@ from report import once
 
 from swirl import em
 from swirl.datasets import gridworld
-from swirl.encoding import encode
 from swirl.estep import compiled
 from swirl.estep.counts import Chains
 from swirl.history import Histories
 from swirl.iteration import HostIterations, choose, improve_restarts, tables_and_prior
 from swirl.mdp import MDP
-from swirl.model import SWIRL, _chains
+from swirl.model import SWIRL
 from swirl.mstep import Components, Parameters
 from swirl.precision import float64, numpy_tree
 from swirl.trajectories import Trajectories
@@ -35,15 +34,9 @@ class Problem(NamedTuple):
 
 def prepare(model: SWIRL, data: Trajectories) -> Problem:
     """Do what `SWIRL.fit` does before its first iteration."""
-    histories = Histories.reachable(model.env.successors, model.history)
-    encoded = encode(data, model.env, histories, impossible=model.impossible)
-    components, rows = model.build_components(histories)
-    return Problem(
-        components,
-        _chains(encoded, rows, model.env),
-        histories,
-        encoded.n_observed,
-    )
+    problem = model._problem(data)
+    histories, _ = problem.context
+    return Problem(problem.components, problem.chains, histories, problem.n_observed)
 
 
 def random_start(problem: Problem, n_restarts: int = 1, seed: int = 0) -> Parameters:

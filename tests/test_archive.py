@@ -7,7 +7,7 @@ import pytest
 
 from small_worlds import N_MODES, N_STATES, recording, truth, world
 from swirl import storage
-from swirl.archive import FITTED, load_model
+from swirl.archive import load_model
 from swirl.history import Histories
 from swirl.model import SWIRL
 from swirl.priors import Cauchy, Dirichlet, Gaussian
@@ -54,7 +54,7 @@ def test_predictions_are_the_same_bit_for_bit(model, tmp_path):
 
 def test_attributes_and_restarts_are_the_same(model, tmp_path):
     loaded = round_trip(model, tmp_path)
-    for name in FITTED:
+    for name in SWIRL.stored:
         np.testing.assert_array_equal(getattr(model, f"{name}_"), getattr(loaded, f"{name}_"), err_msg=name)
     for name in ("converged_", "fit_report_", "best_restart_", "n_steps_", "n_observed_", "data_fingerprint_"):
         assert getattr(model, name) == getattr(loaded, name), name
@@ -157,11 +157,11 @@ def test_the_environment_survives(tmp_path):
 def test_other_files_are_refused_in_words(tmp_path):
     (tmp_path / "text.nc").write_text("not a model")
     (tmp_path / "empty.nc").write_bytes(b"")
-    storage.write(tmp_path / "other.nc", {"x": (("i",), np.zeros(3))}, {"model": "ARHMM"})
+    storage.write(tmp_path / "other.nc", {"x": (("i",), np.zeros(3))}, {"model": "Oracle"})
     for name, told in {
         "text.nc": "not a netCDF-4",
         "empty.nc": "is empty",
-        "other.nc": "holds 'ARHMM', expected a saved SWIRL model",
+        "other.nc": "holds 'Oracle', expected a saved swirl model",
         "nowhere.nc": "does not exist",
     }.items():
         with pytest.raises(ValueError, match=told):
@@ -197,8 +197,18 @@ def test_an_unfitted_model_is_not_saved(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_class_to_load_is_chosen_by_the_caller(tmp_path):
-    class Mine(SWIRL):
-        pass
+class Mine(SWIRL):
+    pass
 
-    assert type(load_model(Mine, truth().save(tmp_path / "model.nc"))) is Mine
+
+def test_a_users_subclass_is_saved_as_the_model_it_extends(tmp_path):
+    mine = Mine.from_parameters(
+        world(),
+        history=1,
+        rewards=truth().rewards_,
+        mode_transitions=truth().mode_transitions_,
+        initial_modes=truth().initial_modes_,
+    )
+    path = mine.save(tmp_path / "model.nc")
+    assert type(load(path)) is SWIRL
+    assert type(load_model({"SWIRL": Mine}.get, path)) is Mine

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from swirl._version import __version__
 
 if TYPE_CHECKING:
-    from swirl import datasets, metrics, plots, priors, rewards, selection, switching
+    from swirl import baselines, datasets, metrics, plots, priors, rewards, selection, switching
+    from swirl.comparison import Comparison, compare
     from swirl.mdp import MDP
     from swirl.model import SWIRL
     from swirl.online import OnlineFilter
@@ -18,21 +19,26 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "MDP": "swirl.mdp",
+    "Comparison": "swirl.comparison",
     "OnlineFilter": "swirl.online",
     "SWIRL": "swirl.model",
     "Trajectories": "swirl.trajectories",
+    "compare": "swirl.comparison",
     "load": "swirl.registry",
     "make": "swirl.registry",
     "models": "swirl.registry",
 }
-_MODULES = ("datasets", "metrics", "plots", "priors", "rewards", "selection", "switching")
+_MODULES = ("baselines", "datasets", "metrics", "plots", "priors", "rewards", "selection", "switching")
 
 __all__ = [
     "MDP",
     "SWIRL",
+    "Comparison",
     "OnlineFilter",
     "Trajectories",
     "__version__",
+    "baselines",
+    "compare",
     "datasets",
     "load",
     "make",

@@ -10,34 +10,21 @@ from collections.abc import Callable
 from dataclasses import fields
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import jax
 import numpy as np
 
 from swirl import em, storage
 from swirl._version import __version__
-from swirl.history import Histories
+from swirl.autoregression import MatrixNormal
 from swirl.mdp import MDP
 from swirl.priors import Cauchy, Dirichlet, Gaussian
 from swirl.rewards.forms import Linear, Network, Tabular
 from swirl.switching import Fixed
 
-OPTIONS = {cls.__name__: cls for cls in (Gaussian, Cauchy, Dirichlet, Tabular, Linear, Network, Fixed)}
-FITTED = {
-    "rewards": ("mode", "history", "action"),
-    "policies": ("mode", "history", "action"),
-    "mode_transitions": ("state", "mode", "next_mode"),
-    "initial_modes": ("mode",),
-    "initial_states": ("state",),
-    "mode_temperatures": ("mode",),
-    "occupancy": ("mode",),
-    "uninformed": ("history",),
-    "objective_trace": ("iteration",),
-    "log_likelihoods": ("iteration",),
-}
+OPTIONS = {cls.__name__: cls for cls in (Gaussian, Cauchy, Dirichlet, MatrixNormal, Tabular, Linear, Network, Fixed)}
 Arrays = dict[str, tuple[tuple[str, ...], np.ndarray]]
-M = TypeVar("M")  # `model` imports this module to save, so this one cannot import it
 
 
 def versions() -> dict[str, str]:
@@ -82,32 +69,45 @@ def _decode_option(value: Any, arrays: dict[str, np.ndarray]) -> Any:
 def save_model(model: Any, path: Any, *, overwrite: bool = False) -> Path:
     """Write a fitted model; refuses to overwrite unless told."""
     model._check_fitted()
-    arrays: Arrays = {"histories": (("history", "lag"), np.asarray(model.histories_))}
-    for name, dims in FITTED.items():
+    arrays: Arrays = {}
+    for name, dims in model.stored.items():
         value = getattr(model, f"{name}_", None)
         if value is not None:
             arrays[name] = (dims[: np.ndim(value)], np.asarray(value))
-    names = {}
-    for name, value in model.env.to_arrays().items():
-        if isinstance(value, np.ndarray):
-            dims = {"next": ("state", "action", "branch"), "probability": ("state", "action", "branch")}
-            spread = {"available": ("state", "action"), "coordinates": ("state", "axis")}
-            arrays[f"env.{name}"] = ({**dims, **spread}[name], value)
-        else:
-            names[name] = value
-    parameters = {
-        name: _encode_option(name, value, arrays) for name, value in model._as_fitted.items() if name != "env"
-    }
+    as_fitted = getattr(model, "_as_fitted", None) or model.get_params()
     header: dict[str, Any] = {
-        "model": "SWIRL",
-        "parameters": parameters,
-        "env": names,
+        "model": _model_name(model),
+        "parameters": {k: _encode_option(k, v, arrays) for k, v in as_fitted.items() if k != "env"},
         "versions": versions(),
-        "seed": int(model._as_fitted["random_state"]),
+        "seed": int(as_fitted["random_state"]),
     }
+    if isinstance(env := as_fitted.get("env"), MDP):
+        header["env"] = _encode_env(env, arrays)
     if hasattr(model, "restarts_"):
         header["fit"] = _encode_restarts(model, arrays)
     return storage.write(Path(path), arrays, header, overwrite=overwrite)
+
+
+def _model_name(model: Any) -> str:
+    """Name of the model's class, of swirl's own where a user has extended it."""
+    return next(cls.__name__ for cls in type(model).__mro__ if cls.__module__.startswith("swirl."))
+
+
+def _encode_env(env: MDP, arrays: Arrays) -> dict[str, Any]:
+    """Put the environment's tables into the file; what is not an array is returned, for the header."""
+    axes = {
+        "next": ("state", "action", "branch"),
+        "probability": ("state", "action", "branch"),
+        "available": ("state", "action"),
+        "coordinates": ("state", "axis"),
+    }
+    names = {}
+    for name, value in env.to_arrays().items():
+        if isinstance(value, np.ndarray):
+            arrays[f"env.{name}"] = (axes[name], value)
+        else:
+            names[name] = value
+    return names
 
 
 def _encode_restarts(model: Any, arrays: Arrays) -> dict[str, Any]:
@@ -140,36 +140,37 @@ def _encode_restarts(model: Any, arrays: Arrays) -> dict[str, Any]:
     }
 
 
-def load_model(cls: Callable[..., M], path: Path) -> M:
-    """Read a model of class `cls` back; its predictions are those of the model that was saved."""
+def load_model(find: Callable[[str], Any], path: Path) -> Any:
+    """Read a model back; its predictions are those of the model that was saved.
+
+    `find` gives the class of a name, or None.
+    """
     arrays, header = storage.read(path)
-    if header.get("model") != "SWIRL":
-        raise ValueError(f"{path}: holds {header.get('model')!r}, expected a saved SWIRL model")
+    cls = find(str(header.get("model")))
+    if cls is None:
+        raise ValueError(f"{path}: holds {header.get('model')!r}, expected a saved swirl model")
     _check_parts(cls, path, arrays, header)
-    env_arrays = {name.removeprefix("env."): a for name, a in arrays.items() if name.startswith("env.")}
-    env = MDP.from_arrays({**env_arrays, **header["env"]})
-    model: Any = cls(env, **{k: _decode_option(v, arrays) for k, v in header["parameters"].items()})
-    histories = Histories.reachable(env.successors, int(model.history))
-    model._set_parameters(
-        histories,
-        arrays["rewards"],
-        arrays["policies"],
-        arrays["mode_transitions"],
-        arrays["initial_modes"],
-    )
-    for name in FITTED:
+    parameters = {k: _decode_option(v, arrays) for k, v in header["parameters"].items()}
+    if "env" in header:
+        env_arrays = {name.removeprefix("env."): a for name, a in arrays.items() if name.startswith("env.")}
+        parameters["env"] = MDP.from_arrays({**env_arrays, **header["env"]})
+    model = cls(**parameters)
+    model._as_fitted = model.get_params()
+    for name in cls.stored:
         if name in arrays:
             setattr(model, f"{name}_", arrays[name])
+    model._restore()
     if "fit" in header:
-        _decode_restarts(model, histories, arrays, header["fit"])
+        _decode_restarts(model, arrays, header["fit"])
     return model
 
 
-def _check_parts(cls: Callable[..., Any], path: Path, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
+def _check_parts(cls: Any, path: Path, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
     """Refuse a file that is a model's by name but not by content."""
-    needed = ("rewards", "policies", "mode_transitions", "initial_modes", "env.next", "env.probability")
-    missing = [name for name in needed if name not in arrays]
-    missing += [name for name in ("env", "parameters") if name not in header]
+    needs_env = "env" in header or "env" in cls.needed
+    needed = ["mode_transitions", "initial_modes", *[name for name in cls.needed if name != "env"]]
+    missing = [name for name in needed + ["env.next", "env.probability"] * needs_env if name not in arrays]
+    missing += [name for name in ["parameters"] + ["env"] * needs_env if name not in header]
     if missing:
         raise ValueError(
             f"{path}: lacks {', '.join(missing)}; the file is damaged: copy it again or save the model anew"
@@ -179,8 +180,8 @@ def _check_parts(cls: Callable[..., Any], path: Path, arrays: dict[str, np.ndarr
         raise ValueError(f"{path}: has the unknown option {', '.join(unknown)}: it needs a newer swirl")
 
 
-def _decode_restarts(model: Any, histories: Histories, arrays: dict[str, np.ndarray], fit: dict[str, Any]) -> None:
-    model._components, model._rows = model.build_components(histories)
+def _decode_restarts(model: Any, arrays: dict[str, np.ndarray], fit: dict[str, Any]) -> None:
+    model._components, model._context = model._context_of_file()
     template = model._components.random_parameters(np.random.default_rng(0), 1.0)
     structure = jax.tree.structure(template)
     restarts = []

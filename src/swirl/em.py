@@ -10,7 +10,7 @@ from typing import Any
 
 import jax
 import numpy as np
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Bool, Float
 
 from swirl.estep.counts import Chains, Tables
 from swirl.iteration import FALL, Engine, Iterations, choose, settle, tables_and_prior
@@ -66,12 +66,12 @@ def stack(parameters: list[Parameters]) -> Parameters:
 
 
 @jax.jit
-def _unpack(components: Components, parameters: Parameters) -> tuple[Tables, Array]:
+def _unpack(components: Components, parameters: Parameters) -> tuple[Tables, Any]:
     return components.tables(parameters), components.rewards.rewards(parameters.rewards)
 
 
-def unpack(components: Components, parameters: Parameters) -> tuple[Tables, np.ndarray]:
-    """Hidden chain and rewards of one restart, as numpy."""
+def unpack(components: Components, parameters: Parameters) -> tuple[Tables, Any]:
+    """Hidden chain and rewards (or whatever stands for them) of one restart, as numpy."""
     with float64():
         return numpy_tree(_unpack(components, parameters))
 
@@ -81,6 +81,7 @@ class _Ledger:
     """Objectives of every restart so far, and how those that have ended did."""
 
     tol: float
+    fall: float
     objectives: list[np.ndarray]
     log_likelihoods: list[np.ndarray]
     small: np.ndarray
@@ -88,19 +89,19 @@ class _Ledger:
     lengths: np.ndarray
 
     @classmethod
-    def open(cls, tol: float, log_likelihood: np.ndarray, log_prior: np.ndarray) -> "_Ledger":
+    def open(cls, tol: float, fall: float, log_likelihood: np.ndarray, log_prior: np.ndarray) -> "_Ledger":
         none = np.zeros(len(log_likelihood), dtype=int)
-        return cls(tol, [log_likelihood + log_prior], [log_likelihood], none, [""] * len(none), none + 1)
+        return cls(tol, fall, [log_likelihood + log_prior], [log_likelihood], none, [""] * len(none), none + 1)
 
     def record(self, log_likelihood: np.ndarray, log_prior: np.ndarray) -> None:
         """Enter one iteration and settle which restarts have ended."""
         objective, before = log_likelihood + log_prior, self.objectives[-1]
         running = self.running
-        self.small, ended = settle(objective, before, self.small, self.tol)
+        self.small, ended = settle(objective, before, self.small, self.tol, fall=self.fall)
         for r in np.flatnonzero(running & ended):
             if not np.isfinite(objective[r]):
                 self.status[r] = "not finite"
-            elif objective[r] - before[r] < -FALL * abs(objective[r]):
+            elif objective[r] - before[r] < -self.fall * abs(objective[r]):
                 self.status[r] = "objective fell"  # even when it had all but stopped rising before
             else:
                 self.status[r] = "converged"
@@ -149,7 +150,9 @@ def run(
         if fresh and (milder := components.milder()) is not None:
             start, interrupted = _warm_up(iterations, milder, start)
         state = iterations.first(components, start)
-        ledger = _Ledger.open(tol, np.asarray(state.counts.log_likelihood), np.asarray(state.log_prior))
+        ledger = _Ledger.open(
+            tol, components.fall(FALL), np.asarray(state.counts.log_likelihood), np.asarray(state.log_prior)
+        )
         made = max_iter if interrupted else 0
         try:
             while made < max_iter and (running := ledger.running).any():

@@ -1,27 +1,39 @@
 """What every model shares: parameters as scikit-learn keeps them, the honest score, decoding, saving.
 
-A subclass says how it reads data (`_encode`), how likely each step is in each mode
-(`_step_log_likelihoods`), and sets `initial_modes_` and `mode_transitions_` when fitted.
+A subclass says what it gives probabilities to (`currencies`), how likely each step of some data is in each mode
+(`_read`), and sets `initial_modes_` and `mode_transitions_` when fitted.
 """
 
 import inspect
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, Literal, TypeVar, get_args
+from pathlib import Path
+from typing import Any, ClassVar, Literal, TypeVar
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from swirl.encoding import Encoded
+from swirl.faults import some
 from swirl.messages import filter_sessions, smooth_sessions, viterbi_sessions
 from swirl.trajectories import Trajectories
 
-Scored = Literal["action", "next_state"]
+Scored = Literal["action", "next_state", "density"]
 E = TypeVar("E", bound="Estimator")
+WORDS = {
+    "action": "probabilities of actions",
+    "next_state": "probabilities of the next state",
+    "density": "densities of continuous observations",
+}
 
 
 class NotFittedError(ValueError, AttributeError):
     """A fitted model is needed (both kinds, as scikit-learn has it, so that either `except` works)."""
+
+
+class UnseenStatesWarning(UserWarning):
+    """Some scored states were never visited in training: their part of the score is the prior's."""
 
 
 def as_trajectories(data: Any) -> Trajectories:
@@ -84,24 +96,30 @@ class Estimator:
 
 
 class HiddenModeEstimator(Estimator, ABC):
-    """A model whose hidden mode emits actions: scoring and decoding from the messages."""
+    """A model whose hidden mode emits what is seen: scoring and decoding from the messages."""
 
     initial_modes_: Float[np.ndarray, "mode"]
     mode_transitions_: Float[np.ndarray, "state mode next_mode"]
+    stored: ClassVar[dict[str, tuple[str, ...]]]
+    """Fitted arrays that a file keeps (without the trailing underscore), with their axes."""
+    needed: ClassVar[tuple[str, ...]] = ()
+    """Those without which a file is damaged; ``"env"`` where the model cannot be without an environment."""
+
+    @property
+    @abstractmethod
+    def currencies(self) -> tuple[Scored, ...]:
+        """What the model gives a likelihood of, its own first; scores compare only in the same one."""
 
     @abstractmethod
     def fit(self: E, data: Any, y: None = None) -> E:
         """Fit to `Trajectories`."""
 
     @abstractmethod
-    def _encode(self, data: Trajectories) -> Encoded:
-        """Number the data as the model reads them."""
-
-    @abstractmethod
-    def _step_log_likelihoods(
-        self, encoded: Encoded, of: Scored
-    ) -> tuple[Float[np.ndarray, "step mode"], Bool[np.ndarray, "step"]]:
-        """Log-likelihood of each step in each mode (0 where nothing was observed) and which steps count."""
+    def _read(
+        self, data: Trajectories, of: Scored
+    ) -> tuple[Encoded, Float[np.ndarray, "step mode"], Bool[np.ndarray, "step"]]:
+        """Number the data as the model reads them; log-likelihood of each step in each mode (0 where nothing was
+        observed), and which steps count."""
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "mode_transitions_"):
@@ -109,25 +127,60 @@ class HiddenModeEstimator(Estimator, ABC):
                 f"this {type(self).__name__} is not fitted yet: call fit(train) or swirl.load(path) first"
             )
 
-    def _chain(self) -> tuple[np.ndarray, np.ndarray]:
+    def _currency(self, of: Scored | None) -> Scored:
+        """What to score: `of`, or the model's own."""
+        own = self.currencies
+        if of is None:
+            return own[0]
+        if of not in WORDS:
+            expected = " or ".join(f'"{name}"' for name in own)
+            raise ValueError(f"of={of!r}: expected {expected}")
+        if of not in own:
+            raise ValueError(
+                f"of={of!r}: {type(self).__name__} gives {WORDS[own[0]]}, not {WORDS[of]}; use of={own[0]!r}, and "
+                "compare it only with scores of the same"
+            )
+        return of
+
+    def _chain(self, encoded: Encoded) -> tuple[np.ndarray, np.ndarray]:
+        del encoded  # the same tables for all data, unless a model says otherwise
         with np.errstate(divide="ignore"):
             return np.log(self.initial_modes_), np.log(self.mode_transitions_)
 
-    def _ready(self, data: Any, of: Scored = "action") -> tuple[Encoded, np.ndarray, np.ndarray]:
+    def _ready(self, data: Any, of: Scored | None = None, warn: bool = True) -> tuple[Encoded, np.ndarray, np.ndarray]:
         self._check_fitted()
-        if of not in get_args(Scored):
-            raise ValueError(f'of={of!r}: expected "action" or "next_state"')
-        encoded = self._encode(as_trajectories(data))
-        return encoded, *self._step_log_likelihoods(encoded, of)
+        of = self._currency(of)
+        encoded, log_likelihoods, scored = self._read(as_trajectories(data), of)
+        if warn:
+            self._warn_of_unseen(encoded)
+        return encoded, log_likelihoods, scored
 
-    def _increments(self, data: Any, of: Scored) -> tuple[Encoded, np.ndarray, np.ndarray]:
-        encoded, log_likelihoods, scored = self._ready(data, of)
-        _, increments = filter_sessions(
-            *self._chain(), encoded.split_chains(encoded.states), encoded.split_chains(log_likelihoods)
+    def _warn_of_unseen(self, encoded: Encoded) -> None:
+        seen = getattr(self, "seen_states_", None)
+        if seen is None:
+            return
+        steps = ~seen[encoded.states]
+        if steps.any():
+            states = [str(state) for state in np.unique(encoded.states[steps])]
+            warnings.warn(
+                f"{len(states)} state{'s' * (len(states) > 1)} ({some(states)}), at {int(steps.sum())} of "
+                f"{encoded.n_steps} steps, were never visited in training: there the prior alone decides",
+                UnseenStatesWarning,
+                stacklevel=5,
+            )
+
+    def _run(self, messages: Any, encoded: Encoded, log_likelihoods: np.ndarray) -> Any:
+        """Run one of the message functions over the chains of the data."""
+        return messages(
+            *self._chain(encoded), encoded.split_chains(encoded.states), encoded.split_chains(log_likelihoods)
         )
+
+    def _increments(self, data: Any, of: Scored | None) -> tuple[Encoded, np.ndarray, np.ndarray]:
+        encoded, log_likelihoods, scored = self._ready(data, of)
+        _, increments = self._run(filter_sessions, encoded, log_likelihoods)
         return encoded, np.concatenate(increments), scored
 
-    def log_likelihood(self, data: Any, *, of: Scored = "action") -> Float[np.ndarray, "session"]:
+    def log_likelihood(self, data: Any, *, of: Scored | None = None) -> Float[np.ndarray, "session"]:
         """Log-likelihood of each session: Σ_t log p(a_t | s_1:t, a_1:t−1), from the forward filter alone.
 
         Parameters
@@ -135,13 +188,13 @@ class HiddenModeEstimator(Estimator, ABC):
         data
             `Trajectories`, or a list of them.
         of
-            ``"action"``, or ``"next_state"``: actions with the same successor are merged, the currency for
-            comparing with models that emit states.
+            What the likelihood is of, one of `currencies`; by default the model's own. ``"next_state"`` merges
+            actions with the same successor: the currency for comparing with models that emit states.
         """
         encoded, increments, _ = self._increments(data, of)
         return np.array([part.sum() for part in encoded.split_sessions(increments)])
 
-    def score(self, data: Any, y: None = None, *, of: Scored = "action") -> float:
+    def score(self, data: Any, y: None = None, *, of: Scored | None = None) -> float:
         """Log-likelihood per observed step, in nats: higher is better.
 
         The number of steps it is an average over is `n_scored(data)`.
@@ -149,33 +202,48 @@ class HiddenModeEstimator(Estimator, ABC):
         del y  # scikit-learn's signature
         _, increments, scored = self._increments(data, of)
         if not scored.any():
-            raise ValueError("data: no action was observed in any session, so there is nothing to score")
+            raise ValueError(f"data: no {self._missing(of)} was observed in any session, so there is nothing to score")
         return float(increments.sum() / scored.sum())
 
-    def n_scored(self, data: Any, *, of: Scored = "action") -> int:
+    def _missing(self, of: Scored | None) -> str:
+        return {"action": "action", "next_state": "next state", "density": "pair of neighbouring observations"}[
+            self._currency(of)
+        ]
+
+    def scored_steps(self, data: Any, *, of: Scored | None = None) -> list[Bool[np.ndarray, "time"]]:
+        """Which steps of each session `score` averages over."""
+        encoded, _, scored = self._ready(data, of, warn=False)
+        return encoded.split_sessions(scored)
+
+    def n_scored(self, data: Any, *, of: Scored | None = None) -> int:
         """Number of steps that `score` averages over."""
-        return int(self._ready(data, of)[2].sum())
+        return int(sum(steps.sum() for steps in self.scored_steps(data, of=of)))
 
     def predict(self, data: Any) -> list[Int[np.ndarray, "time"]]:
         """Most likely mode path of each session (Viterbi)."""
         encoded, log_likelihoods, _ = self._ready(data)
-        paths = viterbi_sessions(
-            *self._chain(), encoded.split_chains(encoded.states), encoded.split_chains(log_likelihoods)
-        )
-        return encoded.split_sessions(np.concatenate(paths))
+        return encoded.split_sessions(np.concatenate(self._run(viterbi_sessions, encoded, log_likelihoods)))
 
     def predict_proba(self, data: Any) -> list[Float[np.ndarray, "time mode"]]:
         """p(z_t | whole session) for each step: smoothed, so it has seen the future."""
         encoded, log_likelihoods, _ = self._ready(data)
-        marginals = smooth_sessions(
-            *self._chain(), encoded.split_chains(encoded.states), encoded.split_chains(log_likelihoods)
-        )
-        return encoded.split_sessions(np.concatenate(marginals))
+        return encoded.split_sessions(np.concatenate(self._run(smooth_sessions, encoded, log_likelihoods)))
 
     def filter_proba(self, data: Any) -> list[Float[np.ndarray, "time mode"]]:
         """p(z_t | s_1:t, a_1:t) for each step: causal."""
         encoded, log_likelihoods, _ = self._ready(data)
-        filtered, _ = filter_sessions(
-            *self._chain(), encoded.split_chains(encoded.states), encoded.split_chains(log_likelihoods)
-        )
+        filtered, _ = self._run(filter_sessions, encoded, log_likelihoods)
         return encoded.split_sessions(np.concatenate(filtered))
+
+    @abstractmethod
+    def sample(self, n_sessions: int, n_steps: int, random_state: int = 0) -> Trajectories:
+        """Simulate sessions from the fitted model; the result has `.modes`."""
+
+    def save(self, path: Any, *, overwrite: bool = False) -> Path:
+        """Write the fitted model to one netCDF-4 file; `swirl.load(path)` reads it back."""
+        from swirl.archive import save_model
+
+        return save_model(self, path, overwrite=overwrite)
+
+    def _restore(self) -> None:
+        """Rebuild what a file does not keep, once the stored arrays are back."""

@@ -141,6 +141,24 @@ class Histories:
         """Number of contexts; they are the first histories of `table`."""
         return self.n_histories if self.length == 1 else int(np.sum(~self.full_length))
 
+    @cached_property
+    def moves(self) -> Successors:
+        """The environment with one option for each state that can follow: what a model of next states chooses among.
+
+        Options are ranks, as `ranks` gives them; those a state does not have are not available.
+        """
+        out_degree = np.bincount(self.edges // self.n_states, minlength=self.n_states)
+        first_edge = np.concatenate([[0], np.cumsum(out_degree)[:-1]])
+        rank = np.arange(max(int(out_degree.max()), 1))
+        available = rank < out_degree[self.states][:, None]
+        if self.length == 1:
+            place = np.minimum(first_edge[self.states][:, None] + rank, len(self.edges) - 1)
+            following = self.edges[place] % self.n_states
+        else:
+            following = self.first_child[:, None] + rank
+        following = np.where(available, following, np.arange(self.n_histories)[:, None])
+        return Successors(following[..., None].astype(np.int32), np.ones((*following.shape, 1)), available)
+
     def suffixes(self, order: int) -> Int[np.ndarray, "history"]:
         """Group the histories by their newest `order` states: numbers 0, 1, … of the groups."""
         if order >= self.length:

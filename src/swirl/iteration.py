@@ -17,7 +17,7 @@ from jaxtyping import Array, Bool, Float, Int
 from swirl.estep import associative, compiled, scan
 from swirl.estep.counts import Chains, Counts, Tables
 from swirl.mstep import Components, Parameters
-from swirl.precision import numpy_tree
+from swirl.precision import float64, numpy_tree
 
 Engine = Literal["auto", "compiled", "associative", "scan"]
 ENGINES = ("auto", "compiled", "associative", "scan")
@@ -42,7 +42,7 @@ class Rows(NamedTuple):
     log_priors: Float[np.ndarray, "iteration restart"]
 
 
-def settle(objective: Any, before: Any, small: Any, tol: Any, xp: Any = np) -> tuple[Any, Any]:
+def settle(objective: Any, before: Any, small: Any, tol: Any, xp: Any = np, fall: float = FALL) -> tuple[Any, Any]:
     """Count the iterations in a row that gained next to nothing, and say which restarts have ended.
 
     >>> settle(np.array([-10.0, -5.0]), np.array([-10.0, -9.0]), np.array([2, 0]), 1e-5)
@@ -50,7 +50,7 @@ def settle(objective: Any, before: Any, small: Any, tol: Any, xp: Any = np) -> t
     """
     gain, scale = objective - before, xp.abs(objective)
     small = xp.where(gain <= tol * scale, small + 1, 0)
-    return small, ~xp.isfinite(objective) | (gain < -FALL * scale) | (small >= PATIENCE)
+    return small, ~xp.isfinite(objective) | (gain < -fall * scale) | (small >= PATIENCE)
 
 
 def _chosen(on: Any, new: Any, old: Any) -> Any:
@@ -84,6 +84,10 @@ class HostIterations:
     """One iteration per call: compiled M-step, numba E-step."""
 
     chains: Chains
+
+    def counts(self, tables: Tables) -> Counts:
+        """E-step of given chains."""
+        return compiled.expected_counts(tables, self.chains)
 
     def first(self, components: Components, parameters: Parameters) -> State:
         """E-step of the starting point."""
@@ -147,7 +151,7 @@ def _device_chunk(
         parameters, tables, log_prior = improve_restarts(components, state.parameters, state.counts, running)
         counts = _chosen(running, device_counts(tables, chains, in_parallel), state.counts)
         before = state.counts.log_likelihood + state.log_prior
-        small, ended = settle(counts.log_likelihood + log_prior, before, small, tol, jnp)
+        small, ended = settle(counts.log_likelihood + log_prior, before, small, tol, jnp, components.fall(FALL))
         rows = (log_likelihoods.at[made].set(counts.log_likelihood), log_priors.at[made].set(log_prior))
         return State(parameters, counts, log_prior), running & ~ended, small, *rows, made + 1
 
@@ -163,6 +167,10 @@ class DeviceIterations:
     chains: tuple[scan.PaddedChains, ...]
     in_parallel: bool
     seconds_per_iteration: float = field(default=np.inf)
+
+    def counts(self, tables: Tables) -> Counts:
+        """E-step of given chains."""
+        return numpy_tree(device_counts(tables, self.chains, self.in_parallel))
 
     def first(self, components: Components, parameters: Parameters) -> State:
         """E-step of the starting point."""
@@ -187,6 +195,13 @@ class DeviceIterations:
         n = int(made)
         self.seconds_per_iteration = (time.perf_counter() - began) / max(n, 1)
         return state, Rows(np.asarray(log_likelihoods)[:n], np.asarray(log_priors)[:n])
+
+
+def emission_counts(tables: Tables, chains: Chains) -> Float[np.ndarray, "symbol mode"]:
+    """Expected counts of each symbol in each mode, of one set of parameters."""
+    one = jax.tree.map(lambda leaf: np.asarray(leaf)[None], tables)
+    with float64():
+        return np.asarray(choose("auto", chains, one).counts(one).emissions)[0]
 
 
 Iterations = HostIterations | DeviceIterations

@@ -1,40 +1,36 @@
 """SWIRL: hidden modes, each with a reward and the soft-optimal policy of that reward (paper §3)."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from copy import copy
-from numbers import Integral, Real
-from typing import Any
+from typing import Any, ClassVar
 
-import jax
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from swirl import em
 from swirl.alignment import match_by_distance
+from swirl.discrete import DiscreteEstimator, check_env, choice_chains, initial_states, seen_states
 from swirl.encoding import Encoded, Impossible, encode
-from swirl.estep.counts import Chains
-from swirl.estimator import HiddenModeEstimator, NotFittedError, Scored, as_trajectories
+from swirl.estep.counts import Tables
 from swirl.faults import Faults
+from swirl.fitting import EMEstimator, Problem, note_discount, note_temperature, temperatures, whole_number
 from swirl.history import Histories
 from swirl.mdp import MDP
-from swirl.mstep import Components, Parameters
+from swirl.mstep import Components
 from swirl.online import OnlineFilter
 from swirl.priors import Cauchy, Dirichlet, Gaussian
-from swirl.progress import progress_line
 from swirl.rewards.dense import to_dense
 from swirl.rewards.forms import RewardForm, Tabular, resolve_form
 from swirl.rewards.gauge import GaugeTooLargeError, canonical
 from swirl.rewards.planned import PlannedRewards
 from swirl.rewards.policies import FreePolicies
 from swirl.rewards.values import ValueRewards
-from swirl.simulate import simulate
 from swirl.soft_q import soft_optimal_policies
 from swirl.switching import Fixed, build_switching
 from swirl.trajectories import Trajectories
 
 
-class SWIRL(HiddenModeEstimator):
+class SWIRL(EMEstimator, DiscreteEstimator):
     """Switching inverse reinforcement learning with any number of modes and any history length.
 
     Parameters
@@ -119,34 +115,24 @@ class SWIRL(HiddenModeEstimator):
 
     # ------------------------------------------------------------------ fitting
 
-    def fit(
-        self,
-        data: Any,
-        y: None = None,
-        *,
-        resume: bool = False,
-        progress: bool | None = None,
-        callback: Callable[[em.Progress], Any] | None = None,
-        engine: em.Engine = "auto",
-    ) -> "SWIRL":
-        """Infer modes, rewards and switching by EM (paper §3.4).
+    stored: ClassVar[dict[str, tuple[str, ...]]] = {
+        "histories": ("history", "lag"),
+        "rewards": ("mode", "history", "action"),
+        "policies": ("mode", "history", "action"),
+        "mode_transitions": ("state", "mode", "next_mode"),
+        "initial_modes": ("mode",),
+        "initial_states": ("state",),
+        "mode_temperatures": ("mode",),
+        "occupancy": ("mode",),
+        "uninformed": ("history",),
+        "seen_states": ("state",),
+        "objective_trace": ("iteration",),
+        "log_likelihoods": ("iteration",),
+    }
 
-        Parameters
-        ----------
-        data
-            `Trajectories`, or a list of them.
-        resume
-            Go on from the restarts of the last fit instead of drawing new ones.
-        progress
-            Show a line on the terminal; by default only when there is one.
-        callback
-            Called with an `em.Progress` after each iteration.
-        engine
-            Which E-step: ``"compiled"`` (numba), ``"associative"`` or ``"scan"`` (XLA), or ``"auto"``.
-        """
-        del y  # scikit-learn's signature
-        data = as_trajectories(data)
-        self._check_arguments()
+    needed: ClassVar[tuple[str, ...]] = ("env", "rewards", "policies")
+
+    def _problem(self, data: Trajectories) -> Problem:
         histories = Histories.reachable(self.env.successors, int(self.history))
         encoded = encode(data, self.env, histories, impossible=self.impossible)
         if encoded.n_observed == 0:
@@ -156,88 +142,28 @@ class SWIRL(HiddenModeEstimator):
                 "= states[1:])"
             )
         components, rows = self.build_components(histories)
-        start = self._resumed(components) if resume else None
-        with progress_line(progress, int(self.max_iter)) as show:
+        chains = choice_chains(encoded, rows, encoded.actions, self.env.n_actions, self.env.n_states)
+        return Problem(encoded, chains, components, (histories, rows))
 
-            def report(state: em.Progress) -> None:
-                show(state)
-                if callback is not None:
-                    callback(state)
+    def _note(self, data: Trajectories, problem: Problem) -> None:
+        del data
+        histories, _ = problem.context
+        self.initial_states_ = initial_states(problem.encoded, self.env.n_states)
+        self.seen_states_ = seen_states(problem.encoded, self.env.n_states)
+        self.uninformed_ = _uninformed(problem.encoded, histories)
 
-            restarts = em.run(
-                components,
-                _chains(encoded, rows, self.env),
-                n_restarts=int(self.n_restarts),
-                seed=int(self.random_state),
-                max_iter=int(self.max_iter),
-                tol=float(self.tol),
-                start=start,
-                engine=engine,
-                callback=report,
-            )
-        self._components, self._rows, self._histories = components, rows, histories
-        self._as_fitted = self.get_params()  # `set_params` must not change what the fit means
-        self.restarts_ = restarts
-        self.n_steps_ = encoded.n_steps
-        self.n_observed_ = encoded.n_observed
-        self.data_fingerprint_ = data.fingerprint()
-        starts = np.bincount(encoded.states[encoded.chains[:-1]], minlength=self.env.n_states)
-        self.initial_states_ = starts / starts.sum()
-        self.uninformed_ = _uninformed(encoded, histories)
-        finite = [r.objective if np.isfinite(r.objective) else -np.inf for r in restarts]
-        return self._adopt(int(np.argmax(finite)))
+    def _context_of_file(self) -> tuple[Components, Any]:
+        components, rows = self.build_components(self._histories)
+        return components, (self._histories, rows)
 
-    def _resumed(self, components: Components) -> Parameters:
-        """The restarts of the last fit side by side, if they are of this model."""
-        self._check_restarts()
-        start = em.stack([r.parameters for r in self.restarts_])
-        expected = components.random_parameters(np.random.default_rng(0), 1.0)
-        sizes = [np.shape(leaf) for leaf in jax.tree.leaves(expected)]
-        if jax.tree.structure(start) != jax.tree.structure(expected) or sizes != [
-            np.shape(leaf)[1:] for leaf in jax.tree.leaves(start)
-        ]:
-            raise ValueError(
-                "resume=True: the last fit was of another model (env, n_modes, history, reward, switching or the kind "
-                "of a prior has changed since); fit without resume, or set them back"
-            )
-        return start
-
-    def _check_restarts(self) -> None:
-        self._check_fitted()
-        if not hasattr(self, "restarts_"):
-            raise NotFittedError(
-                f"this {type(self).__name__} was made from parameters and has no restarts: fit it first"
-            )
-
-    def _check_arguments(self) -> None:
-        faults = Faults()
-        if not isinstance(self.env, MDP):
-            faults.add(
-                f"env is {type(self.env).__name__}: expected swirl.MDP; build it as swirl.MDP(transitions) from "
-                "[state, action, next_state] or swirl.MDP.deterministic(next_state) from [state, action]"
-            )
-        for name in ("n_modes", "history", "n_restarts", "max_iter"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
-                faults.add(f"{name}={value!r}: expected a whole number, at least 1")
-        if not (isinstance(self.discount, Real) and 0 < self.discount < 1):
-            faults.add(f"discount={self.discount!r}: expected a number between 0 and 1, both excluded")
-        try:
-            temperature = np.asarray(self.temperature, dtype=float)
-        except (TypeError, ValueError):
-            temperature = np.asarray(np.nan)
-        if temperature.ndim > 1 or not (np.isfinite(temperature).all() and (temperature > 0).all()):
-            faults.add(f"temperature={self.temperature!r}: expected a positive number, or one for each mode")
-        elif temperature.ndim == 1 and len(temperature) != self.n_modes:
-            faults.add(f"temperature has {len(temperature)} entries: expected one, or n_modes={self.n_modes} of them")
-        if not (isinstance(self.tol, Real) and self.tol > 0):
-            faults.add(f"tol={self.tol!r}: expected a number > 0")
-        if not isinstance(self.random_state, Integral) or self.random_state < 0:
-            faults.add(f"random_state={self.random_state!r}: expected a whole number, at least 0")
-        faults.raise_if_any(f"{type(self).__name__} cannot be fitted")
+    def _argument_faults(self, faults: Faults) -> None:
+        check_env(self.env, faults)
+        whole_number("history", self.history, 1, faults)
+        note_discount(self.discount, faults)
+        note_temperature(self.temperature, self.n_modes, faults)
 
     def _temperatures(self) -> Float[np.ndarray, "mode"]:
-        return np.broadcast_to(np.asarray(self.temperature, dtype=float), (int(self.n_modes),)).copy()
+        return temperatures(self.temperature, int(self.n_modes))
 
     def build_components(self, histories: Histories) -> tuple[Components, Int[np.ndarray, "history"]]:
         """Make what EM moves from the constructor's arguments, and say which policy row each history uses."""
@@ -270,53 +196,21 @@ class SWIRL(HiddenModeEstimator):
     def _wrong_prior(self, allowed: str) -> ValueError:
         return ValueError(f"reward_prior={self.reward_prior!r}: reward={self.reward!r} takes {allowed}")
 
-    def _adopt(self, index: int) -> "SWIRL":
-        """Take restart `index` as the fit: its parameters, modes ordered by decreasing occupancy."""
-        restart = self.restarts_[index]
-        tables, rewards = em.unpack(self._components, restart.parameters)
-        transitions, initial = np.exp(tables.log_transitions), np.exp(tables.log_initial)
-        policies = np.exp(tables.log_emissions.T.reshape(len(initial), -1, self.env.n_actions)[:, self._rows])
+    def _take(self, tables: Tables, fitted: np.ndarray, order: np.ndarray) -> None:
+        histories, rows = self._context
+        policies = np.exp(tables.log_emissions.T.reshape(len(order), -1, self.env.n_actions)[:, rows])
+        rewards = fitted
         if isinstance(component := self._components.rewards, ValueRewards) and component.width is not None:
             with suppress(GaugeTooLargeError):  # then the gauge stays as the optimiser left it
-                rewards = self._canonical(self._histories, rewards)  # a Cauchy prior leaves the gauge to us
-        order = np.argsort(-restart.occupancy, kind="stable")
-        self.best_restart_ = index
-        self.occupancy_ = restart.occupancy[order]
-        self._set_parameters(
-            self._histories,
-            rewards[order],
-            policies[order],
-            transitions[:, order][:, :, order],
-            initial[order],
-        )
+                rewards = self._canonical(histories, rewards)  # a Cauchy prior leaves the gauge to us
+        self._set_rewards(histories, rewards[order], policies[order])
         self.mode_temperatures_ = self._temperatures()[order]
-        self.objective_trace_ = restart.objective_trace
-        self.log_likelihoods_ = restart.log_likelihood_trace
-        self.converged_ = restart.converged
-        self.fit_report_ = em.describe(self.restarts_, index, self.n_observed_)
-        return self
 
-    def _set_parameters(
-        self,
-        histories: Histories,
-        rewards: np.ndarray,
-        policies: np.ndarray,
-        mode_transitions: np.ndarray,
-        initial_modes: np.ndarray,
-    ) -> None:
+    def _set_rewards(self, histories: Histories, rewards: np.ndarray, policies: np.ndarray) -> None:
         self._histories = histories
         self._as_fitted = getattr(self, "_as_fitted", None) or self.get_params()
         self.histories_ = histories.table
         self.rewards_, self.policies_ = rewards, policies
-        self.mode_transitions_ = mode_transitions / mode_transitions.sum(axis=-1, keepdims=True)
-        self.initial_modes_ = initial_modes / initial_modes.sum()
-
-    def use_restart(self, index: int) -> "SWIRL":
-        """Return a copy of this model whose fit is restart `index` instead of the best one."""
-        self._check_restarts()
-        if not 0 <= index < len(self.restarts_):
-            raise ValueError(f"index={index}: expected a restart from 0 to {len(self.restarts_) - 1}")
-        return copy(self)._adopt(index)
 
     # ------------------------------------------------------------------ given parameters
 
@@ -377,49 +271,19 @@ class SWIRL(HiddenModeEstimator):
             temperature=model._temperatures(),
             per_action=given.rewards.ndim == 3,
         )
-        model._set_parameters(given.histories, given.rewards, policies, given.mode_transitions, given.initial_modes)
+        model._set_rewards(given.histories, given.rewards, policies)
+        model._set_chain(given.mode_transitions, given.initial_modes)
         model.mode_temperatures_ = model._temperatures()
         model.initial_states_ = np.full(env.n_states, 1 / env.n_states)
         return model
 
-    # ------------------------------------------------------------------ what the base class asks
-
-    def _encode(self, data: Trajectories) -> Encoded:
-        return encode(data, self.env, self._histories, impossible=self.impossible)
-
-    def _step_log_likelihoods(
-        self, encoded: Encoded, of: Scored
-    ) -> tuple[Float[np.ndarray, "step mode"], Bool[np.ndarray, "step"]]:
-        from swirl.likelihood import action_likelihoods, next_state_likelihoods
-
-        if of == "action":
-            return action_likelihoods(self.policies_, encoded)
-        return next_state_likelihoods(self.policies_, encoded, self.env)
-
     # ------------------------------------------------------------------ after the fit
 
-    def sample(self, n_sessions: int, n_steps: int, random_state: int = 0) -> Trajectories:
-        """Simulate sessions from the fitted model; the result has `.modes`."""
-        self._check_fitted()
-        states, actions, modes = simulate(
-            self._histories,
-            initial_states=self.initial_states_,
-            initial_modes=self.initial_modes_,
-            mode_transitions=self.mode_transitions_,
-            policies=self.policies_,
-            n_sessions=n_sessions,
-            n_steps=n_steps,
-            rng=np.random.default_rng(random_state),
-        )
-        return Trajectories(
-            list(states),
-            list(actions),
-            modes=list(modes),
-            n_states=self.env.n_states,
-            n_actions=self.env.n_actions,
-            state_names=self.env.state_names,
-            action_names=self.env.action_names,
-        )
+    def _table(self) -> Float[np.ndarray, "mode history option"]:
+        return self.policies_
+
+    def _restore(self) -> None:
+        self._histories = Histories.reachable(self.env.successors, int(self.history))
 
     def online_filter(self, unknown: Impossible | None = None) -> OnlineFilter:
         """Make a filter that takes one (state, action) at a time, for closed-loop experiments.
@@ -482,13 +346,8 @@ class SWIRL(HiddenModeEstimator):
             raise ValueError("reference: expected a model with the same number of modes and states")
         order = np.argsort(match_by_distance(reference.state_policies(), self.state_policies()))
         aligned = copy(self)
-        aligned._set_parameters(
-            self._histories,
-            self.rewards_[order],
-            self.policies_[order],
-            self.mode_transitions_[:, order][:, :, order],
-            self.initial_modes_[order],
-        )
+        aligned._set_rewards(self._histories, self.rewards_[order], self.policies_[order])
+        aligned._set_chain(self.mode_transitions_[:, order][:, :, order], self.initial_modes_[order])
         aligned.mode_temperatures_ = self.mode_temperatures_[order]
         if hasattr(self, "occupancy_"):
             aligned.occupancy_ = self.occupancy_[order]
@@ -510,21 +369,8 @@ class SWIRL(HiddenModeEstimator):
 
         return to_xarray(self)
 
-    def save(self, path: Any, *, overwrite: bool = False) -> Any:
-        """Write the fitted model to one netCDF-4 file; `swirl.load(path)` reads it back."""
-        from swirl.archive import save_model
-
-        return save_model(self, path, overwrite=overwrite)
-
 
 DEFAULT_REWARD_PRIOR = Cauchy()
-
-
-def _chains(encoded: Encoded, rows: np.ndarray, env: MDP) -> Chains:
-    n_symbols = (int(rows.max()) + 1) * env.n_actions
-    observed = encoded.actions >= 0
-    symbols = np.where(observed, rows[encoded.histories] * env.n_actions + encoded.actions, n_symbols)
-    return Chains(symbols.astype(np.int32), encoded.states, encoded.chains, n_symbols, env.n_states)
 
 
 def _uninformed(encoded: Encoded, histories: Histories) -> Bool[np.ndarray, "history"]:

@@ -63,6 +63,10 @@ class Components:
         rewards = self.rewards.milder()
         return None if rewards is None else replace(self, rewards=rewards)
 
+    def fall(self, tolerance: float) -> float:
+        """Relative fall of the objective that means something is wrong; none does where a component may let it fall."""
+        return float("inf") if getattr(self.rewards, "may_fall", False) else tolerance
+
     def tables(self, parameters: Parameters) -> Tables:
         """The hidden chain that the parameters stand for: what the E-step reads."""
         return Tables(

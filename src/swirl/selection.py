@@ -6,10 +6,10 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 
 from swirl.estimator import HiddenModeEstimator, Scored, as_trajectories
-from swirl.trajectories import Trajectories
+from swirl.folding import folds
 
 
 @dataclass(frozen=True)
@@ -33,36 +33,13 @@ class Choice:
         return [{**self.candidates[i], "score": self.means[i], "standard_error": error[i]} for i in order]
 
 
-def folds(data: Trajectories, n_folds: int = 3) -> list[Int[np.ndarray, "session"]]:
-    """Cut the sessions into folds: of whole subjects where there are several, else of whole sessions.
-
-    >>> [fold.tolist() for fold in folds(Trajectories([[0]] * 5), 2)]
-    [[0, 2, 4], [1, 3]]
-    """
-    if n_folds < 2 or n_folds > len(data):
-        raise ValueError(f"n_folds={n_folds}: expected 2 up to the number of sessions, {len(data)}")
-    subjects = list(dict.fromkeys(data.subjects))
-    by_subject = None not in subjects and len(subjects) > 1
-    if by_subject and len(subjects) < n_folds:
-        raise ValueError(
-            f"n_folds={n_folds}: there are only {len(subjects)} subjects, and a subject in two folds would leak; use "
-            f"n_folds={len(subjects)}, or leave subjects out of the data to fold by session"
-        )
-    if by_subject:
-        place = {subject: i % n_folds for i, subject in enumerate(subjects)}
-        label = np.array([place[subject] for subject in data.subjects])
-    else:
-        label = np.arange(len(data)) % n_folds
-    return [np.flatnonzero(label == fold) for fold in range(n_folds)]
-
-
 def choose(
     model: Any,
     data: Any,
     grid: Any,
     *,
     n_folds: int = 3,
-    of: Scored = "action",
+    of: Scored | None = None,
 ) -> Choice:
     """Try every combination of settings on folds of the training data and keep the best on average.
 
@@ -77,7 +54,7 @@ def choose(
     n_folds
         Folds are made of whole subjects where several are known, else of whole sessions.
     of
-        What the score is of: ``"action"`` or ``"next_state"``.
+        What the score is of, one of the model's `currencies`; by default its own.
 
     Returns
     -------

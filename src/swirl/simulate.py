@@ -7,6 +7,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from swirl.history import Histories
+from swirl.successors import Successors
 
 
 def draw(probabilities: Float[np.ndarray, "*n option"], rng: np.random.Generator) -> Int[np.ndarray, "*n"]:
@@ -30,6 +31,7 @@ def simulate(
     n_sessions: int,
     n_steps: int,
     rng: np.random.Generator,
+    successors: Successors | None = None,
 ) -> tuple[Int[np.ndarray, "session time"], Int[np.ndarray, "session time"], Int[np.ndarray, "session time"]]:
     """Draw states, actions and modes of `n_sessions` sessions of `n_steps` steps.
 
@@ -39,8 +41,10 @@ def simulate(
         for t in range(n_steps):
             a = draw(policies[z, h])
             s, z, h = draw(P[s, a]), draw(mode_transitions[s, z]), (s', *h)
+
+    `successors` says where each option of `policies` leads, where the options are not the environment's actions.
     """
-    successors = histories.successors
+    successors = histories.successors if successors is None else successors
     following = np.asarray(successors.next)
     probability = np.asarray(successors.probability)
     z = draw(np.broadcast_to(initial_modes, (n_sessions, len(initial_modes))), rng)

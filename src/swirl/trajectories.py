@@ -7,7 +7,7 @@ know no environment: whether a transition is possible is the business of `mdp`.
 import copy
 import hashlib
 import operator
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -337,6 +337,51 @@ class Trajectories:
         return cut
 
     @classmethod
+    def from_signals(
+        cls,
+        signals: Any,
+        actions: Any = None,
+        *,
+        subjects: Any = None,
+        gaps: Any = None,
+        times: Any = None,
+        modes: Any = None,
+        n_actions: Any = None,
+        action_names: Any = None,
+        names: Any = None,
+    ) -> "Trajectories":
+        """Sessions of continuous recordings, for models that need no labelled states; every step is in state 0.
+
+        `signals` is a dict, name → per session an array of length T or of shape (T, d); NaN where nothing was seen.
+
+        >>> Trajectories.from_signals({"pose": [[[0.0, 1.0], [0.5, 1.5]], [[2.0, 0.0]]]})
+        Trajectories(2 sessions, 3 steps (1 to 2 each), 1 state, 1 action, signals: pose)
+        """
+        if not isinstance(signals, Mapping) or not signals:
+            raise ValueError(
+                f"signals is {type(signals).__name__}: expected a dict, name → list of one array per session, "
+                'such as {"pose": [pose_1, pose_2]}'
+            )
+        name, entries = next(iter(signals.items()))
+        faults = Faults()
+        listed = per_session(f"signals[{name!r}]", entries, faults, deepest=3)
+        faults.raise_if_any(_CANNOT)
+        states = [np.zeros(len(entry), np.int64) for entry in listed or []]
+        return cls(
+            states,
+            actions,
+            subjects=subjects,
+            gaps=gaps,
+            times=times,
+            signals=signals,
+            modes=modes,
+            n_states=1,
+            n_actions=n_actions,
+            action_names=action_names,
+            names=names,
+        )
+
+    @classmethod
     def concatenate(cls, parts: Sequence["Trajectories"]) -> "Trajectories":
         """Join several data sets session after session.
 
@@ -382,8 +427,8 @@ class Trajectories:
             names=joined("names"),
         )
 
-    def fingerprint(self) -> str:
-        """Return the SHA-256 of lengths, states, actions and gaps: equal data, equal fingerprint.
+    def fingerprint(self, *signals: str) -> str:
+        """Return the SHA-256 of lengths, states, actions, gaps and the named signals: equal data, equal fingerprint.
 
         >>> Trajectories([[0, 1], [1]]).fingerprint() == Trajectories([[0], [1, 1]]).fingerprint()
         False
@@ -392,6 +437,8 @@ class Trajectories:
         n_gaps = np.array([len(gaps) for gaps in self.gaps])
         for array in (self.lengths, n_gaps, *self.states, *self.actions, *self.gaps):
             digest.update(np.ascontiguousarray(array, dtype="<i8").tobytes())
+        for array in (array for name in signals for array in (self.signals or {})[name]):
+            digest.update(np.ascontiguousarray(array, dtype="<f8").tobytes())
         return digest.hexdigest()
 
     def __repr__(self) -> str:

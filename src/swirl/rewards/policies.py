@@ -38,12 +38,20 @@ class FreePolicies:
 
     @classmethod
     def build(
-        cls, histories: Histories, prior: Dirichlet | Gaussian, *, temperature: Float[np.ndarray, "mode"]
+        cls,
+        histories: Histories,
+        prior: Dirichlet | Gaussian,
+        *,
+        temperature: Float[np.ndarray, "mode"],
+        available: Bool[np.ndarray, "history option"] | None = None,
     ) -> "FreePolicies":
-        """Collect what the M-step needs from the histories and the prior."""
+        """Collect what the M-step needs from the histories and the prior.
+
+        `available` says what can be chosen at each history; by default the actions of the environment.
+        """
         gaussian = isinstance(prior, Gaussian)
         return cls(
-            np.asarray(histories.successors.available),
+            np.asarray(histories.successors.available if available is None else available),
             np.asarray(temperature, dtype=float),
             np.asarray(0.0 if gaussian else prior.pseudocount),
             BackoffPenalty.build(histories, prior) if gaussian else None,
