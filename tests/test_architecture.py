@@ -25,7 +25,7 @@ LAYERS = [
     ("alignment", "simulate", "storage", "online", "likelihood", "progress"),
     ("archive", "estimator", "folding", "discrete", "continuous", "fitting", "given", "labelled", "model"),
     ("baselines.markov", "baselines.arhmm", "baselines.gaussian_arhmm", "baselines.iq_learn", "baselines.iq_network"),
-    ("baselines",),
+    ("baselines.drifting", "baselines"),
     ("registry",),
     ("metrics", "selection", "comparison"),
     ("datasets.dataset", "datasets.gridworld", "datasets.labyrinth_graph", "datasets.random_walk", "datasets"),

@@ -81,17 +81,17 @@ class _Ledger:
     """Objectives of every restart so far, and how those that have ended did."""
 
     tol: float
-    fall: float
     objectives: list[np.ndarray]
     log_likelihoods: list[np.ndarray]
     small: np.ndarray
     status: list[str]
     lengths: np.ndarray
+    fall: float
 
     @classmethod
-    def open(cls, tol: float, fall: float, log_likelihood: np.ndarray, log_prior: np.ndarray) -> "_Ledger":
+    def open(cls, tol: float, log_likelihood: np.ndarray, log_prior: np.ndarray, fall: float = FALL) -> "_Ledger":
         none = np.zeros(len(log_likelihood), dtype=int)
-        return cls(tol, fall, [log_likelihood + log_prior], [log_likelihood], none, [""] * len(none), none + 1)
+        return cls(tol, [log_likelihood + log_prior], [log_likelihood], none, [""] * len(none), none + 1, fall)
 
     def record(self, log_likelihood: np.ndarray, log_prior: np.ndarray) -> None:
         """Enter one iteration and settle which restarts have ended."""
@@ -151,7 +151,7 @@ def run(
             start, interrupted = _warm_up(iterations, milder, start)
         state = iterations.first(components, start)
         ledger = _Ledger.open(
-            tol, components.fall(FALL), np.asarray(state.counts.log_likelihood), np.asarray(state.log_prior)
+            tol, np.asarray(state.counts.log_likelihood), np.asarray(state.log_prior), components.fall(FALL)
         )
         made = max_iter if interrupted else 0
         try:

@@ -69,6 +69,10 @@ ENTRIES = {
         "arhmm", "ARHMM", "a table of next states for each mode, switching depends on the state", _RECURRENT,
         switching="state",
     ),
+    "Dynamic-IRL": _baseline(
+        "drifting", "DriftingReward", "one reward that drifts over aligned sessions, a mixture of a few maps, no modes "
+        "(after Ashwood et al. 2022)",
+    ),
     "GaussianARHMM": _baseline(
         "gaussian_arhmm", "GaussianARHMM", "linear dynamics with Gaussian noise for each mode, of a continuous signal: "
         "the ARHMM of MoSeq",

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from swirl.baselines.arhmm import ARHMM
+    from swirl.baselines.drifting import DriftingReward
     from swirl.baselines.gaussian_arhmm import GaussianARHMM
     from swirl.baselines.iq_learn import IQLearn
     from swirl.baselines.iq_network import IQNetwork
@@ -13,12 +14,13 @@ if TYPE_CHECKING:
 _HOMES = {
     "ARHMM": "swirl.baselines.arhmm",
     "BackoffMarkov": "swirl.baselines.markov",
+    "DriftingReward": "swirl.baselines.drifting",
     "GaussianARHMM": "swirl.baselines.gaussian_arhmm",
     "IQLearn": "swirl.baselines.iq_learn",
     "IQNetwork": "swirl.baselines.iq_network",
 }
 
-__all__ = ["ARHMM", "BackoffMarkov", "GaussianARHMM", "IQLearn", "IQNetwork"]
+__all__ = ["ARHMM", "BackoffMarkov", "DriftingReward", "GaussianARHMM", "IQLearn", "IQNetwork"]
 
 
 def __getattr__(name: str) -> Any:
