@@ -1,0 +1,215 @@
+"""Every model on three datasets: the gridworld, a slippery gridworld, and a walk that has no modes to find.
+
+    python studies/every_model.py            # about twenty minutes on two cores
+    python studies/every_model.py --quick    # a minute or two: small data, nothing written
+
+Scores are of the next state, the currency that models of actions and models of states share; the action score stands
+beside it where a model has one.  Order and smoothing of the count model, and the smoothing of ARHMM and rARHMM, are
+chosen on training folds; SWIRL has its defaults.  Test sessions are scored once.  Writes every_model.json and .md to
+studies/results (or --output).
+"""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from swirl import comparison, datasets, metrics
+from swirl.archive import versions
+from swirl.baselines import GaussianARHMM, IQNetwork
+from swirl.priors import Dirichlet
+from swirl.registry import make
+from swirl.trajectories import Trajectories
+
+RESULTS = Path(__file__).parent / "results"
+NAMES = (
+    "Markov", "MaxEnt", "Dynamic-IRL", "I-1", "I-2", "S-1", "S-2", "F-1", "ARHMM", "rARHMM", "IQ-Learn",
+)  # fmt: skip
+SMOOTHING = {"emission_prior": [Dirichlet(0.3), Dirichlet(1.0), Dirichlet(3.0), Dirichlet(10.0)]}
+
+
+def state_rewards(model: Any) -> np.ndarray | None:
+    """Dense table of r(h), where the model has one reward for each mode."""
+    if hasattr(model, "state_reward_table"):
+        return model.state_reward_table()
+    return model.reward_table() if hasattr(model, "reward_table") and model.rewards_.ndim == 2 else None
+
+
+def fitted_rows(result: comparison.Comparison, test: Trajectories, data: datasets.Dataset) -> list[dict[str, Any]]:
+    """One row for each model: scores, and how much of the truth was found where it is known."""
+    rows = []
+    for row in result.table():
+        model = result.models[row["model"]]
+        if "action" in model.currencies:
+            row["action"] = model.score(test, of="action")
+        if data.truth is not None:
+            row["accuracy"] = metrics.segmentation_accuracy(test.modes, model.predict(test))
+            table = state_rewards(model)
+            if table is not None:
+                truth = data.truth.rewards
+                row["canonical"] = metrics.reward_correlation(truth, table, env=data.env)
+                row["paper"] = metrics.reward_correlation(truth, table, "paper", env=data.env)
+        row["chosen"] = {key: repr(value) for key, value in row["chosen"].items()}
+        rows.append(row)
+    return rows
+
+
+def known_truth(slip: float, n_sessions: int, n_restarts: int, seed: int = 0) -> dict[str, Any]:
+    """All models on one draw of the gridworld."""
+    data = datasets.gridworld(n_sessions=n_sessions, random_state=seed, slip=slip)
+    train, test = data.trajectories.split(every=5)
+    result = comparison.compare(
+        NAMES,
+        train,
+        test,
+        env=data.env,
+        of="next_state",
+        tune={"ARHMM": SMOOTHING, "rARHMM": SMOOTHING},
+        n_modes=2,
+        n_restarts=n_restarts,
+    )
+    truth = data.true_model()
+    rows = fitted_rows(result, test, data)
+    rows += continuous_rows(data, train, test, n_restarts)
+    return {
+        "n_scored": result.n_scored,
+        "verdict": result.verdict(),
+        "truth": {
+            "score": truth.score(test, of="next_state"),
+            "action": truth.score(test),
+            "accuracy": metrics.segmentation_accuracy(test.modes, truth.predict(test)),
+        },
+        "rows": rows,
+    }
+
+
+def continuous_rows(
+    data: datasets.Dataset, train: Trajectories, test: Trajectories, n_restarts: int
+) -> list[dict[str, Any]]:
+    """The two models that read a signal: the cell's place, seen with some noise (for densities) or as it is."""
+    rng = np.random.default_rng(0)
+    place = np.asarray(data.env.coordinates)
+
+    def signals(part: Trajectories) -> Trajectories:
+        exact = [place[states] for states in part.states]
+        noisy = [x + 0.2 * rng.standard_normal(x.shape) for x in exact]
+        one_hot = [np.eye(data.env.n_states)[states] for states in part.states]
+        return Trajectories.from_signals(
+            {"place": noisy, "cell": one_hot}, part.actions, modes=part.modes, n_actions=data.env.n_actions
+        )
+
+    train, test = signals(train), signals(test)
+    network = IQNetwork("cell", n_modes=2, n_restarts=min(n_restarts, 2)).fit(train)
+    walker = GaussianARHMM("place", n_modes=2, n_restarts=n_restarts).fit(train)
+    alone = GaussianARHMM("place", n_modes=1, n_restarts=1).fit(train)
+    found = {"IQ-Network": network, "GaussianARHMM": walker, "GaussianARHMM, one mode": alone}
+    return [
+        {
+            "model": name,
+            "modes": len(model.initial_modes_),
+            ("action" if name == "IQ-Network" else "density"): model.score(test),
+            "accuracy": metrics.segmentation_accuracy(test.modes, model.predict(test)),
+        }
+        for name, model in found.items()
+    ]
+
+
+def null_draw(seed: int, n_sessions: int, n_steps: int, n_restarts: int) -> dict[str, Any]:
+    """Models with two modes against themselves with one, on a memoryless walk through the labyrinth."""
+    data = datasets.random_walk(
+        datasets.labyrinth_env(legal_only=True), n_sessions=n_sessions, n_steps=n_steps, random_state=seed
+    )
+    train, test = data.trajectories.split(every=3)
+    settings = {"n_restarts": n_restarts, "max_iter": 100, "random_state": seed}
+    pairs = {}
+    for name in ("I-1", "I-2", "S-1", "S-2", "F-1", "ARHMM", "rARHMM", "IQ-Learn"):
+        for n_modes in (1, 2):
+            pairs[f"{name}, K={n_modes}"] = make(name, data.env, n_modes=n_modes, **settings)
+    pairs["MaxEnt"] = make("MaxEnt", data.env, **settings)
+    pairs["Markov"] = make("Markov", data.env, max_order=3)
+    result = comparison.compare(pairs, train, test, of="next_state")
+    uniform = -np.mean(np.log([np.sum(data.env.available[s]) for s in np.concatenate(test.states)]))
+    return {
+        "verdict": result.verdict(),
+        "n_scored": result.n_scored,
+        "uniform": float(uniform),
+        "scores": result.scores,
+        "gains": {
+            name: result.difference(f"{name}, K=2", f"{name}, K=1")
+            for name in ("I-1", "I-2", "S-1", "S-2", "F-1", "ARHMM", "rARHMM", "IQ-Learn")
+        },
+    }
+
+
+def truth_table(found: dict[str, Any]) -> str:
+    """The rows of one gridworld as Markdown."""
+
+    def number(row: dict[str, Any], key: str, form: str = ".4f") -> str:
+        return format(row[key], form) if key in row else ""
+
+    lines = [
+        "| model | modes | next state (nats/step) | to the best (95 %) | action | accuracy | reward: canonical | paper |",
+        "|:--|--:|--:|--:|--:|--:|--:|--:|",
+    ]
+    for row in [{"model": "*truth*", "modes": 2, **found["truth"]}, *found["rows"]]:
+        gap = f"{row['behind_best']:+.4f} ± {row['half_width']:.4f}" if row.get("behind_best") else ""
+        score = number(row, "score") or (f"(density {row['density']:.3f})" if "density" in row else "")
+        lines.append(
+            f"| {row['model']} | {row['modes']} | {score} | {gap} | {number(row, 'action')} | "
+            f"{number(row, 'accuracy', '.1%')} | {number(row, 'canonical', '.3f')} | {number(row, 'paper', '.3f')} |"
+        )
+    return "\n".join(lines)
+
+
+def null_table(draws: list[dict[str, Any]]) -> str:
+    """Gain of two modes over one, over all draws."""
+    lines = [
+        "| model | gain of a second mode (nats/step, mean over draws) | largest | draws with a gain beyond noise |",
+        "|:--|--:|--:|--:|",
+    ]
+    for name in draws[0]["gains"]:
+        gains = np.array([draw["gains"][name] for draw in draws])
+        beyond = int(np.sum(gains[:, 0] - gains[:, 1] > 0))
+        lines.append(f"| {name} | {gains[:, 0].mean():+.5f} | {gains[:, 0].max():+.5f} | {beyond} of {len(draws)} |")
+    best = [max(draw["scores"].values()) - draw["uniform"] for draw in draws]
+    lines += ["", f"Best score of any model minus that of the uniform walk itself: at most {max(best):+.5f} nats/step."]
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Run the study and write its results."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--output", type=Path, default=RESULTS)
+    options = parser.parse_args()
+    n_sessions, n_restarts, n_null = (20, 2, 2) if options.quick else (200, 8, 10)
+    found = {}
+    for title, slip in (("gridworld", 0.0), ("slippery gridworld (slip 0.2)", 0.2)):
+        found[title] = known_truth(slip, n_sessions, n_restarts)
+        print(f"\n## {title}\n\n{found[title]['verdict']}\n\n{truth_table(found[title])}", flush=True)
+    size = (12, 100) if options.quick else (60, 300)
+    draws = [null_draw(seed, *size, n_restarts=min(n_restarts, 4)) for seed in range(n_null)]
+    heading = f"null: a memoryless walk through the labyrinth, {n_null} draws of {size[0]} × {size[1]} steps"
+    print(f"\n## {heading}\n\n{null_table(draws)}")
+    if options.quick:
+        return
+    command = "python studies/every_model.py"
+    record = {"command": command, "versions": versions(), "device": str(jax.devices()[0]), **found, "null": draws}
+    options.output.mkdir(exist_ok=True)
+    (options.output / "every_model.json").write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
+    made = ", ".join(f"{k} {v}" for k, v in versions().items()) + f"; {jax.devices()[0]}"
+    parts = [f"# Every model\n\n`{command}` ({made})"]
+    parts += [
+        f"## {title}\n\n{part['verdict']} {part['n_scored']:,} test steps.\n\n{truth_table(part)}"
+        for title, part in found.items()
+    ]
+    parts.append(f"## {heading}\n\n{null_table(draws)}")
+    (options.output / "every_model.md").write_text("\n\n".join(parts) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
