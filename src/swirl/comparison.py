@@ -13,6 +13,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from swirl.estimator import WORDS, HiddenModeEstimator, Scored, as_trajectories
+from swirl.faults import counted
 from swirl.registry import fixed_arguments, make, models
 from swirl.selection import choose
 from swirl.trajectories import Trajectories
@@ -99,6 +100,8 @@ class Comparison:
         switching = max(with_modes, key=lambda name: scores[name])
         simple = max(without, key=lambda name: scores[name])
         gain, half = self.difference(switching, simple)
+        if np.isnan(half):
+            return f"Best: {self.best}. One test session does not say whether modes help: use more of them."
         interval = f"{abs(gain):.4f} ± {half:.4f} nats per step"
         if gain - half > 0:
             return f"Best: {self.best}. {switching} is ahead of {simple}, the best model without modes, by {interval}."
@@ -119,7 +122,9 @@ class Comparison:
         for row in self.table():
             gap = "" if row["model"] == self.best else f"{row['behind_best']:+.4f} ± {row['half_width']:.4f}"
             lines.append(f"| {row['model']} | {row['modes']} | {row['score']:.4f} | {gap} | {row['seconds']:.1f} |")
-        return "\n".join([*lines, "", f"{self.n_scored:,} steps of {len(self.steps)} test sessions scored, once."])
+        return "\n".join(
+            [*lines, "", f"{self.n_scored:,} steps of {counted(len(self.steps), 'test session')} scored, once."]
+        )
 
 
 def common_currency(candidates: Mapping[str, HiddenModeEstimator], of: Scored | None = None) -> Scored:
@@ -159,8 +164,8 @@ def compare(
     Parameters
     ----------
     candidates
-        Names of models (None: all that share a score), or a dict of name → model; a model that is fitted already is
-        fitted again.
+        Names of models (None: all that have the score `of`, by default that of next states), or a dict of name →
+        model; a model that is fitted already is fitted again.
     train, test
         `Trajectories`.
     env
@@ -183,6 +188,8 @@ def compare(
     """
     train, test = as_trajectories(train), as_trajectories(test)
     fresh = _candidates(candidates, env, parameters)
+    if candidates is None:  # next states are what all models of labelled states share
+        fresh = {name: model for name, model in fresh.items() if (of or "next_state") in model.currencies}
     of = common_currency(fresh, of)
     unknown = [name for name in tune or {} if name not in fresh]
     if unknown:
@@ -203,13 +210,12 @@ def _candidates(candidates: Any, env: Any, parameters: dict[str, Any]) -> dict[s
     if isinstance(candidates, Mapping):
         if parameters:
             raise ValueError(f"{', '.join(parameters)}: give further arguments to the models themselves")
+        if not candidates or not all(isinstance(model, HiddenModeEstimator) for model in candidates.values()):
+            raise ValueError(f"candidates={candidates!r}: expected a dict of name → model, with at least one")
         return {name: type(model)(**model.get_params()) for name, model in candidates.items()}
-    if candidates is None:
-        candidates = list(models())
-        everyone = True
-    else:
-        everyone = False
-    if isinstance(candidates, str) or not all(isinstance(name, str) for name in candidates):
+    candidates = list(models()) if candidates is None else candidates
+    listed = isinstance(candidates, Sequence) and not isinstance(candidates, str) and len(candidates) > 0
+    if not listed or not all(isinstance(name, str) for name in candidates):
         raise ValueError(
             f"candidates={candidates!r}: expected a list of names, such as ['Markov', 'S-2'], or a dict of name → model"
         )
@@ -221,10 +227,10 @@ def _candidates(candidates: Any, env: Any, parameters: dict[str, Any]) -> dict[s
         own = bare.get_params()
         fixed = fixed_arguments(name)
         made[name] = make(name, env, **{k: v for k, v in parameters.items() if k in own and k not in fixed})
-    unused = [k for k in parameters if not any(k in model.get_params() for model in made.values())]
+    unused = [k for k in parameters if all(k not in m.get_params() or k in fixed_arguments(n) for n, m in made.items())]
     if unused:
-        raise ValueError(f"{', '.join(unused)}: none of the models has such an argument")
-    return {k: m for k, m in made.items() if not everyone or "density" not in m.currencies}
+        raise ValueError(f"{', '.join(unused)}: none of the models has such an argument, or its name fixes it")
+    return made
 
 
 def _scored(
