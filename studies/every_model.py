@@ -29,6 +29,7 @@ RESULTS = Path(__file__).parent / "results"
 NAMES = (
     "Markov", "MaxEnt", "Dynamic-IRL", "I-1", "I-2", "S-1", "S-2", "F-1", "ARHMM", "rARHMM", "IQ-Learn",
 )  # fmt: skip
+PAIRED = ("I-1", "I-2", "S-1", "S-2", "F-1", "ARHMM", "rARHMM", "IQ-Learn")
 SMOOTHING = {"emission_prior": [Dirichlet(0.3), Dirichlet(1.0), Dirichlet(3.0), Dirichlet(10.0)]}
 
 
@@ -58,23 +59,25 @@ def fitted_rows(result: comparison.Comparison, test: Trajectories, data: dataset
     return rows
 
 
-def known_truth(slip: float, n_sessions: int, n_restarts: int, seed: int = 0) -> dict[str, Any]:
-    """All models on one draw of the gridworld."""
-    data = datasets.gridworld(n_sessions=n_sessions, random_state=seed, slip=slip)
+def known_truth(
+    slip: float, n_sessions: int, n_restarts: int, names: tuple[str, ...] = NAMES, signals: bool = True
+) -> dict[str, Any]:
+    """The models, and those that read signals, on one draw of the gridworld."""
+    data = datasets.gridworld(n_sessions=n_sessions, slip=slip)
     train, test = data.trajectories.split(every=5)
     result = comparison.compare(
-        NAMES,
+        names,
         train,
         test,
         env=data.env,
         of="next_state",
-        tune={"ARHMM": SMOOTHING, "rARHMM": SMOOTHING},
+        tune={name: SMOOTHING for name in ("ARHMM", "rARHMM") if name in names},
         n_modes=2,
         n_restarts=n_restarts,
     )
     truth = data.true_model()
     rows = fitted_rows(result, test, data)
-    rows += continuous_rows(data, train, test, n_restarts)
+    rows += continuous_rows(data, train, test, n_restarts) if signals else []
     return {
         "n_scored": result.n_scored,
         "verdict": result.verdict(),
@@ -118,7 +121,9 @@ def continuous_rows(
     ]
 
 
-def null_draw(seed: int, n_sessions: int, n_steps: int, n_restarts: int) -> dict[str, Any]:
+def null_draw(
+    seed: int, n_sessions: int, n_steps: int, n_restarts: int, names: tuple[str, ...] = PAIRED
+) -> dict[str, Any]:
     """Models with two modes against themselves with one, on a memoryless walk through the labyrinth."""
     data = datasets.random_walk(
         datasets.labyrinth_env(legal_only=True), n_sessions=n_sessions, n_steps=n_steps, random_state=seed
@@ -126,11 +131,10 @@ def null_draw(seed: int, n_sessions: int, n_steps: int, n_restarts: int) -> dict
     train, test = data.trajectories.split(every=3)
     settings = {"n_restarts": n_restarts, "max_iter": 100, "random_state": seed}
     pairs = {}
-    for name in ("I-1", "I-2", "S-1", "S-2", "F-1", "ARHMM", "rARHMM", "IQ-Learn"):
+    for name in names:
         for n_modes in (1, 2):
             pairs[f"{name}, K={n_modes}"] = make(name, data.env, n_modes=n_modes, **settings)
-    pairs["MaxEnt"] = make("MaxEnt", data.env, **settings)
-    pairs["Markov"] = make("Markov", data.env, max_order=3)
+    pairs["Markov"] = make("Markov", data.env, max_order=3, target="next_state")
     result = comparison.compare(pairs, train, test, of="next_state")
     uniform = -np.mean(np.log([np.sum(data.env.available[s]) for s in np.concatenate(test.states)]))
     return {
@@ -138,10 +142,7 @@ def null_draw(seed: int, n_sessions: int, n_steps: int, n_restarts: int) -> dict
         "n_scored": result.n_scored,
         "uniform": float(uniform),
         "scores": result.scores,
-        "gains": {
-            name: result.difference(f"{name}, K=2", f"{name}, K=1")
-            for name in ("I-1", "I-2", "S-1", "S-2", "F-1", "ARHMM", "rARHMM", "IQ-Learn")
-        },
+        "gains": {name: result.difference(f"{name}, K=2", f"{name}, K=1") for name in names},
     }
 
 
@@ -152,7 +153,7 @@ def truth_table(found: dict[str, Any]) -> str:
         return format(row[key], form) if key in row else ""
 
     lines = [
-        "| model | modes | next state (nats/step) | to the best (95 %) | action | accuracy | reward: canonical | paper |",
+        "| model | modes | next state, nats/step | to the best (95 %) | action | accuracy | canonical | paper |",
         "|:--|--:|--:|--:|--:|--:|--:|--:|",
     ]
     for row in [{"model": "*truth*", "modes": 2, **found["truth"]}, *found["rows"]]:

@@ -97,7 +97,7 @@ def test_the_file_opens_with_xarray(model, tmp_path):
         header = json.loads(file.attrs["swirl"])
     assert header["schema_version"] == storage.SCHEMA_VERSION
     assert header["seed"] == 0
-    assert header["fit"]["data_fingerprint"] == recording(history=2).fingerprint()
+    assert header["about"]["data_fingerprint"] == recording(history=2).fingerprint()
     assert {"python", "swirl", "jax", "numpy"} <= set(header["versions"])
 
 

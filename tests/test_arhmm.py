@@ -421,7 +421,7 @@ def test_unseen_states_score_finitely_with_a_warning_that_counts():
     for switching in ("independent", "state-table"):
         model = ARHMM(ring, switching=switching, n_restarts=2, max_iter=5).fit(Trajectories([walk], n_states=5))
         test = Trajectories([[2, 3, 4, 4, 3], [1, 0, 1]], n_states=5, n_actions=3)
-        expected = r"2 states \(3, 4\), at 4 of 8 steps, were never visited in training"
+        expected = r"never visited in training: 2 states \(3, 4\), at 4 of 8 steps"
         with pytest.warns(UnseenStatesWarning, match=expected):
             assert np.isfinite(model.score(test))
         np.testing.assert_allclose(model.emissions_[:, 3:], 1 / 3, rtol=1e-12)  # there the prior decides

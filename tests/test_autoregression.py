@@ -167,8 +167,10 @@ def test_log_prior_against_scipy(lags):
     emissions, _, counts, steps = small_problem(lags)
     unmoved, row_precision, scale, _ = raw_prior(steps)
     ours, theirs = [], []
-    for seed in range(3):
-        parameters = emissions.random_parameters(np.random.default_rng(seed), 1.0)
+    rng = np.random.default_rng(0)
+    for _ in range(3):
+        coefficients = rng.normal(size=(N_MODES, *unmoved.shape))
+        parameters = Dynamics(coefficients, np.tril(rng.uniform(0.3, 3.0, size=(N_MODES, D, D))))
         ours.append(float(evaluate(emissions, parameters, counts)[1]))
         theirs.append(
             sum(
@@ -180,7 +182,7 @@ def test_log_prior_against_scipy(lags):
             )
         )
     np.testing.assert_allclose(np.diff(ours), np.diff(theirs), rtol=1e-6)  # up to the jitter on variances
-    assert np.abs(np.diff(ours)).min() > 0.1
+    assert np.abs(np.diff(ours)).min() > 1
 
 
 @pytest.mark.parametrize("lags", [0, 2])
@@ -231,6 +233,23 @@ def test_a_mode_without_data_falls_back_to_the_prior():
     unmoved, _, scale, m = raw_prior(steps)
     np.testing.assert_allclose(best.coefficients[1], unmoved, atol=1e-12)
     np.testing.assert_allclose(emissions.covariances(best)[1], scale / m, rtol=1e-7)
+
+
+def test_the_choice_of_axes_does_not_matter():
+    """The M-step follows the data through any x → B x + c, with no lags and with two."""
+    mix, shift = np.array([[3.0, -1.0], [0.5, 0.2]]), np.array([10.0, -4.0])
+    rng = np.random.default_rng(0)
+    for lags in (0, 2):
+        _, parameters, counts, _ = small_problem(lags)
+        values = [rng.normal(size=(40, D)) for _ in range(2)]
+        tables = []
+        for x in (values, [x @ mix.T + shift for x in values]):
+            steps = usable_steps(x, lags)
+            emissions = Autoregression.build(steps.inputs, steps.targets, N_MODES, PRIOR)
+            best = evaluate(emissions, parameters, counts)[2]
+            covariances = emissions.covariances(best)
+            tables.append(log_densities(best.coefficients, covariances, steps.inputs, steps.targets))
+        np.testing.assert_allclose(tables[0] - tables[1], np.log(abs(np.linalg.det(mix))), atol=1e-6)
 
 
 def test_one_mode_under_a_faint_prior_is_least_squares():
@@ -291,13 +310,12 @@ def test_what_a_chain_cannot_use_changes_nothing():
     assert abs(likelihoods[0] - likelihoods[1]) > 1e-6
 
 
-@pytest.mark.parametrize("lags", [1, 2])
-def test_likelihood_and_counts_against_dynamax(lags):
+def test_likelihood_and_counts_against_dynamax():
+    lags = 2
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         models = pytest.importorskip("dynamax.hidden_markov_model")
-    values, dynamics = simulate(lags, n_chains=1, n_steps=60), truth(lags)
-    x = values[0][0]
+    (x,), dynamics = simulate(lags, n_chains=1, n_steps=60)[0], truth(lags)
     components, chains, _ = assemble([x], lags)
     counts = expected_counts(components, chains, with_dynamics(dynamics))
     # Their chain starts at the first usable step, ours lags − 1 steps earlier.
@@ -365,7 +383,6 @@ def test_more_modes_than_the_data_need_stay_finite():
     (restart,) = em.run(components, chains, n_restarts=1, seed=0, max_iter=40, tol=0.0)
     assert restart.status in ("iterations ran out", "converged")
     assert np.diff(restart.objective_trace).min() >= -1e-9 * np.abs(restart.objective)
-    assert restart.occupancy.min() * chains.n_symbols < 1  # not one step of its own
     assert all(np.isfinite(leaf).all() for leaf in restart.parameters.rewards)
 
 
@@ -382,23 +399,6 @@ def test_units_do_not_matter():
     first, second = (run.parameters.rewards for run in runs)
     np.testing.assert_allclose(second.coefficients[:, :, :-1], first.coefficients[:, :, :-1], atol=1e-7)
     np.testing.assert_allclose(second.factors / 1000.0, first.factors, atol=1e-7)
-
-
-def test_nor_does_the_choice_of_axes():
-    """The M-step follows the data through any x → B x + c, with no lags and with two."""
-    mix, shift = np.array([[3.0, -1.0], [0.5, 0.2]]), np.array([10.0, -4.0])
-    rng = np.random.default_rng(0)
-    for lags in (0, 2):
-        _, parameters, counts, _ = small_problem(lags)
-        values = [rng.normal(size=(40, D)) for _ in range(2)]
-        tables = []
-        for x in (values, [x @ mix.T + shift for x in values]):
-            steps = usable_steps(x, lags)
-            emissions = Autoregression.build(steps.inputs, steps.targets, N_MODES, PRIOR)
-            best = evaluate(emissions, parameters, counts)[2]
-            covariances = emissions.covariances(best)
-            tables.append(log_densities(best.coefficients, covariances, steps.inputs, steps.targets))
-        np.testing.assert_allclose(tables[0] - tables[1], np.log(abs(np.linalg.det(mix))), atol=1e-6)
 
 
 def test_starting_points_differ_between_modes_and_restarts_and_repeat_with_the_seed():
@@ -425,6 +425,10 @@ def test_faults_are_told():
         steps = usable_steps(values, lags)
         with pytest.raises(ValueError, match=message):
             Autoregression.build(steps.inputs, steps.targets, 2)
+    endless = still.copy()
+    endless[7, 2] = np.inf
+    with pytest.raises(ValueError, match=r"values\[1\] is infinite at step 7"):
+        usable_steps([still, endless], 1)
     with pytest.raises(ValueError, match="lags=-1"):
         usable_steps([still], -1)
     with pytest.raises(ValueError, match="strength=0"):

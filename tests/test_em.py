@@ -6,10 +6,12 @@ import pytest
 from small_worlds import N_STATES, recording, truth, world
 from swirl import em, iteration
 from swirl.estep import compiled
+from swirl.mdp import MDP
 from swirl.model import SWIRL
 from swirl.mstep import Parameters
 from swirl.priors import Cauchy, Gaussian
 from swirl.rewards import Linear, Network
+from swirl.trajectories import Trajectories
 
 FREE = [
     (reward, switching) for reward in ("state", "state-action") for switching in ("independent", "state", "state-table")
@@ -167,6 +169,20 @@ def test_both_engines_fit_the_same():
     np.testing.assert_allclose(a.objective_trace_, b.objective_trace_, rtol=1e-8)
     np.testing.assert_allclose(a.policies_, b.policies_, atol=1e-8)
     np.testing.assert_allclose(a.mode_transitions_, b.mode_transitions_, atol=1e-8)
+
+
+@pytest.mark.parametrize("engine", ["compiled", "associative"])
+def test_an_engine_that_would_be_wrong_is_refused(engine):
+    """One mode per session: 1,000 steps for either mode, and plain probabilities would forget the second."""
+    actions = np.repeat([0, 1], [1000, 1010])
+    data = Trajectories([np.zeros(2010, dtype=int)], [actions], n_states=1, n_actions=2)
+    env, options = MDP.deterministic([[0, 0]]), {"history": 1, "reward": "state-action", "n_restarts": 1, "max_iter": 1}
+    with pytest.raises(
+        ValueError, match=rf"engine='{engine}'.*switch has probability 0,.*engine=\"auto\" or.*\"scan\""
+    ):
+        SWIRL(env, switching="fixed", **options).fit(data, engine=engine)
+    SWIRL(env, switching="independent", **options).fit(data, engine=engine)
+    assert SWIRL(env, switching="fixed", **options).fit(data, engine="scan").n_observed_ == 2010
 
 
 def test_an_objective_that_is_not_finite_is_said_to_be_so():

@@ -351,6 +351,20 @@ def test_the_compiled_road_is_right_wherever_it_says_that_it_suits(log_switch):
         assert_close(counts_by("compiled", tables, chains), counts_by("scan", tables, chains), 1e-9)
 
 
+@needs_numba
+@pytest.mark.parametrize("engine", ["compiled", "associative"])
+@pytest.mark.parametrize("log_switch", [-1.0, -40.0, -149.0])
+def test_modes_whose_emissions_are_worlds_apart_need_no_logarithms(engine, log_switch):
+    """Densities differ between modes by thousands of nats; a possible switch calls every mode back."""
+    rng = np.random.default_rng(11)
+    chains = random_chains(rng, SHORT + [300], n_symbols=40, n_states=2)
+    tables = random_tables(rng, 2, 3, 40, 2)
+    tables.log_emissions[:] = 3_000.0 * rng.standard_normal(tables.log_emissions.shape)
+    tables.log_transitions[:] = np.where(np.eye(3, dtype=bool), np.log1p(-2 * np.exp(log_switch)), log_switch)
+    assert compiled.suits(tables)
+    assert_close(counts_by(engine, tables, chains), counts_by("scan", tables, chains), 1e-9)
+
+
 def test_suits_wants_every_transition_and_start_possible():
     rng = np.random.default_rng(10)
     tables = random_tables(rng, 2, 3, 4, 3)

@@ -2,9 +2,13 @@
 
 import numpy as np
 import pytest
+from scipy.special import expit
 
 from swirl import messages
+from swirl.mdp import MDP
+from swirl.model import SWIRL
 from swirl.online import OnlineFilter
+from swirl.trajectories import Trajectories
 
 N_MODES, N_STATES, N_ACTIONS = 3, 4, 2
 
@@ -60,9 +64,44 @@ def test_equals_the_batch_filter_step_by_step(lags):
         np.testing.assert_allclose(got, expected[t], rtol=0, atol=1e-12, err_msg=f"step {t}")
 
 
+@pytest.mark.parametrize("switch", [0.0, 1e-300])
+def test_a_mode_whose_share_no_double_can_hold_is_called_back(switch):
+    """600 steps for mode 0, then 700 for mode 1, by e² each: in between mode 1 has e^−1200."""
+    rewards = np.array([[[1.0, -1.0]], [[-1.0, 1.0]]])
+    model = SWIRL.from_parameters(
+        MDP.deterministic([[0, 0]]),
+        history=1,
+        rewards=rewards,
+        mode_transitions=np.array([[1 - switch, switch], [switch, 1 - switch]]),
+        initial_modes=[0.5, 0.5],
+    )
+    actions = np.repeat([0, 1], [600, 700])
+    data = Trajectories([np.zeros(1300, dtype=int)], [actions], n_states=1, n_actions=2)
+    online = model.online_filter()
+    got = np.array([online.update(0, action) for action in actions])
+    np.testing.assert_allclose(got, model.filter_proba(data)[0], rtol=1e-9, atol=1e-300)
+    if switch == 0.0:  # one mode for ever: the evidence simply adds up
+        evidence = 2.0 * np.cumsum(np.where(actions == 0, 1.0, -1.0))
+        np.testing.assert_allclose(got[:, 0], expit(evidence), rtol=1e-9)
+        np.testing.assert_allclose(got[:, 1], expit(-evidence), rtol=1e-9, atol=1e-300)
+        assert got[599, 1] == 0.0
+        assert got[-1, 1] == 1.0
+
+
+def test_a_mode_that_cannot_be_is_never_called():
+    """Modes that cannot begin and cannot be switched to: −∞ is not a NaN."""
+    arrays, _ = ring(lags=1)
+    arrays["mode_transitions"] = np.broadcast_to(np.eye(N_MODES), (N_STATES, N_MODES, N_MODES))
+    arrays["initial_modes"] = np.array([1.0, 0.0, 0.0])
+    online = OnlineFilter(**arrays)
+    for state, action in ((0, 1), (1, -1), (1, 0)):
+        np.testing.assert_array_equal(online.update(state, action), [1.0, 0.0, 0.0])
+        np.testing.assert_array_equal(online.predict(), [1.0, 0.0, 0.0])
+
+
 def test_predict_is_the_filter_pushed_through_the_switching():
     arrays, online = ring()
-    np.testing.assert_array_equal(online.predict(), arrays["initial_modes"])
+    np.testing.assert_allclose(online.predict(), arrays["initial_modes"], rtol=1e-14)
     filtered = online.update(2, 1)
     np.testing.assert_allclose(online.predict(), filtered @ arrays["mode_transitions"][2], rtol=1e-14)
 
@@ -127,7 +166,7 @@ def test_an_impossible_action():
             with pytest.raises(ValueError, match="action=1 is impossible in every mode"):
                 online.update(0, 1)
         else:
-            np.testing.assert_array_equal(online.update(0, 1), arrays["initial_modes"])
+            np.testing.assert_allclose(online.update(0, 1), arrays["initial_modes"], rtol=1e-14)
 
 
 @pytest.mark.parametrize("unknown", ["error", "forget"])

@@ -10,7 +10,8 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 def test_the_python_example_runs(tmp_path, monkeypatch, capsys):
-    (example,) = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
+    first, second = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
+    example = first + second.replace("n_modes=3", "n_modes=3, n_restarts=1, max_iter=10")  # seconds, not minutes
     data = gridworld(n_sessions=10, n_steps=60)
     recordings = data.trajectories
     names = {
@@ -24,7 +25,10 @@ def test_the_python_example_runs(tmp_path, monkeypatch, capsys):
     assert names["rewards"].shape == (3, 25)
     assert len(names["modes"]) == 2
     assert (tmp_path / "fit.nc").exists()
-    assert "nats per step on 120 held-out steps" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert "nats per step on 120 held-out steps" in printed
+    assert "| rARHMM | 3 |" in printed
+    assert "120 steps of 2 test sessions scored, once." in printed
 
 
 def test_its_make_commands_exist_and_its_links_lead_somewhere():

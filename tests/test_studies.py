@@ -4,6 +4,8 @@ import importlib.util
 import json
 from pathlib import Path
 
+import pytest
+
 STUDIES = Path(__file__).parent.parent / "studies"
 
 
@@ -22,6 +24,31 @@ def test_gridworld_recovery_on_a_small_draw():
     assert summary["S-2 reward, canonical: mean, worst"][0] > 0.95
     assert abs(summary["S-2 minus truth, test LL: mean, worst"][0]) < 0.005
     assert module.table(draws).count("\n") == 1 + len(module.MODELS)
+
+
+@pytest.mark.filterwarnings("ignore::swirl.estimator.UnseenStatesWarning")  # a short walk does not see all of the maze
+def test_every_model_on_small_data():
+    module = study("every_model")
+    found = module.known_truth(0.2, n_sessions=10, n_restarts=1, names=("Markov", "MaxEnt", "ARHMM"), signals=False)
+    table = module.truth_table(found)
+    assert table.count("\n") == 5
+    assert "| Markov | 1 |" in table
+    null = [module.null_draw(0, n_sessions=6, n_steps=60, n_restarts=1, names=("ARHMM",))]
+    assert "| ARHMM |" in module.null_table(null)
+    assert null[0]["scores"]["Markov"] <= null[0]["uniform"] + 0.05
+
+
+def test_committed_results_of_every_model_say_what_the_documentation_claims():
+    record = json.loads((STUDIES / "results" / "every_model.json").read_text(encoding="utf-8"))
+    assert record["command"] == "python studies/every_model.py"
+    for title in ("gridworld", "slippery gridworld (slip 0.2)"):
+        rows = {row["model"]: row for row in record[title]["rows"]}
+        assert rows["S-2"]["score"] == max(row.get("score", -9.0) for row in rows.values())
+        assert rows["IQ-Learn"]["canonical"] >= 0.95
+        assert abs(rows["S-2"]["score"] - record[title]["truth"]["score"]) < 0.002
+    assert len(record["null"]) == 10
+    beyond = [gain - half > 0 for draw in record["null"] for gain, half in draw["gains"].values()]
+    assert sum(beyond) <= 3  # 80 comparisons, each wrong 1 time in 40
 
 
 def test_committed_results_say_what_the_study_claims():

@@ -24,6 +24,7 @@ from swirl.rewards.forms import Linear, Network, Tabular
 from swirl.switching import Fixed
 
 OPTIONS = {cls.__name__: cls for cls in (Gaussian, Cauchy, Dirichlet, MatrixNormal, Tabular, Linear, Network, Fixed)}
+ABOUT = ("converged", "fit_report", "n_steps", "n_observed", "data_fingerprint")
 Arrays = dict[str, tuple[tuple[str, ...], np.ndarray]]
 
 
@@ -83,9 +84,14 @@ def save_model(model: Any, path: Any, *, overwrite: bool = False) -> Path:
     }
     if isinstance(env := as_fitted.get("env"), MDP):
         header["env"] = _encode_env(env, arrays)
+    header["about"] = {name: _plain(getattr(model, f"{name}_")) for name in ABOUT if hasattr(model, f"{name}_")}
     if hasattr(model, "restarts_"):
         header["fit"] = _encode_restarts(model, arrays)
     return storage.write(Path(path), arrays, header, overwrite=overwrite)
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def _model_name(model: Any) -> str:
@@ -132,11 +138,6 @@ def _encode_restarts(model: Any, arrays: Arrays) -> dict[str, Any]:
         "status": [r.status for r in restarts],
         "iterations": [r.n_iterations for r in restarts],
         "best_restart": model.best_restart_,
-        "converged": bool(model.converged_),
-        "report": model.fit_report_,
-        "n_steps": model.n_steps_,
-        "n_observed": model.n_observed_,
-        "data_fingerprint": model.data_fingerprint_,
     }
 
 
@@ -159,6 +160,9 @@ def load_model(find: Callable[[str], Any], path: Path) -> Any:
     for name in cls.stored:
         if name in arrays:
             setattr(model, f"{name}_", arrays[name])
+    for name in ABOUT:
+        if name in header.get("about", {}):
+            setattr(model, f"{name}_", header["about"][name])
     model._restore()
     if "fit" in header:
         _decode_restarts(model, arrays, header["fit"])
@@ -198,7 +202,3 @@ def _decode_restarts(model: Any, arrays: dict[str, np.ndarray], fit: dict[str, A
         )
     model.restarts_ = restarts
     model.best_restart_ = fit["best_restart"]
-    model.converged_ = fit["converged"]
-    model.fit_report_ = fit["report"]
-    model.n_steps_, model.n_observed_ = fit["n_steps"], fit["n_observed"]
-    model.data_fingerprint_ = fit["data_fingerprint"]

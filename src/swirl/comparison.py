@@ -57,6 +57,9 @@ class Comparison:
 
         The interval is that of a ratio of sums over sessions (over subjects where several are known).
         """
+        unknown = [wanted for wanted in (name, reference) if wanted not in self.names]
+        if unknown:
+            raise ValueError(f"{', '.join(map(repr, unknown))}: not compared here; there are {', '.join(self.names)}")
         row = dict(zip(self.names, self.log_likelihoods, strict=True))
         subjects = list(dict.fromkeys(self.subjects))
         if None in subjects or len(subjects) < 2:
@@ -91,7 +94,10 @@ class Comparison:
         return rows
 
     def verdict(self) -> str:
-        """Say in a sentence whether hidden modes earned their keep."""
+        """Say in a sentence whether hidden modes earned their keep.
+
+        The best model of each kind is the best by these same scores, which flatters the kind with more candidates.
+        """
         with_modes = [name for name in self.names if self.n_modes(name) > 1]
         without = [name for name in self.names if self.n_modes(name) == 1]
         scores = self.scores
@@ -122,9 +128,12 @@ class Comparison:
         for row in self.table():
             gap = "" if row["model"] == self.best else f"{row['behind_best']:+.4f} ± {row['half_width']:.4f}"
             lines.append(f"| {row['model']} | {row['modes']} | {row['score']:.4f} | {gap} | {row['seconds']:.1f} |")
-        return "\n".join(
-            [*lines, "", f"{self.n_scored:,} steps of {counted(len(self.steps), 'test session')} scored, once."]
-        )
+        lines += ["", f"{self.n_scored:,} steps of {counted(len(self.steps), 'test session')} scored, once."]
+        choices = [
+            f"{name}: {', '.join(f'{key}={value}' for key, value in settings.items())}"
+            for name, settings in self.chosen.items()
+        ]
+        return "\n".join([*lines, *([f"Chosen on training folds: {'; '.join(choices)}."] if choices else [])])
 
 
 def common_currency(candidates: Mapping[str, HiddenModeEstimator], of: Scored | None = None) -> Scored:
@@ -173,7 +182,8 @@ def compare(
     of
         ``"action"``, ``"next_state"`` or ``"density"``; by default the first that all the models share.
     tune
-        name → settings to try on folds of `train` (`selection.choose`) before that model is fitted.
+        name → settings to try on folds of `train` (`selection.choose`) before that model is fitted. Count models choose
+        their order and smoothing themselves, for what is scored.
     **parameters
         Further arguments, such as ``n_modes=3``, for those of the named models that take them and do not fix them.
 
@@ -191,6 +201,9 @@ def compare(
     if candidates is None:  # next states are what all models of labelled states share
         fresh = {name: model for name, model in fresh.items() if (of or "next_state") in model.currencies}
     of = common_currency(fresh, of)
+    for model in fresh.values() if not isinstance(candidates, Mapping) else ():
+        if "target" in model.get_params() and "target" not in parameters:
+            model.set_params(target=of)  # a count model is fitted and tuned for what it is scored on
     unknown = [name for name in tune or {} if name not in fresh]
     if unknown:
         raise ValueError(f"tune: {', '.join(unknown)} is not among the models compared, {', '.join(fresh)}")
@@ -201,6 +214,8 @@ def compare(
             chosen[name] = choose(model, train, dict(tune[name]), n_folds=n_folds, of=of).best
             model = model.set_params(**chosen[name])
         fitted[name] = model.fit(train)
+        if own_choice := getattr(model, "chosen_", None):
+            chosen[name] = {**own_choice, **chosen.get(name, {})}
         seconds.append(time.perf_counter() - began)
     return _scored(fitted, test, of, np.array(seconds), chosen)
 

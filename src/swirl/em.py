@@ -16,6 +16,7 @@ from swirl.estep.counts import Chains, Tables
 from swirl.iteration import FALL, Engine, Iterations, choose, settle, tables_and_prior
 from swirl.mstep import Components, Parameters
 from swirl.precision import float64, numpy_tree
+from swirl.seeding import starting_points
 
 WARM_UP = 20  # iterations under the milder prior
 
@@ -87,17 +88,20 @@ class _Ledger:
     status: list[str]
     lengths: np.ndarray
     fall: float
+    least: float
 
     @classmethod
-    def open(cls, tol: float, log_likelihood: np.ndarray, log_prior: np.ndarray, fall: float = FALL) -> "_Ledger":
+    def open(
+        cls, tol: float, log_likelihood: np.ndarray, log_prior: np.ndarray, fall: float = FALL, least: float = 0.0
+    ) -> "_Ledger":
         none = np.zeros(len(log_likelihood), dtype=int)
-        return cls(tol, [log_likelihood + log_prior], [log_likelihood], none, [""] * len(none), none + 1, fall)
+        return cls(tol, [log_likelihood + log_prior], [log_likelihood], none, [""] * len(none), none + 1, fall, least)
 
     def record(self, log_likelihood: np.ndarray, log_prior: np.ndarray) -> None:
         """Enter one iteration and settle which restarts have ended."""
         objective, before = log_likelihood + log_prior, self.objectives[-1]
         running = self.running
-        self.small, ended = settle(objective, before, self.small, self.tol, fall=self.fall)
+        self.small, ended = settle(objective, before, self.small, self.tol, fall=self.fall, least=self.least)
         for r in np.flatnonzero(running & ended):
             if not np.isfinite(objective[r]):
                 self.status[r] = "not finite"
@@ -130,18 +134,17 @@ def run(
     engine: Engine = "auto",
     callback: Callable[[Progress], Any] | None = None,
 ) -> list[Restart]:
-    """Fit by EM from `n_restarts` random starting points (or from `start`), all of which are kept.
+    """Fit by EM from `n_restarts` starting points (`seeding.starting_points`, or `start`), all of which are kept.
 
     A restart ends when the objective has risen by less than `tol` (relative) three times in a row, when
     `max_iter` M-steps are made, or when something is wrong; Ctrl-C ends them all and keeps what they have.
-    Random starting points first take a few steps under a milder prior where the prior has one (`Components.milder`).
+    New starting points first take a few steps under a milder prior where the prior has one (`Components.milder`).
     """
     began = time.perf_counter()
     with float64():
         fresh = start is None
         if start is None:
-            generators = np.random.default_rng(seed).spawn(n_restarts)
-            start = stack([components.random_parameters(rng, scale) for rng in generators])
+            start = stack(starting_points(components, chains, n_restarts=n_restarts, seed=seed, scale=scale))
         # Plain numpy in, so that the first iteration compiles for the same types as the rest.
         start = numpy_tree(start)
         tables, _ = tables_and_prior(components, start)
@@ -151,7 +154,11 @@ def run(
             start, interrupted = _warm_up(iterations, milder, start)
         state = iterations.first(components, start)
         ledger = _Ledger.open(
-            tol, np.asarray(state.counts.log_likelihood), np.asarray(state.log_prior), components.fall(FALL)
+            tol,
+            np.asarray(state.counts.log_likelihood),
+            np.asarray(state.log_prior),
+            components.fall(FALL),
+            iterations.least,
         )
         made = max_iter if interrupted else 0
         try:

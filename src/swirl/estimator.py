@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from swirl.encoding import Encoded
-from swirl.faults import some
+from swirl.faults import counted, some
 from swirl.messages import filter_sessions, smooth_sessions, viterbi_sessions
 from swirl.trajectories import Trajectories
 
@@ -163,8 +163,8 @@ class HiddenModeEstimator(Estimator, ABC):
         if steps.any():
             states = [str(state) for state in np.unique(encoded.states[steps])]
             warnings.warn(
-                f"{len(states)} state{'s' * (len(states) > 1)} ({some(states)}), at {int(steps.sum())} of "
-                f"{encoded.n_steps} steps, were never visited in training: there the prior alone decides",
+                f"never visited in training: {counted(len(states), 'state')} ({some(states)}), at "
+                f"{int(steps.sum()):,} of {encoded.n_steps:,} steps; there the prior alone decides",
                 UnseenStatesWarning,
                 stacklevel=5,
             )

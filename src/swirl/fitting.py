@@ -38,7 +38,7 @@ class Problem(NamedTuple):
 
 
 class EMEstimator(HiddenModeEstimator):
-    """A model that EM fits from several random starting points."""
+    """A model that EM fits from several starting points (`seeding.starting_points`)."""
 
     n_modes: int
     n_restarts: int
@@ -103,7 +103,8 @@ class EMEstimator(HiddenModeEstimator):
         callback
             Called with an `em.Progress` after each iteration.
         engine
-            Which E-step: ``"compiled"`` (numba), ``"associative"`` or ``"scan"`` (XLA), or ``"auto"``.
+            Which E-step: ``"compiled"`` (numba), ``"associative"`` or ``"scan"`` (XLA), or ``"auto"``. The first two
+            are refused where modes can (all but) never switch, as they would be wrong.
         """
         del y  # scikit-learn's signature
         data = as_trajectories(data)

@@ -27,3 +27,14 @@ def folds(data: Trajectories, n_folds: int = 3) -> list[Int[np.ndarray, "session
     else:
         label = np.arange(len(data)) % n_folds
     return [np.flatnonzero(label == fold) for fold in range(n_folds)]
+
+
+def most_folds(data: Trajectories, wanted: int) -> int:
+    """As many folds as wanted, or as there are subjects (sessions, where they are not known); 1: none can be held out.
+
+    >>> most_folds(Trajectories([[0]] * 5, subjects=["a", "a", "b", "b", "b"]), 3)
+    2
+    """
+    subjects = set(data.subjects)
+    n_groups = len(data) if None in subjects or len(subjects) == 1 else len(subjects)
+    return min(wanted, n_groups)

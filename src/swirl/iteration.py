@@ -22,6 +22,7 @@ from swirl.precision import float64, numpy_tree
 Engine = Literal["auto", "compiled", "associative", "scan"]
 ENGINES = ("auto", "compiled", "associative", "scan")
 PATIENCE = 3  # consecutive iterations below the tolerance: one slow step is not the end
+LEAST_PER_STEP = 0.1  # nats per observed step below which an objective is small by accident
 FALL = 1e-6  # relative fall of the objective that cannot be rounding
 CHUNK = 32
 SECONDS_PER_CHUNK = 0.2
@@ -42,13 +43,17 @@ class Rows(NamedTuple):
     log_priors: Float[np.ndarray, "iteration restart"]
 
 
-def settle(objective: Any, before: Any, small: Any, tol: Any, xp: Any = np, fall: float = FALL) -> tuple[Any, Any]:
+def settle(
+    objective: Any, before: Any, small: Any, tol: Any, xp: Any = np, fall: float = FALL, least: Any = 0.0
+) -> tuple[Any, Any]:
     """Count the iterations in a row that gained next to nothing, and say which restarts have ended.
+
+    Gains are relative to the objective, or to `least` where it is smaller: a sum of log-densities may be near 0.
 
     >>> settle(np.array([-10.0, -5.0]), np.array([-10.0, -9.0]), np.array([2, 0]), 1e-5)
     (array([3, 0]), array([ True, False]))
     """
-    gain, scale = objective - before, xp.abs(objective)
+    gain, scale = objective - before, xp.maximum(xp.abs(objective), least)
     small = xp.where(gain <= tol * scale, small + 1, 0)
     return small, ~xp.isfinite(objective) | (gain < -fall * scale) | (small >= PATIENCE)
 
@@ -84,6 +89,11 @@ class HostIterations:
     """One iteration per call: compiled M-step, numba E-step."""
 
     chains: Chains
+
+    @property
+    def least(self) -> float:
+        """See `settle`."""
+        return LEAST_PER_STEP * float(self.chains.symbol_counts.sum())
 
     def counts(self, tables: Tables) -> Counts:
         """E-step of given chains."""
@@ -136,6 +146,7 @@ def _device_chunk(
     running: Bool[Array, "restart"],
     small: Int[Array, "restart"],
     tol: Array,
+    least: Array,
     most: Array,
     in_parallel: bool,
 ) -> tuple[State, Array, Array, Array]:
@@ -151,7 +162,7 @@ def _device_chunk(
         parameters, tables, log_prior = improve_restarts(components, state.parameters, state.counts, running)
         counts = _chosen(running, device_counts(tables, chains, in_parallel), state.counts)
         before = state.counts.log_likelihood + state.log_prior
-        small, ended = settle(counts.log_likelihood + log_prior, before, small, tol, jnp, components.fall(FALL))
+        small, ended = settle(counts.log_likelihood + log_prior, before, small, tol, jnp, components.fall(FALL), least)
         rows = (log_likelihoods.at[made].set(counts.log_likelihood), log_priors.at[made].set(log_prior))
         return State(parameters, counts, log_prior), running & ~ended, small, *rows, made + 1
 
@@ -166,6 +177,8 @@ class DeviceIterations:
 
     chains: tuple[scan.PaddedChains, ...]
     in_parallel: bool
+    least: float
+    """See `settle`."""
     seconds_per_iteration: float = field(default=np.inf)
 
     def counts(self, tables: Tables) -> Counts:
@@ -190,7 +203,15 @@ class DeviceIterations:
         most = int(np.clip(fitting, 1, min(most, CHUNK)))
         began = time.perf_counter()
         state, log_likelihoods, log_priors, made = _device_chunk(
-            components, self.chains, state, running, small, np.asarray(tol), np.asarray(most), self.in_parallel
+            components,
+            self.chains,
+            state,
+            running,
+            small,
+            np.asarray(tol),
+            np.asarray(self.least),
+            np.asarray(most),
+            self.in_parallel,
         )
         n = int(made)
         self.seconds_per_iteration = (time.perf_counter() - began) / max(n, 1)
@@ -209,13 +230,28 @@ Iterations = HostIterations | DeviceIterations
 
 def choose(engine: Engine, chains: Chains, tables: Tables) -> Iterations:
     """Pick the road: numba on the CPU where it is installed, a parallel scan on a GPU; where they would not be exact,
-    a scan of logarithms."""
+    a scan of logarithms.  A road that is asked for by name and would not be exact is refused.
+
+    >>> chains = Chains(np.zeros(2, int), np.zeros(2, int), np.array([0, 2]), n_symbols=1, n_states=1)
+    >>> tables = Tables(np.log([[0.5, 0.5]]), np.log([[[[0.9, 0.1], [0.1, 0.9]]]]), np.zeros((1, 1, 2)))
+    >>> type(choose("scan", chains, tables)).__name__
+    'DeviceIterations'
+    """
     if engine not in ENGINES:
         raise ValueError(f"engine={engine!r}: expected one of {', '.join(ENGINES)}")
+    if engine in ("compiled", "associative") and not compiled.suits(tables):
+        least_switch, least_start = (float(np.exp(np.min(t))) for t in (tables.log_transitions, tables.log_initial))
+        raise ValueError(
+            f"engine={engine!r} works with plain probabilities and would be wrong here, as a mode's share can fall "
+            f"below 1e-308 and not be called back: the least likely switch has probability {least_switch:.3g}, the "
+            f"least likely first mode {least_start:.3g} (expected: none 0, and no action all but impossible in one "
+            'mode only); use engine="auto" or engine="scan", which works with logarithms'
+        )
     if engine == "auto":
         on_cpu = jax.default_backend() == "cpu"
         fast = "compiled" if on_cpu else "associative"
         engine = fast if compiled.suits(tables) and (not on_cpu or compiled.available()) else "scan"
+    host = HostIterations(chains)
     if engine == "compiled":
-        return HostIterations(chains)
-    return DeviceIterations(jax.device_put(scan.pad(chains)), in_parallel=engine == "associative")
+        return host
+    return DeviceIterations(jax.device_put(scan.pad(chains)), in_parallel=engine == "associative", least=host.least)

@@ -1,9 +1,12 @@
-"""The causal filter one step at a time, for closed-loop experiments: plain numpy, about 4 µs a call.
+"""The causal filter one step at a time, for closed-loop experiments: plain numpy, 5 to 7 µs a call for 2 to 10 modes.
 
 Equals `messages.forward` on the same model, step by step (a test says so)::
 
     p(z_t | s_1:t, a_1:t) ∝ p(z_t | s_1:t−1, a_1:t−1) π_z(a_t | h_t)
     p(z_{t+1} | s_1:t, a_1:t) = Σ_z p(z_t = z | s_1:t, a_1:t) P_z(z_{t+1} | z, s_t)
+
+It works in logarithms: among modes that never, or hardly ever, switch a share can fall far below 1e−308, and later
+steps must still be able to call it back.  Only what is returned is rounded to a plain probability.
 """
 
 from operator import index
@@ -62,10 +65,11 @@ class OnlineFilter:
     ):
         _check(initial_modes, mode_transitions, policies, histories, unknown)
         self.unknown = unknown
-        self._initial_modes = np.array(initial_modes, dtype=float)
-        self._mode_transitions = np.array(mode_transitions, dtype=float)
-        # Modes last and contiguous: one lookup per step.
-        self._policies = np.ascontiguousarray(np.moveaxis(policies, 0, -1), dtype=float)
+        with np.errstate(divide="ignore"):  # what is impossible has the logarithm −∞
+            self._log_initial = np.log(np.asarray(initial_modes, dtype=float))
+            self._log_transitions = np.log(np.asarray(mode_transitions, dtype=float))
+            # Modes last and contiguous: one lookup per step.
+            self._log_policies = np.log(np.ascontiguousarray(np.moveaxis(policies, 0, -1), dtype=float))
         self._rows = {tuple(history): i for i, history in enumerate(histories.tolist())}
         self._before_start = (-1,) * histories.shape[1]
         self.reset()
@@ -73,7 +77,7 @@ class OnlineFilter:
     def reset(self) -> None:
         """Start a new segment: at a session's start and after every gap."""
         self._history = self._before_start
-        self._predicted = self._initial_modes
+        self._log_predicted = self._log_initial
         self.step = 0
 
     def update(self, state: int | np.integer, action: int | np.integer = -1) -> Float[np.ndarray, "mode"]:
@@ -83,38 +87,35 @@ class OnlineFilter:
         `unknown="error"`, for an impossible transition or action.
         """
         state, action = index(state), index(action)  # a float label is a TypeError
-        n_actions = self._policies.shape[1]
-        if not 0 <= state < len(self._mode_transitions):
-            raise ValueError(f"step {self.step}: state={state!r}, expected 0 to {len(self._mode_transitions) - 1}")
+        n_states, n_actions = len(self._log_transitions), self._log_policies.shape[1]
+        if not 0 <= state < n_states:
+            raise ValueError(f"step {self.step}: state={state!r}, expected 0 to {n_states - 1}")
         if not -1 <= action < n_actions:
             raise ValueError(f"step {self.step}: action={action!r}, expected 0 to {n_actions - 1}, or -1 (not seen)")
         history = (state, *self._history[:-1])
         row = self._rows.get(history)
-        predicted = self._predicted
+        log_modes = self._log_predicted
         if row is None:
             history, row = self._restarted(history)
-            predicted = self._initial_modes if self.unknown == "gap" else predicted
-        modes = predicted
+            log_modes = self._log_initial if self.unknown == "gap" else log_modes
         if action >= 0:
-            modes = modes * self._policies[row, action]
-            total = modes.sum()
-            if total > 0.0:
-                modes = modes / total
-            elif self.unknown != "error":
-                modes = predicted
-            else:
+            log_joint = log_modes + self._log_policies[row, action]
+            log_total = np.logaddexp.reduce(log_joint)
+            if log_total > -np.inf:
+                log_modes = log_joint - log_total
+            elif self.unknown == "error":
                 raise ValueError(
                     f"step {self.step}: action={action} is impossible in every mode at history {history}; "
                     'check the action, pass action=-1, or build the filter with unknown="forget"'
                 )
         self._history = history
-        self._predicted = modes @ self._mode_transitions[state]
+        self._log_predicted = np.logaddexp.reduce(log_modes[:, None] + self._log_transitions[state], axis=0)
         self.step += 1
-        return modes.copy()  # the caller may write in it
+        return np.exp(log_modes)
 
     def predict(self) -> Float[np.ndarray, "mode"]:
         """Return p(z_{t+1} | s_1:t, a_1:t): the modes at the next step, before anything of it is seen."""
-        return self._predicted.copy()
+        return np.exp(self._log_predicted)
 
     def _restarted(self, history: tuple[int, ...]) -> tuple[tuple[int, ...], int]:
         """The history after an impossible transition, or the error that says so."""

@@ -11,6 +11,7 @@ With one bin, or δ → ∞, it is MaxEnt (a test says so).  Planning in all bin
 implicit gradient.
 """
 
+from functools import partial
 from numbers import Real
 from typing import Any, ClassVar, NamedTuple
 
@@ -23,7 +24,7 @@ from swirl.discrete import DiscreteEstimator, check_env, initial_states, seen_st
 from swirl.encoding import Encoded, Impossible, encode
 from swirl.estimator import Scored, as_trajectories
 from swirl.faults import Faults
-from swirl.fitting import note_discount, note_temperature, whole_number
+from swirl.fitting import note_discount, note_temperature, temperatures, whole_number
 from swirl.history import Histories
 from swirl.mdp import MDP
 from swirl.optimise import lbfgs
@@ -158,8 +159,8 @@ class DriftingReward(DiscreteEstimator):
         runs = [self._climb(problem, rng, rank) for _ in range(int(self.n_restarts))]
         best = max(runs, key=lambda run: run[1][-1])
         self._keep(histories, encoded, best[0], best[1])
-        self.objectives_ = np.array([trace[-1] for _, trace in runs])
-        self.converged_ = len(self.objective_trace_) * STEPS_PER_CALL < int(self.max_iter) + STEPS_PER_CALL
+        self.objectives_ = np.array([trace[-1] for _, trace, _ in runs])
+        self.converged_ = best[2]
         self.data_fingerprint_, self._as_fitted = data.fingerprint(), self.get_params()
         self.n_steps_, self.n_observed_ = encoded.n_steps, encoded.n_observed
         near = int(np.sum(self.objectives_.max() - self.objectives_ < 1e-4 * encoded.n_observed))
@@ -175,25 +176,26 @@ class DriftingReward(DiscreteEstimator):
         known = encoded.actions >= 0
         bins = _bins(encoded, int(self.bin_steps), n_bins)
         np.add.at(counts, (bins[known], encoded.histories[known], encoded.actions[known]), 1.0)
-        numbers = (self.discount, self.temperature, self.strength, self.drift_strength)
+        temperature = temperatures(self.temperature, 1)[0]
+        numbers = (self.discount, temperature, self.strength, self.drift_strength)
         return _Problem(histories.successors, counts, *(np.asarray(float(x)) for x in numbers))
 
-    def _climb(self, problem: _Problem, rng: np.random.Generator, rank: int) -> tuple[np.ndarray, np.ndarray]:
-        """Rewards [bin, history] and the objective's trace of one starting point."""
+    def _climb(self, problem: _Problem, rng: np.random.Generator, rank: int) -> tuple[np.ndarray, np.ndarray, bool]:
+        """Rewards [bin, history], the objective's trace, and whether it stopped rising, of one starting point."""
         n_bins, n_histories, _ = problem.counts.shape
         point = {
             "weights": 1.0 + 0.3 * rng.standard_normal((n_bins, rank)),
             "maps": 0.1 * rng.standard_normal((rank, n_histories)),
         }
-        trace = [-np.inf]
+        trace, left, converged = [-np.inf], int(self.max_iter), False
         with float64():
-            for _ in range(-(-int(self.max_iter) // STEPS_PER_CALL)):
-                point, objective = _improve(problem, point)
+            while left > 0 and not converged:
+                point, objective = _improve(problem, point, min(left, STEPS_PER_CALL))
+                left -= STEPS_PER_CALL
                 trace.append(float(objective))
-                if trace[-1] - trace[-2] <= float(self.tol) * abs(trace[-1]):
-                    break
+                converged = trace[-1] - trace[-2] <= float(self.tol) * abs(trace[-1])
             rewards = np.asarray(point["weights"] @ point["maps"])
-        return rewards, np.array(trace[1:])
+        return rewards, np.array(trace[1:]), converged
 
     def _keep(self, histories: Histories, encoded: Encoded, rewards: np.ndarray, trace: np.ndarray) -> None:
         self._histories, self.histories_ = histories, histories.table
@@ -207,7 +209,7 @@ class DriftingReward(DiscreteEstimator):
             histories.successors,
             rewards,
             discount=float(self.discount),
-            temperature=float(self.temperature),
+            temperature=float(temperatures(self.temperature, 1)[0]),
             per_action=False,
         )
         self.initial_states_ = initial_states(encoded, self.env.n_states)
@@ -278,7 +280,7 @@ def _objective(problem: _Problem, point: dict[str, Array]) -> Float[Array, ""]:
     return fit - 0.5 * problem.strength * size - 0.5 * problem.drift * change
 
 
-@jax.jit
-def _improve(problem: _Problem, point: dict[str, Array]) -> tuple[dict[str, Array], Float[Array, ""]]:
-    solution = lbfgs(lambda x: -_objective(problem, x), point, tol=1e-6, max_steps=STEPS_PER_CALL)
+@partial(jax.jit, static_argnames="steps")
+def _improve(problem: _Problem, point: dict[str, Any], steps: int) -> tuple[dict[str, Array], Float[Array, ""]]:
+    solution = lbfgs(lambda x: -_objective(problem, x), point, tol=1e-6, max_steps=steps)
     return solution.x, -solution.value

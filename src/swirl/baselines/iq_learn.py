@@ -59,8 +59,8 @@ class IQLearn(EMEstimator, DiscreteEstimator):
     ----------
     q_ : [mode, history, action];  policies_ : [mode, history, action], its softmax
     rewards_ : [mode, history, action], r = Q − γ E[V(h')]; NaN where no successor is known
-    histories_, mode_transitions_, initial_modes_, initial_states_, occupancy_, objective_trace_, … : as for `SWIRL`;
-        log_likelihoods_ holds the penalised likelihood that EM raises, not the score
+    visits_ : [mode, history, action], expected in training
+    histories_, mode_transitions_, initial_modes_, initial_states_, occupancy_, objective_trace_, … : as for `SWIRL`
 
     Examples
     --------
@@ -77,9 +77,10 @@ class IQLearn(EMEstimator, DiscreteEstimator):
         "policies": ("mode", "history", "action"),
         "rewards": ("mode", "history", "action"),
         "visits": ("mode", "history", "action"),
-        "seen_next": ("state", "action", "seen_branch"),
-        "seen_probability": ("state", "action", "seen_branch"),
-        "seen_known": ("state", "action"),
+        "seen_next": ("seen_state", "seen_action", "seen_branch"),
+        "seen_probability": ("seen_state", "seen_action", "seen_branch"),
+        "seen_known": ("seen_state", "seen_action"),
+        "mode_temperatures": ("mode",),
         "mode_transitions": ("state", "mode", "next_mode"),
         "initial_modes": ("mode",),
         "initial_states": ("state",),
@@ -158,12 +159,14 @@ class IQLearn(EMEstimator, DiscreteEstimator):
         encoded = self._encode(data)
         if encoded.n_observed == 0:
             raise ValueError("data: no action was observed in any session; pass actions=, one list per session")
-        triples, symbols = _triples(encoded, self._histories.n_histories, self._world.n_actions)
+        cut = self._world.impossible_transitions(data)
+        broken = np.concatenate([first + steps for first, steps in zip(encoded.sessions[:-1], cut, strict=True)])
+        triples, symbols = _triples(encoded, self._histories.n_histories, self._world.n_actions, broken)
         chains = Chains(symbols, encoded.states, encoded.chains, len(triples), self._world.n_states)
         return Problem(encoded, chains, self.build_components(self._histories, triples), (self._histories, chains))
 
     def build_components(self, histories: Histories, triples: Int[np.ndarray, "symbol part"]) -> Components:
-        """Make what EM moves; `triples` are the distinct (h, a, h') of the data, h' = −1 where a segment ends."""
+        """Make what EM moves; `triples` are the distinct (h, a, h') of the data, h' = −1 where there is none."""
         n_modes, world = int(self.n_modes), self._world
         prior = self.q_prior or DEFAULT_Q_PRIOR
         component = InverseQ(
@@ -292,9 +295,12 @@ class IQLearn(EMEstimator, DiscreteEstimator):
         return to_dense(self.state_rewards(kind), self._histories)
 
     def reward_map(self, kind: StateReward = "projected") -> Float[np.ndarray, "mode state"]:
-        """Reward of each state: the unweighted mean of `state_rewards` over reachable earlier states."""
+        """Reward of each state: the unweighted mean of `state_rewards` over reachable earlier states; NaN where no
+        full-length history has a known one."""
         table = self.state_reward_table(kind)
-        return np.nanmean(table.reshape(*table.shape[:2], -1), axis=-1)
+        table = table.reshape(*table.shape[:2], -1)
+        count = np.sum(~np.isnan(table), axis=-1)
+        return np.divide(np.nansum(table, axis=-1), count, out=np.full(count.shape, np.nan), where=count > 0)
 
 
 DEFAULT_Q_PRIOR = Gaussian(3.0, backoff=100.0)
@@ -320,11 +326,15 @@ def expected_visits(
 
 
 def _triples(
-    encoded: Encoded, n_histories: int, n_actions: int
+    encoded: Encoded, n_histories: int, n_actions: int, broken: Int[np.ndarray, "found"]
 ) -> tuple[Int[np.ndarray, "symbol part"], Int[np.ndarray, "step"]]:
-    """Distinct (h, a, h') of the data, h' = −1 at the end of a chain, and which of them each step is."""
+    """Distinct (h, a, h') of the data, and which of them each step is.
+
+    h' = −1 at the end of a chain and where the move that follows is `broken`: it is not where the action led.
+    """
     inside = np.ones(encoded.n_steps, dtype=bool)
     inside[encoded.chains[1:] - 1] = False
+    inside[broken] = False
     following = np.full(encoded.n_steps, -1, dtype=np.int64)
     now = np.flatnonzero(inside)
     following[now] = encoded.histories[now + 1]

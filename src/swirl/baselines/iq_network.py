@@ -138,15 +138,13 @@ class IQNetwork(EMEstimator):
         known = ~np.isnan(values)
         count = np.maximum(known.sum(axis=0), 1)
         self.feature_mean_ = np.where(known, values, 0.0).sum(axis=0) / count
-        spread = np.sqrt(np.where(known, values - self.feature_mean_, 0.0).var(axis=0))
+        spread = np.sqrt(np.sum(np.where(known, values - self.feature_mean_, 0.0) ** 2, axis=0) / count)
         self.feature_scale_ = np.where(spread > 0, spread, 1.0)
         inputs, observed = self._inputs(encoded, values, int(self.history))
         rows = np.flatnonzero(observed)
         if len(rows) == 0:
             raise ValueError("data: no action was observed at a step with features in any session; pass actions=")
-        inside = np.ones(encoded.n_steps, dtype=bool)
-        inside[encoded.chains[1:] - 1] = False
-        has_next = inside & np.append(~_missing(values)[1:], False)
+        has_next = _followed(encoded, values)
         symbols = np.full(encoded.n_steps, len(rows), dtype=np.int32)
         symbols[rows] = np.arange(len(rows))
         chains = Chains(symbols, encoded.states, encoded.chains, len(rows), 1)
@@ -220,20 +218,26 @@ class IQNetwork(EMEstimator):
 
     # ------------------------------------------------------------------ after the fit
 
-    def _q(self, data: Trajectories) -> tuple[Encoded, Float[np.ndarray, "mode step action"], Bool[np.ndarray, "step"]]:
+    def _q(
+        self, data: Trajectories
+    ) -> tuple[Encoded, Float[np.ndarray, "mode step action"], Bool[np.ndarray, "step"], Bool[np.ndarray, "step"]]:
+        """Q of each step, which steps can be scored, and which of all steps have a successor."""
         encoded, values = read_signal(data, self._as_fitted["signal"], len(self.feature_mean_))
         inputs, observed = self._inputs(encoded, values, int(self._as_fitted["history"]))
         units = np.tanh(np.einsum("tf,zfh->zth", inputs, self.input_weights_) + self.input_bias_[:, None])
         q = np.einsum("zth,zha->zta", units, self.output_weights_) + self.output_level_[:, None]
         if data.n_actions > q.shape[2]:
-            raise ValueError(f"data has {data.n_actions} actions: the model was fitted to {q.shape[2]}")
-        return encoded, q, observed
+            raise ValueError(
+                f"data has {data.n_actions} actions: the model was fitted to {q.shape[2]}; fit it to data with all of "
+                "them, or give n_actions= when building the training data"
+            )
+        return encoded, q, observed, _followed(encoded, values)
 
     def _read(
         self, data: Trajectories, of: Scored
     ) -> tuple[Encoded, Float[np.ndarray, "step mode"], Bool[np.ndarray, "step"]]:
         del of  # there is one currency
-        encoded, q, observed = self._q(data)
+        encoded, q, observed, _ = self._q(data)
         log_pi = log_softmax(q / self.mode_temperatures_[:, None, None], axis=-1)
         log_likelihoods = np.zeros((encoded.n_steps, len(q)))
         now = np.flatnonzero(observed)
@@ -243,19 +247,17 @@ class IQNetwork(EMEstimator):
     def policies(self, data: Any) -> list[Float[np.ndarray, "time mode action"]]:
         """π_z(a|x_t) at each step."""
         self._check_fitted()
-        encoded, q, _ = self._q(as_trajectories(data))
+        encoded, q, *_ = self._q(as_trajectories(data))
         pi = np.exp(log_softmax(q / self.mode_temperatures_[:, None, None], axis=-1))
         return encoded.split_sessions(pi.swapaxes(0, 1))
 
     def step_rewards(self, data: Any) -> list[Float[np.ndarray, "time mode"]]:
         """r_z(t) = Q_z(x_t, a_t) − γ V_z(x_{t+1}) along what happened; NaN where action or successor is missing."""
         self._check_fitted()
-        encoded, q, observed = self._q(as_trajectories(data))
+        encoded, q, observed, followed = self._q(as_trajectories(data))
         temperature = self.mode_temperatures_[:, None]
         values = temperature * np.asarray(logsumexp(q / temperature[..., None], axis=-1))
-        inside = np.ones(encoded.n_steps, dtype=bool)
-        inside[encoded.chains[1:] - 1] = False
-        now = np.flatnonzero(observed & inside)
+        now = np.flatnonzero(observed & followed)
         r = np.full((encoded.n_steps, len(q)), np.nan)
         r[now] = (q[:, now, encoded.actions[now]] - self._as_fitted["discount"] * values[:, now + 1]).T
         return encoded.split_sessions(r)
@@ -272,3 +274,10 @@ class IQNetwork(EMEstimator):
 def _missing(values: Float[np.ndarray, "step channel"]) -> Bool[np.ndarray, "step"]:
     """Steps at which some feature was not seen."""
     return np.asarray(np.isnan(values).any(axis=1))
+
+
+def _followed(encoded: Encoded, values: Float[np.ndarray, "step channel"]) -> Bool[np.ndarray, "step"]:
+    """Steps after which the same chain goes on with features that were seen."""
+    inside = np.ones(encoded.n_steps, dtype=bool)
+    inside[encoded.chains[1:] - 1] = False
+    return inside & np.append(~_missing(values)[1:], False)

@@ -28,7 +28,7 @@ from swirl.discrete import (
 from swirl.encoding import Impossible, encode
 from swirl.estimator import as_trajectories
 from swirl.faults import Faults
-from swirl.folding import folds
+from swirl.folding import folds, most_folds
 from swirl.history import Histories
 from swirl.mdp import MDP
 from swirl.trajectories import Trajectories
@@ -98,7 +98,8 @@ class BackoffMarkov(DiscreteEstimator):
     target
         ``"action"``: what the animal did. ``"next_state"``: where it went.
     max_order, n_folds
-        For ``"auto"``; folds are made of whole subjects where several are known, else of whole sessions.
+        For ``"auto"``; folds are made of whole subjects where several are known, else of whole sessions, and are fewer
+        where there are fewer of them.
     impossible, random_state
         As for `SWIRL`; nothing here is random.
 
@@ -135,7 +136,7 @@ class BackoffMarkov(DiscreteEstimator):
         env: MDP,
         *,
         order: int | Literal["auto"] = "auto",
-        strength: float | Sequence[float] | Literal["auto"] = "auto",
+        strength: float | Sequence[float] | Float[np.ndarray, "order"] | Literal["auto"] = "auto",
         target: Target = "action",
         max_order: int = 6,
         n_folds: int = 3,
@@ -222,7 +223,13 @@ class BackoffMarkov(DiscreteEstimator):
             tried = [(float(x),) for x in np.broadcast_to(np.ravel(self.strength), highest + 1)]
             if self.order != "auto":
                 return np.ravel(tried), np.full(highest + 1, np.nan)
-        held_out = [np.isin(steps.sessions, fold) for fold in folds(data, self.n_folds)]
+        n_folds = most_folds(data, int(self.n_folds))
+        if n_folds < 2:
+            raise ValueError(
+                'data: one session cannot be folded to choose order="auto" and strength="auto"; give more sessions, or '
+                "say order=1, strength=1.0"
+            )
+        held_out = [np.isin(steps.sessions, fold) for fold in folds(data, n_folds)]
         lower = [orders.uniform() for _ in held_out]
         strengths, scores = np.empty(highest + 1), np.empty(highest + 1)
         for order in range(highest + 1):
@@ -254,6 +261,13 @@ class BackoffMarkov(DiscreteEstimator):
         rows = {tuple(histories.table[i, : self._histories.length].tolist()): i for i in first}
         self.policies_ = table[[rows[tuple(h)] for h in self._histories.table.tolist()]][None]
         self.histories_ = self._histories.table
+
+    @property
+    def chosen_(self) -> dict[str, Any]:
+        """What was chosen on training folds."""
+        asked = {"order": self.order, "strength": self.strength}
+        found = {"order": self.order_, "strength": tuple(float(x) for x in self.strengths_)}
+        return {name: found[name] for name, value in asked.items() if isinstance(value, str)}
 
     def _restore(self) -> None:
         self.order_ = int(self.order_)

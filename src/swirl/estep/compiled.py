@@ -21,7 +21,7 @@ from swirl.estep.lanes import Lanes
 STEPS_PER_CHUNK = 16_384
 MOST_CHUNKS = 16
 LARGEST_TABLES = 4_000_000  # entries that all chunks of one restart may hold together
-LEAST_LOG_SHARE = -600.0
+LEAST_LOG_SWITCH = -150.0  # 1 / (c_t · β_t), and products of it in the parallel scan, must stay numbers
 
 
 def available() -> bool:
@@ -44,18 +44,14 @@ def _chunks(lanes: Lanes, n_entries: int) -> np.ndarray:
 
 
 def suits(tables: Tables) -> bool:
-    """Whether probabilities can be used without logarithms.
+    """Whether probabilities can be used without logarithms: every switch and every first mode must be possible.
 
-    A mode's share can underflow and never return, although later data would have called it back, if it can
-    shrink by more than a double can hold before a switch brings it back: with (nearly) forbidden switches, or with
-    actions that are all but impossible in one mode only.  The scan in log space has no such limit.
+    A mode's share that underflows is then called back by a switch, which the true path could hardly beat.  With e scaled
+    to 1 in the likeliest mode, the normaliser c_t is at least the least likely switch (or start) and β_t at most its
+    inverse, however far apart the modes' emissions are; where (nearly) no switch is possible, a share that underflowed
+    would never return.  The scan in log space has no such limit.
     """
-    emissions = np.asarray(tables.log_emissions)
-    low = np.min(emissions, axis=-1, where=np.isfinite(emissions), initial=np.inf)
-    high = np.max(emissions, axis=-1, where=np.isfinite(emissions), initial=-np.inf)
-    gap = np.max(high - low, where=high >= low, initial=0.0)
-    worst = np.min(tables.log_transitions) + np.min(tables.log_initial) - gap
-    return bool(worst > LEAST_LOG_SHARE)
+    return bool(min(np.min(tables.log_transitions), np.min(tables.log_initial)) > LEAST_LOG_SWITCH)
 
 
 def expected_counts(tables: Tables, chains: Chains, *, active: Bool[np.ndarray, "restart"] | None = None) -> Counts:

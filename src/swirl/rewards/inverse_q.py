@@ -84,7 +84,9 @@ class InverseQ:
 
     def step_rewards(self, q: Float[Array, "history action"], temperature: Array) -> Float[Array, "symbol"]:
         """r = Q(h, a) − γ V(h') of each symbol, 0 where it has no successor."""
-        values, _ = self._soft(q, temperature)
+        return self._rewards_of_steps(q, self._soft(q, temperature)[0])
+
+    def _rewards_of_steps(self, q: Float[Array, "history action"], values: Array) -> Float[Array, "symbol"]:
         r = q[self.histories, self.actions] - self.discount * values[self.following]
         return jnp.where(self.has_next, r, 0.0)
 
@@ -132,25 +134,33 @@ class InverseQ:
         taken = jnp.zeros(available.shape).at[self.histories, self.actions].add(counts)
         weight = jnp.where(self.has_next, counts, 0.0) * self.strength / temperature
 
-        def residuals(x: Array) -> Array:
-            return self.step_rewards(x, temperature)
+        def pull(pi: Array, v: Array) -> Array:
+            """Of each symbol's reward onto Q: ∂r/∂Q = 1[h, a] − γ π(·|h') 1[h']."""
+            onward = jnp.zeros(available.shape[0]).at[self.following].add(v)[:, None]
+            return jnp.zeros(available.shape).at[self.histories, self.actions].add(v) - self.discount * pi * onward
 
-        def loss(x: Array) -> Array:
-            _, log_pi = self._soft(x, temperature)
-            penalty = self._penalty(x, counts, temperature)
-            return penalty - jnp.sum(taken * log_pi) - self._log_prior(x, temperature)
+        def prior_gradient(x: Array) -> Array:
+            shrunk = jax.vmap(self.penalty.product, in_axes=-1, out_axes=-1)(self._advantages(x, temperature))
+            return self._advantages(shrunk, temperature) + jnp.where(available, RIDGE * x, 0.0) / temperature**2
+
+        def value_and_gradient(x: Array) -> tuple[Array, Array]:
+            values, log_pi = self._soft(x, temperature)
+            pi = jnp.where(available, jnp.exp(log_pi), 0.0)
+            r = self._rewards_of_steps(x, values)
+            slope = prior_gradient(x)
+            value = 0.5 * jnp.sum(weight * r**2) - jnp.sum(taken * log_pi) + 0.5 * jnp.vdot(x, slope)
+            return value, (totals * pi - taken) / temperature + pull(pi, weight * r) + slope
 
         def curvature(x: Array):
             """Gauss–Newton: the multinomial's, the squared rewards', and the prior's."""
             _, log_pi = self._soft(x, temperature)
             pi = jnp.where(available, jnp.exp(log_pi), 0.0)
-            _, push = jax.linearize(residuals, x)
-            pull = jax.linear_transpose(push, x)
-            prior_gradient = jax.grad(lambda d: -self._log_prior(d, temperature))  # linear in d
 
             def product(d: Array) -> Array:
-                spread = totals * pi * (d - jnp.sum(pi * d, axis=-1, keepdims=True)) / temperature**2
-                return spread + pull(weight * push(d))[0] + prior_gradient(d)
+                mean = jnp.sum(pi * d, axis=-1)
+                push = d[self.histories, self.actions] - self.discount * mean[self.following]
+                spread = totals * pi * (d - mean[:, None]) / temperature**2
+                return spread + pull(pi, weight * push) + prior_gradient(d)
 
             return product
 
@@ -165,4 +175,4 @@ class InverseQ:
             return multinomial + at_pair + (self.discount * pi) ** 2 * at_next + shrunk + RIDGE / temperature**2
 
         start = jnp.where(available, q, 0.0)
-        return newton_cg(jax.value_and_grad(loss), curvature, diagonal, start, tol=1e-7, max_steps=1, max_cg_steps=60).x
+        return newton_cg(value_and_gradient, curvature, diagonal, start, tol=1e-7, max_steps=1, max_cg_steps=60).x

@@ -149,10 +149,10 @@ class InverseQNetwork:
             updates, moments = adam.update(mean, moments)
             return (jax.tree.map(lambda w, u: w - parameters.rate * u, weights, updates), moments), None
 
-        first, *keys = jax.random.split(jnp.asarray(parameters.key), self.n_batches + 1)
+        keys = jax.random.split(jnp.asarray(parameters.key), self.n_batches + 1)
         start = (parameters.weights, parameters.moments)
-        (weights, moments), _ = jax.lax.scan(advance, start, jnp.stack(keys))
+        (weights, moments), _ = jax.lax.scan(advance, start, keys[1:])
         better = self._loss(weights, counts, everything) < self._loss(parameters.weights, counts, everything)
         kept, moments = jax.tree.map(lambda new, old: jnp.where(better, new, old), (weights, moments), start)
         rate = jnp.where(better, parameters.rate, parameters.rate / 2)
-        return NetworkParameters(kept, moments, first, rate, counts)
+        return NetworkParameters(kept, moments, keys[0], rate, counts)
