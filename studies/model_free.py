@@ -52,7 +52,7 @@ def one_draw(seed: int, n_sessions: int, n_restarts: int) -> list[dict[str, Any]
 def table(rows: list[dict[str, Any]]) -> str:
     """Mean (worst) over draws, as Markdown."""
     lines = [
-        "| λ | LL − truth's | accuracy − truth's, points | projected: canonical | paper | marginal: canonical | paper |",
+        "| λ | LL − truth's | accuracy − truth's (pt) | projected: canonical | paper | marginal: canonical | paper |",
         "|--:|--:|--:|--:|--:|--:|--:|",
     ]
     for strength in STRENGTHS:
