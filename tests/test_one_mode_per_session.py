@@ -169,7 +169,8 @@ def test_em_is_that_of_a_plain_mixture_iteration_by_iteration():
             np.testing.assert_allclose(own.policies_, policies, atol=1e-10)
             np.testing.assert_allclose(own.initial_modes_, initial, atol=1e-10)
             np.testing.assert_array_equal(own.mode_transitions_, np.broadcast_to(np.eye(3), (N_STATES, 3, 3)))
-    assert min(np.subtract([r.objective for r in model.restarts_], first)) > 1.0  # there was a way to go
+    gains = np.subtract([r.objective for r in model.restarts_], first)
+    assert min(gains[1::2]) > 1.0  # the random starts had a way to go (every other restart is seeded)
 
 
 def test_fixed_without_a_table_is_the_identity(monkeypatch):
