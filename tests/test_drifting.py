@@ -127,9 +127,8 @@ def test_the_objective_and_its_gradient():
     """Against soft values by plain iteration, counts by a plain loop, and finite differences."""
     data, rng, n_bins = recording("stochastic", history=2), np.random.default_rng(0), 3
     env = world("stochastic")
-    model = DriftingReward(
-        env, history=2, bin_steps=20, strength=0.7, drift_strength=3.0, temperature=0.6, discount=0.8
-    )
+    model = DriftingReward(env, history=2, bin_steps=20, strength=0.7, drift_strength=3.0, discount=0.8)
+    model.set_params(temperature=[0.6])  # one for each mode, of which there is one
     histories = Histories.reachable(env.successors, 2)
     problem = model._problem(encode(data, env, histories), histories, n_bins)
     point = {"weights": rng.normal(size=(n_bins, 2)), "maps": rng.normal(size=(2, histories.n_histories))}
@@ -231,7 +230,7 @@ def test_sampling_follows_the_clock(truth):
 def test_a_file_gives_the_model_back(fitted, train, tmp_path):
     rewards = np.random.default_rng(0).normal(size=(3, 17))
     longer = by_hand(world("stochastic"), rewards, history=2, bin_steps=20)
-    for i, (model, data) in enumerate([(fitted, train), (longer, recording("stochastic"))]):
+    for i, (model, data) in enumerate([(fitted, train[:5]), (longer, recording("stochastic"))]):
         again = load(model.save(tmp_path / f"{i}.nc"))
         assert again.score(data) == model.score(data) == pytest.approx(score_loop(model, data), abs=1e-12)
         assert again.score(data, of="next_state") == model.score(data, of="next_state")

@@ -357,7 +357,7 @@ def test_the_compiled_road_is_right_wherever_it_says_that_it_suits(log_switch):
 def test_modes_whose_emissions_are_worlds_apart_need_no_logarithms(engine, log_switch):
     """Densities differ between modes by thousands of nats; a possible switch calls every mode back."""
     rng = np.random.default_rng(11)
-    chains = random_chains(rng, SHORT + [300], n_symbols=40, n_states=2)
+    chains = random_chains(rng, [*SHORT, 300], n_symbols=40, n_states=2)
     tables = random_tables(rng, 2, 3, 40, 2)
     tables.log_emissions[:] = 3_000.0 * rng.standard_normal(tables.log_emissions.shape)
     tables.log_transitions[:] = np.where(np.eye(3, dtype=bool), np.log1p(-2 * np.exp(log_switch)), log_switch)

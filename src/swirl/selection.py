@@ -1,5 +1,6 @@
 """Choosing on training folds: the test sessions are never looked at (DESIGN §3)."""
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -8,7 +9,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from swirl.estimator import HiddenModeEstimator, Scored, as_trajectories
+from swirl.estimator import HiddenModeEstimator, Scored, UnseenStatesWarning, as_trajectories
 from swirl.folding import folds
 
 
@@ -94,5 +95,7 @@ def choose(
         for j, held_out in enumerate(parts):
             fresh = type(model)(**{**model.get_params(), **settings})
             rest = np.setdiff1d(np.arange(len(data)), held_out)
-            scores[i, j] = fresh.fit(data[rest]).score(data[held_out], of=of)
+            with warnings.catch_warnings():  # the same for every candidate; the final score will tell
+                warnings.simplefilter("ignore", UnseenStatesWarning)
+                scores[i, j] = fresh.fit(data[rest]).score(data[held_out], of=of)
     return Choice(candidates[int(np.argmax(scores.mean(axis=1)))], candidates, scores)

@@ -46,10 +46,10 @@ def _chunks(lanes: Lanes, n_entries: int) -> np.ndarray:
 def suits(tables: Tables) -> bool:
     """Whether probabilities can be used without logarithms: every switch and every first mode must be possible.
 
-    A mode's share that underflows is then called back by a switch, which the true path could hardly beat.  With e scaled
-    to 1 in the likeliest mode, the normaliser c_t is at least the least likely switch (or start) and β_t at most its
-    inverse, however far apart the modes' emissions are; where (nearly) no switch is possible, a share that underflowed
-    would never return.  The scan in log space has no such limit.
+    A mode's share that underflows is then called back by a switch, which the true path could hardly beat.  With e
+    scaled to 1 in the likeliest mode, the normaliser c_t is at least the least likely switch (or start) and β_t at most
+    its inverse, however far apart the modes' emissions are; where (nearly) no switch is possible, a share that
+    underflowed would never return.  The scan in log space has no such limit.
     """
     return bool(min(np.min(tables.log_transitions), np.min(tables.log_initial)) > LEAST_LOG_SWITCH)
 
