@@ -423,7 +423,7 @@ def test_all_faulty_arguments_at_once():
 
 @pytest.fixture(scope="module")
 def grid():
-    return gridworld(n_sessions=60, n_steps=300)
+    return gridworld(n_sessions=50, n_steps=300)
 
 
 @pytest.fixture(scope="module")
@@ -439,7 +439,7 @@ def grid_truth(grid):
 
 @pytest.fixture(scope="module")
 def grid_model(grid):
-    return IQLearn(grid.env, n_restarts=4).fit(grid.trajectories)
+    return IQLearn(grid.env, n_restarts=3).fit(grid.trajectories)
 
 
 def test_the_gridworld_is_found(grid, grid_model, grid_truth):
@@ -449,6 +449,7 @@ def test_the_gridworld_is_found(grid, grid_model, grid_truth):
     assert segmentation_accuracy(new.modes, grid_model.predict(new)) > 0.85
     table = grid_model.state_reward_table()
     each = reward_correlation(grid.truth.rewards, table, env=grid.env, per_mode=True)
+    print("CORR",each, grid_model.score(new)-grid_truth.score(new))
     assert each.min() > 0.85
     # The marginal reward keeps the gauge that the penalty picked, and says less.
     marginal = reward_correlation(grid.truth.rewards, grid_model.state_reward_table("marginal"), env=grid.env)

@@ -20,7 +20,7 @@ from swirl.history import Histories
 from swirl.iteration import emission_counts
 from swirl.mdp import MDP
 from swirl.mstep import Components
-from swirl.precision import float64
+from swirl.precision import float64, numpy_tree
 from swirl.priors import Cauchy, Gaussian
 from swirl.rewards.backoff import BackoffPenalty
 from swirl.rewards.dense import to_dense
@@ -285,9 +285,11 @@ class IQLearn(EMEstimator, DiscreteEstimator):
             discount=float(self._as_fitted["discount"]),
             temperature=self.mode_temperatures_,
         )
-        flat = jax.tree.map(np.zeros_like, exact.random_parameters(np.random.default_rng(0), 1.0))
-        with float64():
-            rewards = np.asarray(_projected(exact, flat, counts.reshape(n_modes, -1).T))
+        counts = counts.reshape(n_modes, -1).T
+        values = jax.tree.map(np.zeros_like, exact.random_parameters(np.random.default_rng(0), 1.0))
+        with float64():  # first under the milder prior, as EM does
+            values, _ = numpy_tree(_climbed(exact.milder() or exact, values, counts, np.asarray(WARM_UP)))
+            _, rewards = numpy_tree(_climbed(exact, values, counts, np.asarray(PROJECTION_STEPS)))
         return self._canonical(rewards)
 
     def state_reward_table(self, kind: StateReward = "projected") -> Float[np.ndarray, "mode *dense"]:
@@ -307,12 +309,12 @@ DEFAULT_Q_PRIOR = Gaussian(3.0, backoff=100.0)
 
 
 @jax.jit
-def _projected(exact: ValueRewards, start: Any, counts: Float[Array, "symbol mode"]) -> Float[Array, "mode history"]:
-    """Maximise Σ W log π + log prior over r(h), first under the milder prior."""
-    milder = exact.milder() or exact
-    start = jax.lax.fori_loop(0, WARM_UP, lambda _, p: milder.improve(p, counts), start)
-    final = jax.lax.fori_loop(0, PROJECTION_STEPS, lambda _, p: exact.improve(p, counts), start)
-    return exact.rewards(final)
+def _climbed(
+    exact: ValueRewards, start: Any, counts: Float[Array, "symbol mode"], steps: Int[Array, ""]
+) -> tuple[Any, Float[Array, "mode history"]]:
+    """Raise Σ W log π + log prior over r(h): the values after some steps, and their rewards."""
+    values = jax.lax.fori_loop(0, steps, lambda _, p: exact.improve(p, counts), start)
+    return values, exact.rewards(values)
 
 
 def expected_visits(
