@@ -16,7 +16,7 @@ LAYERS = [
     ("reading", "trajectories", "successors", "mdp", "history", "encoding"),
     ("soft_q", "optimise", "priors"),
     ("rewards.forms", "rewards.dense", "rewards.gauge", "rewards.backoff"),
-    ("rewards.values", "rewards.policies", "rewards.planned"),
+    ("rewards.values", "rewards.shared", "rewards.policies", "rewards.planned"),
     ("rewards.inverse_q", "rewards.inverse_q_network", "rewards"),
     ("switching", "messages"),
     ("estep.lanes", "estep.counts", "estep.kernel", "estep.compiled", "estep.scan", "estep.associative", "estep"),
@@ -28,16 +28,19 @@ LAYERS = [
     ("baselines.drifting", "baselines"),
     ("registry",),
     ("metrics", "selection", "comparison"),
-    ("datasets.dataset", "datasets.gridworld", "datasets.labyrinth_graph", "datasets.random_walk", "datasets"),
-    ("plots.style", "plots.figure", "plots.grid", "plots.split", "plots.panels", "plots.scores", "plots.segments"),
-    ("plots",),
+    ("behaviour", "naming", "signals", "predictive", "robustness"),
+    ("datasets.dataset", "datasets.files", "datasets.gridworld", "datasets.labyrinth_graph", "datasets.labyrinth"),
+    ("datasets.spontaneous", "datasets.rosenberg", "datasets.random_walk", "datasets"),
+    ("plots.style", "plots.labels", "plots.layout", "plots.figure", "plots.grid", "plots.split", "plots.panels"),
+    ("plots.scores", "plots.segments", "plots.graph", "plots.policy", "plots.paths", "plots.raster", "plots.bands"),
+    ("plots.tables", "plots.dependence", "plots.checks", "plots.references", "plots"),
     ("demo.figures", "demo.report", "demo.run", "demo"),
-    ("cli.doctor", "cli.demo", "cli.app", "cli"),
+    ("cli.doctor", "cli.demo", "cli.fetch", "cli.app", "cli"),
     ("__init__", "__main__"),
 ]
 ORDER = [name for layer in LAYERS for name in layer]
 
-NOT_AT_IMPORT = ("matplotlib", "xarray", "h5py", "h5netcdf", "pandas", "typer", "sklearn", "numba")
+NOT_AT_IMPORT = ("matplotlib", "xarray", "h5py", "h5netcdf", "pandas", "typer", "sklearn", "numba", "pooch")
 
 
 def name_of(path):

@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
+from sklearn.metrics import adjusted_rand_score
 
 from small_worlds import N_STATES, truth, world
 from swirl.history import Histories
-from swirl.metrics import reward_correlation, segmentation_accuracy
+from swirl.metrics import adjusted_rand_index, reward_correlation, segmentation_accuracy
 from swirl.rewards.dense import to_dense
 from swirl.rewards.gauge import random_gauge
 
@@ -98,3 +99,33 @@ def test_steps_of_unknown_mode_do_not_count():
     assert segmentation_accuracy([[0, -1, 1, -1]], [[0, 1, 0, 0]]) == 0.5
     with pytest.raises(ValueError, match="no step has a known mode"):
         segmentation_accuracy([[-1, -1]], [[0, 1]])
+
+
+def test_the_adjusted_rand_index_is_scikit_learns():
+    rng = np.random.default_rng(2)
+    for n_a, n_b in ((3, 3), (2, 5), (1, 3), (4, 1), (1, 1)):
+        a = [rng.integers(0, n_a, n) for n in (7, 1, 30)]
+        b = [rng.integers(0, n_b, n) for n in (7, 1, 30)]
+        b[2][:20] = np.minimum(a[2][:20], n_b - 1)
+        expected = adjusted_rand_score(np.concatenate(a), np.concatenate(b))
+        assert adjusted_rand_index(a, b) == pytest.approx(expected, abs=1e-12)
+
+
+def test_the_adjusted_rand_index_by_hand_and_its_invariances():
+    # 6 pairs; together in a: 2, in b: 1, in both: 1; by chance 2·1/6, at most 1.5
+    assert adjusted_rand_index([[0, 0], [1, 1]], [[0, 0], [1, 2]]) == pytest.approx((1 - 1 / 3) / (1.5 - 1 / 3))
+    other = [np.array([0, 1, 1, 1, 0]), np.array([0, 2, 2])]
+    value = adjusted_rand_index(TRUE, other)
+    assert adjusted_rand_index([np.array([2, 0, 1])[path] for path in TRUE], other) == pytest.approx(value)
+    assert adjusted_rand_index(other, TRUE) == pytest.approx(value)
+    assert adjusted_rand_index([np.concatenate(TRUE)], [np.concatenate(other)]) == pytest.approx(value)
+
+
+def test_the_adjusted_rand_index_leaves_out_what_is_not_labelled():
+    a, b = [[0, 0, 1, 1, -1, 1]], [[0, 0, 1, 2, 0, -1]]
+    assert adjusted_rand_index(a, b) == adjusted_rand_index([[0, 0, 1, 1]], [[0, 0, 1, 2]])
+    assert adjusted_rand_index([[0]], [[3]]) == 1.0
+    with pytest.raises(ValueError, match="no step is labelled in both"):
+        adjusted_rand_index([[0, -1]], [[-1, 0]])
+    with pytest.raises(ValueError, match="each of the same length"):
+        adjusted_rand_index([[0, 1]], [[0], [1]])

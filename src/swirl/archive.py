@@ -19,11 +19,12 @@ from swirl import em, storage
 from swirl._version import __version__
 from swirl.autoregression import MatrixNormal
 from swirl.mdp import MDP
-from swirl.priors import Cauchy, Dirichlet, Gaussian
-from swirl.rewards.forms import Linear, Network, Tabular
+from swirl.priors import Cauchy, Dirichlet, Gaussian, HabitGoals
+from swirl.rewards.forms import Habit, Linear, Network, Tabular
 from swirl.switching import Fixed
 
-OPTIONS = {cls.__name__: cls for cls in (Gaussian, Cauchy, Dirichlet, MatrixNormal, Tabular, Linear, Network, Fixed)}
+KNOWN = (Gaussian, Cauchy, Dirichlet, HabitGoals, MatrixNormal, Tabular, Linear, Network, Habit, Fixed)
+OPTIONS = {cls.__name__: cls for cls in KNOWN}
 ABOUT = ("converged", "fit_report", "n_steps", "n_observed", "data_fingerprint")
 Arrays = dict[str, tuple[tuple[str, ...], np.ndarray]]
 

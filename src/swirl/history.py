@@ -35,6 +35,8 @@ class Histories:
     """States of each history, newest first; −1 before the start."""
     shorter: Int[np.ndarray, "history"]
     """The history without its oldest state: itself where that state is already missing or is the only one."""
+    dropped: Int[np.ndarray, "history"]
+    """The history without its oldest state, which may be short: itself where that state is the only one."""
     first_child: Int[np.ndarray, "history"]
     """Number of the first history that extends this one (full-length ones: that extends `shorter`)."""
     edges: Int[np.ndarray, "edge"]
@@ -109,7 +111,7 @@ class Histories:
             probability=np.ascontiguousarray(np.asarray(successors.probability)[states]),
             available=np.ascontiguousarray(np.asarray(successors.available)[states]),
         )
-        return cls(lifted, table, shorter_all, lifted_first, edges, edge_ranks, n_states)
+        return cls(lifted, table, shorter_all, np.concatenate(shorter), lifted_first, edges, edge_ranks, n_states)
 
     @property
     def n_histories(self) -> int:
@@ -130,6 +132,29 @@ class Histories:
     def full_length(self) -> Bool[np.ndarray, "history"]:
         """True where the history has all of its L states."""
         return self.table[:, -1] >= 0
+
+    @cached_property
+    def sizes(self) -> Int[np.ndarray, "history"]:
+        """Number of states of each history; ascending."""
+        return np.sum(self.table >= 0, axis=1)
+
+    @cached_property
+    def suffix_chains(self) -> Int[np.ndarray, "history length"]:
+        """Each history, then itself without its oldest state, and so on to its newest state alone.
+
+        All of these are histories.  Where a short history has no more, the number of histories stands in.
+
+        >>> from swirl.mdp import MDP
+        >>> ring = MDP.deterministic([[1], [0]])
+        >>> Histories.reachable(ring.successors, length=3).suffix_chains.tolist()[-2:]    # 0 1 0 and 1 0 1
+        [[4, 3, 0], [5, 2, 1]]
+        """
+        chains = np.full((self.n_histories, self.length), self.n_histories, dtype=np.int64)
+        chains[:, 0] = np.arange(self.n_histories)
+        for order in range(1, self.length):
+            longer = np.flatnonzero(self.sizes > order)
+            chains[longer, order] = self.dropped[chains[longer, order - 1]]
+        return chains
 
     @cached_property
     def contexts(self) -> Int[np.ndarray, "history"]:

@@ -38,6 +38,40 @@ def segmentation_accuracy(true: Sequence[Any], predicted: Sequence[Any]) -> floa
     return float(together[rows, columns].sum() / known)
 
 
+def adjusted_rand_index(a: Sequence[Any], b: Sequence[Any]) -> float:
+    """Agreement of two segmentations, whatever their modes are called and however many they are.
+
+    Of all pairs of steps, those together in both segmentations, less what chance gives, over the most there can be:
+    1 for the same segmentation, 0 on average for unrelated ones (Hubert and Arabie 1985).
+
+    Parameters
+    ----------
+    a, b
+        One mode per step for each session; the steps of all sessions are compared together. Steps that are −1 (not
+        labelled) in either are left out.
+
+    Examples
+    --------
+    >>> adjusted_rand_index([[0, 0, 1], [1]], [[5, 5, 2], [2]])
+    1.0
+    >>> round(adjusted_rand_index([[0, 0, 1, 1]], [[0, 0, 1, 2]]), 3)
+    0.571
+    """
+    a, b = [np.asarray(path) for path in a], [np.asarray(path) for path in b]
+    if [len(path) for path in a] != [len(path) for path in b]:
+        raise ValueError("a and b: expected the same number of sessions, each of the same length")
+    together = confusion(a, b).astype(float)
+    if together.sum() == 0:
+        raise ValueError("a and b: no step is labelled in both (−1 stands for not labelled): nothing to compare")
+    both, in_a, in_b, all_pairs = (
+        float(np.sum(n * (n - 1) / 2))
+        for n in (together, together.sum(axis=1), together.sum(axis=0), together.sum(keepdims=True))
+    )
+    most = (in_a + in_b) / 2
+    chance = in_a * in_b / all_pairs if all_pairs else 0.0
+    return (both - chance) / (most - chance) if most != chance else 1.0
+
+
 def reward_correlation(
     true: Any,
     fitted: Any,

@@ -18,14 +18,15 @@ from swirl.history import Histories
 from swirl.mdp import MDP
 from swirl.mstep import Components
 from swirl.online import OnlineFilter
-from swirl.priors import Cauchy, Dirichlet, Gaussian
+from swirl.priors import Cauchy, Dirichlet, Gaussian, HabitGoals
 from swirl.rewards.dense import to_dense
-from swirl.rewards.forms import RewardForm, Tabular, resolve_form
+from swirl.rewards.forms import Habit, RewardForm, Tabular, resolve_form
 from swirl.rewards.gauge import GaugeTooLargeError, canonical
 from swirl.rewards.planned import PlannedRewards
 from swirl.rewards.policies import FreePolicies
+from swirl.rewards.shared import SharedValues, values_of
 from swirl.rewards.values import ValueRewards
-from swirl.soft_q import soft_optimal_policies
+from swirl.soft_q import read_values, soft_optimal_policies
 from swirl.switching import Fixed, build_switching
 from swirl.trajectories import Trajectories
 
@@ -45,7 +46,8 @@ class SWIRL(EMEstimator, DiscreteEstimator):
         ``"independent"`` of the state, ``"state"`` (additive), ``"state-table"``, ``"state-net"``, ``"fixed"`` (one
         mode per session), or ``switching.Fixed(table)``.
     reward
-        ``"state"``: r(h). ``"state-action"``: r(h, a). Or ``rewards.Linear(features)``, ``rewards.Network()``.
+        ``"state"``: r(h). ``"state-action"``: r(h, a). Or ``rewards.Linear(features)``,
+        ``rewards.Network()``, ``rewards.Habit(goal_history)``.
     discount, temperature
         γ and α of the soft-optimal policy; the temperature may be one number per mode.
     reward_prior, switching_prior
@@ -90,7 +92,7 @@ class SWIRL(EMEstimator, DiscreteEstimator):
         reward: str | RewardForm = "state",
         discount: float = 0.95,
         temperature: float | Sequence[float] | Float[np.ndarray, "mode"] = 1.0,
-        reward_prior: Gaussian | Cauchy | Dirichlet | None = None,
+        reward_prior: Gaussian | Cauchy | Dirichlet | HabitGoals | None = None,
         switching_prior: Gaussian | Dirichlet | None = None,
         impossible: Impossible = "error",
         n_restarts: int = 8,
@@ -141,7 +143,8 @@ class SWIRL(EMEstimator, DiscreteEstimator):
                 "is 'which state next', as for syllables, use MDP.deterministic with next_state[s, a] = a and actions "
                 "= states[1:])"
             )
-        components, rows = self.build_components(histories)
+        visited = np.unique(histories.contexts[encoded.histories[encoded.actions >= 0]])
+        components, rows = self.build_components(histories, visited)
         chains = choice_chains(encoded, rows, encoded.actions, self.env.n_actions, self.env.n_states)
         return Problem(encoded, chains, components, (histories, rows))
 
@@ -165,13 +168,20 @@ class SWIRL(EMEstimator, DiscreteEstimator):
     def _temperatures(self) -> Float[np.ndarray, "mode"]:
         return temperatures(self.temperature, int(self.n_modes))
 
-    def build_components(self, histories: Histories) -> tuple[Components, Int[np.ndarray, "history"]]:
-        """Make what EM moves from the constructor's arguments, and say which policy row each history uses."""
-        rewards, rows = self._reward_component(histories)
+    def build_components(
+        self, histories: Histories, visited: Int[np.ndarray, "context"] | None = None
+    ) -> tuple[Components, Int[np.ndarray, "history"]]:
+        """Make what EM moves from the constructor's arguments, and say which policy row each history uses.
+
+        `visited` are the contexts that the data visit, for forms that need rows for those only.
+        """
+        rewards, rows = self._reward_component(histories, visited)
         switching = build_switching(self.switching, self.env.n_states, int(self.n_modes), self.switching_prior)
         return Components(rewards, switching, initial_pseudocount=np.asarray(1.0)), rows
 
-    def _reward_component(self, histories: Histories) -> tuple[Any, Int[np.ndarray, "history"]]:
+    def _reward_component(
+        self, histories: Histories, visited: Int[np.ndarray, "context"] | None
+    ) -> tuple[Any, Int[np.ndarray, "history"]]:
         """Build the reward component, and say which of its policy rows each history uses."""
         form, prior = resolve_form(self.reward), self.reward_prior
         own = np.arange(histories.n_histories)
@@ -187,6 +197,18 @@ class SWIRL(EMEstimator, DiscreteEstimator):
                 raise self._wrong_prior("priors.Cauchy or priors.Gaussian")
             exact = ValueRewards.build(histories, prior, discount=self.discount, temperature=temperature)
             return exact, histories.contexts
+        if isinstance(form, Habit):
+            prior = prior or HabitGoals()
+            if not isinstance(prior, HabitGoals):
+                raise self._wrong_prior("priors.HabitGoals")
+            rows = np.zeros(histories.n_contexts, dtype=np.int64)  # contexts that are not visited: any row will do
+            visited = np.arange(histories.n_contexts) if visited is None else visited
+            rows[visited] = np.arange(len(visited))
+            goal_history = min(form.goal_history, histories.length)
+            shared = SharedValues.build(
+                histories, goal_history, prior, discount=self.discount, temperature=temperature, rows=visited
+            )
+            return shared, rows[histories.contexts]
         prior = prior or Gaussian(1.0)
         if not isinstance(prior, Gaussian):
             raise self._wrong_prior("priors.Gaussian")
@@ -196,10 +218,16 @@ class SWIRL(EMEstimator, DiscreteEstimator):
     def _wrong_prior(self, allowed: str) -> ValueError:
         return ValueError(f"reward_prior={self.reward_prior!r}: reward={self.reward!r} takes {allowed}")
 
-    def _take(self, tables: Tables, fitted: np.ndarray, order: np.ndarray) -> None:
+    def _take(self, tables: Tables, fitted: Any, order: np.ndarray) -> None:
         histories, rows = self._context
-        policies = np.exp(tables.log_emissions.T.reshape(len(order), -1, self.env.n_actions)[:, rows])
-        rewards = fitted
+        if isinstance(self._components.rewards, SharedValues):  # its tables know the visited contexts only
+            values = values_of(histories, fitted.habit, fitted.goals, len(order))
+            rewards, policies = read_values(
+                histories.successors, values, discount=self._as_fitted["discount"], temperature=self._temperatures()
+            )
+        else:
+            policies = np.exp(tables.log_emissions.T.reshape(len(order), -1, self.env.n_actions)[:, rows])
+            rewards = fitted
         if isinstance(component := self._components.rewards, ValueRewards) and component.width is not None:
             with suppress(GaugeTooLargeError):  # then the gauge stays as the optimiser left it
                 rewards = self._canonical(histories, rewards)  # a Cauchy prior leaves the gauge to us

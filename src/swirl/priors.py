@@ -109,6 +109,33 @@ class Cauchy:
 
 
 @dataclass(frozen=True)
+class HabitGoals:
+    """Normal priors on the parts of values: a habit that all modes share, and each mode's goals.
+
+    For ``reward=rewards.Habit(goal_history)``.  Both are on parts of V, not of r (`of` is not used), in its units.
+
+    Parameters
+    ----------
+    habit, goal
+        Strength of the part of one state, and the factor by which each further state of history adds to it. A tuple
+        of factors has one for each order of the habit (of the goals).
+
+    Examples
+    --------
+    >>> HabitGoals(goal=Gaussian(0.5, backoff=2.0)).goal.strengths(2)
+    (0.5, 1.0)
+    """
+
+    habit: Gaussian = Gaussian(0.05, backoff=3.5)
+    goal: Gaussian = Gaussian(0.5, backoff=2.5)
+
+    def __post_init__(self) -> None:
+        for name in ("habit", "goal"):
+            if not isinstance(getattr(self, name), Gaussian):
+                raise ValueError(f"{name}={getattr(self, name)!r}: expected a priors.Gaussian")
+
+
+@dataclass(frozen=True)
 class Dirichlet:
     """Pseudo-counts added to each category of a table of probabilities.
 

@@ -270,6 +270,33 @@ def soft_optimal_policies(
         return np.exp(np.asarray(log_policy))
 
 
+@jax.jit
+def _read_values(successors: Successors, values: Array, discount: Number, temperature: Array) -> tuple[Array, Array]:
+    log_policy = log_policy_from_values(successors, values, discount=discount, temperature=temperature)
+    return rewards_from_values(successors, values, discount=discount, temperature=temperature), jnp.exp(log_policy)
+
+
+def read_values(
+    successors: Successors,
+    values: Float[np.ndarray, "mode node"],
+    *,
+    discount: float,
+    temperature: Float[np.ndarray, "mode"],
+) -> tuple[Float[np.ndarray, "mode node"], Float[np.ndarray, "mode node action"]]:
+    """Rewards r(h) and policies that have these values, numpy in and out, in double precision.
+
+    Examples
+    --------
+    >>> loop = Successors(np.zeros((1, 2, 1), int), np.ones((1, 2, 1)), np.ones((1, 2), bool))
+    >>> rewards, policies = read_values(loop, np.zeros((1, 1)), discount=0.5, temperature=np.ones(1))
+    >>> rewards.round(3).tolist(), policies.tolist()
+    ([[-0.693]], [[[0.5, 0.5]]])
+    """
+    with float64():
+        rewards, policies = _read_values(successors, values, np.asarray(discount), np.asarray(temperature, dtype=float))
+        return np.asarray(rewards), np.asarray(policies)
+
+
 def _over_actions(rewards: Rewards, values: Values) -> Array:
     """Rewards with a last axis over actions, of length 1 for r(h)."""
     rewards = jnp.asarray(rewards)

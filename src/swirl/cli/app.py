@@ -16,6 +16,7 @@ from swirl._version import __version__
 COMMANDS = {
     "demo": "swirl.cli.demo",
     "doctor": "swirl.cli.doctor",
+    "fetch": "swirl.cli.fetch",
 }
 
 # Faults in what the user gave, not in the program: worded for them, so a traceback would only bury the words.

@@ -4,25 +4,48 @@ No pyplot state is used, so a plot made here leaves no open window or figure beh
 several panels and returns a Figure; `save` writes a Figure to files.
 """
 
+from swirl.plots.bands import score_bands
+from swirl.plots.checks import distribution_check, occupancy_check
+from swirl.plots.dependence import history_dependence
 from swirl.plots.figure import save
+from swirl.plots.graph import graph_map
 from swirl.plots.grid import mode_transition_map, reward_map
 from swirl.plots.panels import reward_panels
+from swirl.plots.paths import paths_by_mode
+from swirl.plots.policy import policy_map, preference_map
+from swirl.plots.raster import mode_prevalence, mode_raster
+from swirl.plots.references import reference_bars
 from swirl.plots.scores import objective_traces, score_boxes
 from swirl.plots.segments import mode_probability, segmentation_strip
 from swirl.plots.split import split_key, split_reward_map
-from swirl.plots.style import mode_colours, new_axes
+from swirl.plots.style import mode_colours, named_mode_colours, new_axes
+from swirl.plots.tables import agreement_matrix, transition_map
 
 __all__ = [
+    "agreement_matrix",
+    "distribution_check",
+    "graph_map",
+    "history_dependence",
     "mode_colours",
+    "mode_prevalence",
     "mode_probability",
+    "mode_raster",
     "mode_transition_map",
+    "named_mode_colours",
     "new_axes",
     "objective_traces",
+    "occupancy_check",
+    "paths_by_mode",
+    "policy_map",
+    "preference_map",
+    "reference_bars",
     "reward_map",
     "reward_panels",
     "save",
+    "score_bands",
     "score_boxes",
     "segmentation_strip",
     "split_key",
     "split_reward_map",
+    "transition_map",
 ]

@@ -7,15 +7,14 @@ import numpy as np
 from jaxtyping import Float, Int
 from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
-from matplotlib.patches import Patch
 
 from swirl.plots.style import (
     IMPOSSIBLE,
     LABEL_SIZE,
-    TICK_SIZE,
+    checked_colours,
     event_style,
-    mode_colours,
     mode_labels,
+    mode_legend,
     new_axes,
     tidy,
 )
@@ -29,6 +28,7 @@ def segmentation_strip(
     *,
     ax: Axes | None = None,
     mode_names: Sequence[str] | None = None,
+    colours: Sequence[str] | None = None,
     events: Mapping[str, Sequence[int] | np.ndarray] | None = None,
     posterior: Float[np.ndarray, "time mode"] | None = None,
     title: str | None = None,
@@ -40,6 +40,8 @@ def segmentation_strip(
     ----------
     paths
         Label → mode at every step, top to bottom in the given order; −1, unknown, is light grey.
+    colours
+        One per mode, such as `named_mode_colours(mode_names)`.
     events
         Name → steps at which it happened; "water …" is drawn as orange dots, "home …" as red crosses.
     posterior
@@ -56,7 +58,7 @@ def segmentation_strip(
     events = events or {}
     n_steps, n_modes = _check(paths, events, posterior, mode_names)
     names = mode_labels(mode_names, n_modes)
-    colours = mode_colours(n_modes)
+    colours = checked_colours(colours, n_modes)
     rows = len(paths) + (1.6 if posterior is not None else 0)
     ax = new_axes(6.6, 0.75 + 0.27 * rows + 0.16 * len(events)) if ax is None else ax
 
@@ -96,7 +98,7 @@ def segmentation_strip(
     tidy(ax, title=title, xlabel=xlabel)
     ax.spines["left"].set_visible(False)
     ax.tick_params(axis="y", length=0, labelsize=LABEL_SIZE, pad=4)
-    _legend(ax, names, colours)
+    mode_legend(ax, names, colours)
     return ax
 
 
@@ -105,6 +107,7 @@ def mode_probability(
     *,
     ax: Axes | None = None,
     mode_names: Sequence[str] | None = None,
+    colours: Sequence[str] | None = None,
     title: str | None = None,
     xlabel: str = "step",
 ) -> Axes:
@@ -119,14 +122,15 @@ def mode_probability(
     """
     n_steps, n_modes = probabilities.shape
     names = mode_labels(mode_names, n_modes)
+    colours = checked_colours(colours, n_modes)
     _check_probabilities("probabilities", probabilities)
     ax = new_axes(6.6, 1.5) if ax is None else ax
-    _stack(ax, probabilities, mode_colours(n_modes), bottom=0.0, height=1.0)
+    _stack(ax, probabilities, colours, bottom=0.0, height=1.0)
     ax.set_xlim(0, n_steps)
     ax.set_ylim(0, 1)
     ax.set_yticks([0, 0.5, 1], ["0", "0.5", "1"])
     tidy(ax, title=title, xlabel=xlabel, ylabel="p(mode)")
-    _legend(ax, names, mode_colours(n_modes))
+    mode_legend(ax, names, colours)
     return ax
 
 
@@ -158,22 +162,6 @@ def _stack(ax: Axes, probabilities: np.ndarray, colours: list[str], *, bottom: f
     # Every area starts at the bottom and later modes lie behind: areas side by side would show seams.
     for mode in reversed(range(n_modes)):
         ax.fill_between(np.arange(n_steps + 1), bottom, levels[:, mode], step="post", color=colours[mode], linewidth=0)
-
-
-def _legend(ax: Axes, names: list[str], colours: list[str]) -> None:
-    ax.legend(
-        handles=[Patch(facecolor=colour, label=name) for colour, name in zip(colours, names, strict=False)],
-        loc="lower right",
-        bbox_to_anchor=(1.0, 1.0),
-        ncols=len(colours),
-        frameon=False,
-        fontsize=TICK_SIZE,
-        handlelength=1.0,
-        handleheight=0.9,
-        columnspacing=1.2,
-        handletextpad=0.5,
-        borderaxespad=0.2,
-    )
 
 
 def _check_probabilities(argument: str, probabilities: np.ndarray) -> None:

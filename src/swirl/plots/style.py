@@ -9,19 +9,27 @@ from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import Colormap, to_hex, to_rgb
 from matplotlib.figure import Figure
+from matplotlib.patches import Patch
 from matplotlib.spines import Spine
 
 # Okabe and Ito's colour-blind-safe palette.  Orange and vermilion come late because the event markers (water
 # visits, home visits) wear them: with few modes a marker never has the colour of a mode.
 OKABE_ITO = ("#0072B2", "#009E73", "#CC79A7", "#F0E442", "#56B4E9", "#E69F00", "#D55E00", "#7F7F7F")
+# For lines and marks on white, where the palette's yellow would be lost.
+LINE_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#7F7F7F")
 REWARD_COLOURS = "YlGnBu"
+PREFERENCE_COLOURS = "RdBu_r"
 PROBABILITY_COLOURS = "PuRd"
 IMPOSSIBLE = "#DCDCDC"
+CORRIDOR = "#ECEEEE"  # a place where the animal can walk, when it carries no value
 SEAM = "#BFC5C5"  # between the parts of a cell: seen on pale and on dark colours alike
 INK = "#262626"
 SOFT_INK = "#6B6B6B"
 WATER_MARK = "#E69F00"
 HOME_MARK = "#D62728"
+
+# The purposes that modes are named by keep their colours in every figure, whatever their order in a model.
+PURPOSES = ("water", "home", "explore")
 
 TITLE_SIZE = 9.0
 LABEL_SIZE = 8.0
@@ -37,6 +45,39 @@ def mode_colours(n_modes: int) -> list[str]:
     ['#0072B2', '#009E73']
     """
     return [_tint(OKABE_ITO[k % len(OKABE_ITO)], k // len(OKABE_ITO)) for k in range(n_modes)]
+
+
+def named_mode_colours(names: Sequence[str]) -> list[str]:
+    """Return one colour per mode by its name: "water", "home" and "explore" look the same in every figure.
+
+    "explore 2", "explore 3", … have fixed colours too; "water 2" is a paler water, "home 2" a paler home.  Other
+    names take the colours that are left, in order; without any of the three purposes ("h1", "h2", …) that is what
+    `mode_colours` does.  Capitals and a closing "mode" do not matter.
+
+    >>> named_mode_colours(["explore", "water mode"])
+    ['#CC79A7', '#0072B2']
+    >>> named_mode_colours(["h1", "h2"]) == mode_colours(2)
+    True
+    """
+    fixed = [_purpose_colour(name) for name in names]
+    given = [colour for colour in fixed if colour is not None]
+    if len(set(given)) < len(given) or len(set(names)) < len(names):
+        raise ValueError(f"names: got {list(names)}, of which some mean the same; expected a different name per mode")
+    # Another mode must not wear the colour that means "home" elsewhere, even where no mode is called home.
+    taken = {*given, *mode_colours(len(PURPOSES))} if given else set()
+    palette = mode_colours(len(names) + len(taken) + len(OKABE_ITO))
+    free = iter([colour for colour in palette if colour not in taken])
+    return [next(free) if colour is None else colour for colour in fixed]
+
+
+def _purpose_colour(name: str) -> str | None:
+    """Return the fixed colour of "water", "home 2", …; None for a name that has none."""
+    purpose, _, number = " ".join(name.lower().removesuffix("mode").split()).partition(" ")
+    if purpose not in PURPOSES or not (number == "" or number.isdecimal()):
+        return None
+    times = max(int(number or 1), 1) - 1
+    index = PURPOSES.index(purpose)
+    return mode_colours(index + times + 1)[-1] if purpose == "explore" else _tint(OKABE_ITO[index], times)
 
 
 def _tint(colour: str, times: int) -> str:
@@ -63,6 +104,45 @@ def mode_labels(mode_names: Sequence[str] | None, n_modes: int) -> list[str]:
     return list(mode_names)
 
 
+def checked_colours(colours: Sequence[str] | None, n_modes: int) -> list[str]:
+    """Return the colours of the modes: those given, one for each at least, else `mode_colours`.
+
+    >>> checked_colours(None, 2) == mode_colours(2)
+    True
+    """
+    if colours is None:
+        return mode_colours(n_modes)
+    if isinstance(colours, str) or len(colours) < n_modes:
+        raise ValueError(
+            f"colours: got {colours!r}, expected a list with a colour for each of the {n_modes} modes; "
+            "named_mode_colours(mode_names) makes one"
+        )
+    return list(colours)
+
+
+def mode_legend(ax: Axes, names: Sequence[str], colours: Sequence[str]) -> None:
+    """Name the modes' colours in a row above the axes, at the right, where the title does not reach.
+
+    >>> ax = new_axes()
+    >>> mode_legend(ax, ["water", "home"], mode_colours(2))
+    >>> [text.get_text() for text in ax.get_legend().get_texts()]
+    ['water', 'home']
+    """
+    ax.legend(
+        handles=[Patch(facecolor=colour, label=name) for colour, name in zip(colours, names, strict=False)],
+        loc="lower right",
+        bbox_to_anchor=(1.0, 1.0),
+        ncols=len(colours),
+        frameon=False,
+        fontsize=TICK_SIZE,
+        handlelength=1.0,
+        handleheight=0.9,
+        columnspacing=1.2,
+        handletextpad=0.5,
+        borderaxespad=0.2,
+    )
+
+
 def event_style(name: str, index: int) -> tuple[str, str]:
     """Return (marker, colour) of an event: the paper's orange dot for water, red cross for home.
 
@@ -86,6 +166,17 @@ def colour_map(colours: str | Colormap) -> Colormap:
     return mpl.colormaps[colours] if isinstance(colours, str) else colours
 
 
+def ink_on(colour: str) -> str:
+    """Return the colour, dark or white, in which text is read best on `colour`.
+
+    >>> ink_on("white"), ink_on("#081D58")
+    ('#262626', 'white')
+    """
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in to_rgb(colour)]
+    luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+    return INK if luminance > 0.22 else "white"
+
+
 def new_axes(width: float = 3.4, height: float = 2.6) -> Axes:
     """Return axes on a fresh Figure of that size in inches, without pyplot.
 
@@ -93,6 +184,17 @@ def new_axes(width: float = 3.4, height: float = 2.6) -> Axes:
     [2.0, 1.0]
     """
     return Figure(figsize=(width, height), dpi=150, layout="constrained").add_subplot()
+
+
+def axes_inches(ax: Axes) -> tuple[float, float]:
+    """Return the width and height of the axes in inches; before the layout is settled they are only about right.
+
+    >>> 1 < axes_inches(new_axes(2.0, 2.0))[0] < 2
+    True
+    """
+    figure = ax.get_figure()
+    dots = 100.0 if figure is None else figure.dpi
+    return float(ax.bbox.width) / dots, float(ax.bbox.height) / dots
 
 
 def tidy(ax: Axes, *, title: str | None = None, xlabel: str | None = None, ylabel: str | None = None) -> Axes:
@@ -148,15 +250,15 @@ def add_colour_bar(ax: Axes | Sequence[Axes], drawn: ScalarMappable, label: str 
         bar.set_label(label, fontsize=LABEL_SIZE, color=INK)
 
 
-def finite_range(values: np.ndarray, vmin: float | None, vmax: float | None) -> tuple[float, float]:
+def finite_range(values: np.ndarray, vmin: float | int | None, vmax: float | int | None) -> tuple[float, float]:
     """Return the colour limits: those given, else the smallest and largest finite value.
 
     >>> finite_range(np.array([0.0, np.nan, 2.0]), None, None)
     (0.0, 2.0)
     """
     finite = values[np.isfinite(values)]
-    low = vmin if vmin is not None else float(finite.min()) if finite.size else 0.0
-    high = vmax if vmax is not None else float(finite.max()) if finite.size else 1.0
+    low = float(vmin) if vmin is not None else float(finite.min()) if finite.size else 0.0
+    high = float(vmax) if vmax is not None else float(finite.max()) if finite.size else 1.0
     if high < low:
         raise ValueError(f"vmin, vmax: got vmin={low:g} above vmax={high:g}; expected vmin <= vmax")
     # A flat map has no range of its own; any non-empty one draws it in the palest colour.

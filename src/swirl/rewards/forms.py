@@ -86,7 +86,27 @@ class Network:
             object.__setattr__(self, "features", features)
 
 
-RewardForm = Tabular | Linear | Network
+@dataclass(frozen=True)
+class Habit:
+    """A habit that all modes share, on the whole history, and goals of each mode on a short one; they add in V.
+
+    V_z(h) = habit(h) + goal_z(newest states of h). Where long histories say much about the next step whatever the
+    animal wants, the habit learns that from all data together, and a mode has only its goals to learn.
+
+    Parameters
+    ----------
+    goal_history
+        Number of states that a goal sees; 1: a value for each place, 2: for each way into it.
+    """
+
+    goal_history: int = 2
+
+    def __post_init__(self) -> None:
+        if isinstance(self.goal_history, bool) or not isinstance(self.goal_history, int) or self.goal_history < 1:
+            raise ValueError(f"goal_history={self.goal_history!r}: expected a whole number, at least 1")
+
+
+RewardForm = Tabular | Linear | Network | Habit
 
 
 def resolve_form(reward: str | RewardForm) -> RewardForm:
@@ -100,5 +120,6 @@ def resolve_form(reward: str | RewardForm) -> RewardForm:
     if isinstance(reward, str) and reward in ("state", "state-action"):
         return Tabular(reward)
     raise ValueError(
-        f'reward={reward!r}: expected "state", "state-action", rewards.Linear(features) or rewards.Network(hidden)'
+        f'reward={reward!r}: expected "state", "state-action", rewards.Linear(features), rewards.Network(hidden) or '
+        "rewards.Habit(goal_history)"
     )

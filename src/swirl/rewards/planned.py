@@ -17,11 +17,12 @@ from swirl.history import Histories
 from swirl.optimise import lbfgs
 from swirl.priors import Gaussian
 from swirl.rewards.backoff import BackoffPenalty
-from swirl.rewards.forms import Network, RewardForm, Tabular
+from swirl.rewards.forms import Linear, Network, Tabular
 from swirl.soft_q import log_policy_from_values, q_values, soft_values
 from swirl.successors import Successors, uniform_expected_next
 
 FloatArray = Array | np.ndarray
+PlannedForm = Tabular | Linear | Network
 Weights = dict[str, Any]
 
 
@@ -105,7 +106,7 @@ class PlannedRewards:
     def build(
         cls,
         histories: Histories,
-        form: RewardForm,
+        form: PlannedForm,
         prior: Gaussian,
         *,
         discount: float,
@@ -202,7 +203,7 @@ class PlannedRewards:
         return jax.vmap(one)(weights, counts, jnp.asarray(self.temperature))
 
 
-def _map(form: RewardForm, histories: Histories) -> LinearMap | NetworkMap | TabularMap:
+def _map(form: PlannedForm, histories: Histories) -> LinearMap | NetworkMap | TabularMap:
     """Spread a form's features over the histories."""
     if isinstance(form, Tabular):
         return TabularMap(histories.n_histories)

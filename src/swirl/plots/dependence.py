@@ -1,0 +1,91 @@
+"""How what is wanted at one place depends on where the animal was before (the paper's Figure 3C)."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from jaxtyping import Float
+from matplotlib.axes import Axes
+
+from swirl.plots.style import (
+    INK,
+    LABEL_SIZE,
+    SOFT_INK,
+    TICK_SIZE,
+    checked_colours,
+    mode_labels,
+    mode_legend,
+    new_axes,
+    tidy,
+)
+
+
+def history_dependence(
+    values: Float[np.ndarray, "mode previous"],
+    previous_names: Sequence[str],
+    *,
+    spread: Float[np.ndarray, "_ _"] | None = None,
+    mode_names: Sequence[str] | None = None,
+    colours: Sequence[str] | None = None,
+    label: str = "reward",
+    xlabel: str | None = "previous place",
+    title: str | None = None,
+    note: str | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw, for one place, a bar per mode for each previous place: the reward of coming from there, or a probability.
+
+    Parameters
+    ----------
+    values
+        `[mode, previous place]`; NaN, no such history or no data, is written as "n/a" instead of a bar.
+    spread
+        Half-lengths of error bars, such as standard deviations over restarts.
+    note
+        What must be said beside the bars: reward differences at one place depend on the gauge.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> ax = history_dependence(np.array([[0.9, 1.0], [0.7, 0.4]]), ["elsewhere", "water port"])
+    >>> [float(bar.get_height()) for bar in ax.patches]
+    [0.9, 1.0, 0.7, 0.4]
+    """
+    n_modes, n_previous = values.shape
+    faults = []
+    if n_previous != len(previous_names) or not values.size:
+        faults.append(f"previous_names: got {len(previous_names)}, expected one for each of {n_previous} columns")
+    if spread is not None and spread.shape != values.shape:
+        faults.append(f"spread: got shape {spread.shape}, expected that of values, {values.shape}")
+    if faults:
+        raise ValueError("\n".join(faults))
+    names, shades = mode_labels(mode_names, n_modes), checked_colours(colours, n_modes)
+    ax = new_axes(1.0 + 0.32 * n_previous * (n_modes + 1), 2.3 if note is None else 2.6) if ax is None else ax
+    width = 0.82 / n_modes
+    for mode in range(n_modes):
+        at = np.arange(n_previous) + (mode - (n_modes - 1) / 2) * width
+        known = np.isfinite(values[mode])
+        ax.bar(at[known], values[mode, known], width * 0.92, color=shades[mode], label=names[mode])
+        if spread is not None:
+            ax.errorbar(
+                at[known], values[mode, known], spread[mode, known], linestyle="none", color=INK, elinewidth=0.8,
+                capsize=1.5, capthick=0.8,
+            )  # fmt: skip
+        for place in at[~known]:
+            ax.annotate(
+                "n/a", (place, 0), (0, 2), textcoords="offset points", ha="center", va="bottom",
+                fontsize=TICK_SIZE - 1.5, color=SOFT_INK,
+            )  # fmt: skip
+    ax.axhline(0, color=SOFT_INK, linewidth=0.7)
+    ax.set_xticks(np.arange(n_previous), previous_names)
+    ax.set_xlim(-0.55, n_previous - 0.45)
+    ax.margins(y=0.08)
+    tidy(ax, title=title, xlabel=xlabel, ylabel=label)
+    ax.tick_params(axis="x", length=0, labelsize=LABEL_SIZE)
+    mode_legend(ax, names[:n_modes], shades[:n_modes])
+    if note is not None:
+        below = -32 if xlabel is not None else -20
+        ax.annotate(
+            note, (0, 0), (0, below), xycoords="axes fraction", textcoords="offset points", ha="left", va="top",
+            fontsize=TICK_SIZE - 0.5, color=SOFT_INK,
+        )  # fmt: skip
+    return ax

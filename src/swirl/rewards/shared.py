@@ -1,0 +1,211 @@
+"""A habit that all modes share, and goals of each mode: values that are sums of parts (DESIGN §6).
+
+    V_z(h) = Σ_{l ≤ L} habit_l(newest l states of h) + Σ_{l ≤ m} goal_{z,l}(newest l states of h)
+
+with a normal prior on each part, longer parts shrunk more.  Parts add in V, so the M-step is one convex multinomial
+logit over the habit and all goals together; the reward follows in closed form, r = V − α log Σ_a exp(γ/α E[V']).
+The newest l states of a history are themselves a (shorter) history, so a part needs no name of its own: part
+number = history number, and the value of a history is the sum of its own part and its suffixes'.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int
+
+from swirl.history import Histories
+from swirl.optimise import newton_cg
+from swirl.priors import HabitGoals
+
+FloatArray = Array | np.ndarray
+IntArray = Array | np.ndarray
+HIDDEN = -1e30  # logit of an action that is not available: finite, so that 0 · logit is 0
+
+
+class SharedParameters(NamedTuple):
+    """What EM moves, in units of value."""
+
+    habit: Any
+    """[history]: the part of each history (of any length)."""
+    goals: Any
+    """[mode, short history]; empty with one mode, whose goals would be habit."""
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class SharedValues:
+    """The component of the model that turns counts of (row, action) into a habit and goals."""
+
+    parts: Int[IntArray, "row action branch order"]
+    """Histories whose parts add up to the value of where an action leads, as places in `active`; a short history has
+    fewer, and the last place of all, which holds 0, in their stead."""
+    probability: Float[FloatArray, "row action branch"]
+    available: Bool[FloatArray, "row action"]
+    active: Int[IntArray, "active"]
+    """Histories whose parts the rows' choices depend on: all others stay at the prior's mode, 0."""
+    n_histories: int = field(metadata={"static": True})
+    habit_precision: Float[FloatArray, "active"]
+    goal_precision: Float[FloatArray, "short"]
+    discount: Float[FloatArray, ""]
+    temperature: Float[FloatArray, "mode"]
+    # One step per M-step, as for `values.ValueRewards`: the counts move on anyway.
+    max_steps: int = field(default=1, metadata={"static": True})
+    max_cg_steps: int = field(default=60, metadata={"static": True})
+
+    @classmethod
+    def build(
+        cls,
+        histories: Histories,
+        goal_history: int,
+        prior: HabitGoals,
+        *,
+        discount: float,
+        temperature: Float[np.ndarray, "mode"],
+        rows: Int[np.ndarray, "row"] | None = None,
+    ) -> "SharedValues":
+        """Collect what the M-step needs.
+
+        Parameters
+        ----------
+        rows
+            Contexts (`Histories.contexts`) that the data visit: what they do not visit moves nothing. None: all.
+        """
+        rows = np.arange(histories.n_contexts) if rows is None else rows
+        successors, chains = histories.successors, histories.suffix_chains
+        following = np.asarray(successors.next)[rows]
+        touched = chains[following]
+        active = np.unique(touched)
+        active = active[active < histories.n_histories]
+        place = np.full(histories.n_histories + 1, len(active))
+        place[active] = np.arange(len(active))
+        sizes = histories.sizes
+        n_short = int(np.sum(sizes <= goal_history)) if len(temperature) > 1 else 0  # short histories come first
+        habit, goal = prior.habit.strengths(histories.length), prior.goal.strengths(goal_history)
+        return cls(
+            place[touched].astype(np.int32),
+            np.asarray(successors.probability)[rows],
+            np.asarray(successors.available)[rows],
+            active,
+            histories.n_histories,
+            np.asarray(habit)[sizes[active] - 1],
+            np.asarray(goal)[sizes[:n_short] - 1],
+            np.asarray(discount, dtype=float),
+            np.asarray(temperature, dtype=float),
+        )
+
+    @property
+    def n_modes(self) -> int:
+        """Number of modes."""
+        return self.temperature.shape[0]
+
+    @property
+    def n_short(self) -> int:
+        """Number of histories that have a goal."""
+        return self.goal_precision.shape[0]
+
+    def random_parameters(self, rng: np.random.Generator, scale: float) -> SharedParameters:
+        """No habit, and goals that differ: independent, with standard deviation `scale` in units of logits."""
+        goals = rng.standard_normal((self.n_modes, self.n_short))
+        return SharedParameters(np.zeros(self.n_histories), scale * np.asarray(self.temperature)[:, None] * goals)
+
+    def milder(self) -> None:
+        """The prior is normal: no other is needed for the first steps."""
+
+    def rewards(self, parameters: SharedParameters) -> SharedParameters:
+        """What stands for the fit: the parts; `values_of` adds them up for every history."""
+        return parameters
+
+    def log_emissions(self, parameters: SharedParameters) -> Float[Array, "symbol mode"]:
+        """Log π_z(a|h) of the rows as a table of symbols (row · n_actions + action)."""
+        x = self._active_parts(parameters)
+        return self._log_policy(x).reshape(self.n_modes, -1).T
+
+    def log_prior(self, parameters: SharedParameters) -> Float[Array, ""]:
+        """Normal log-density, up to a constant."""
+        habit, goals = jnp.asarray(parameters.habit)[jnp.asarray(self.active)], jnp.asarray(parameters.goals)
+        return -0.5 * (jnp.sum(self.habit_precision * habit**2) + jnp.sum(self.goal_precision * goals**2))
+
+    def _active_parts(self, parameters: SharedParameters) -> Float[Array, "unknown"]:
+        habit = jnp.asarray(parameters.habit)[jnp.asarray(self.active)]
+        return jnp.concatenate([habit, jnp.ravel(jnp.asarray(parameters.goals))])
+
+    @property
+    def _goal_of_active(self) -> Int[Array, "active"]:
+        """Which goal adds to each active part; the number of short histories where none does."""
+        return jnp.minimum(jnp.asarray(self.active), self.n_short)
+
+    def _logits(self, x: Float[Array, "unknown"]) -> Float[Array, "mode row action"]:
+        """(γ/α) E[V_z(h')|h, a]: linear in the parts."""
+        n = self.habit_precision.shape[0]
+        goals = jnp.pad(x[n:].reshape(self.n_modes, self.n_short), ((0, 0), (0, 1)))
+        parts = jnp.pad(x[:n] + goals[:, self._goal_of_active], ((0, 0), (0, 1)))
+        expected = jnp.sum(self.probability * jnp.sum(parts[:, jnp.asarray(self.parts)], axis=-1), axis=-1)
+        return jnp.multiply((self.discount / jnp.asarray(self.temperature))[:, None, None], expected)
+
+    def _log_policy(self, x: Float[Array, "unknown"]) -> Float[Array, "mode row action"]:
+        return jax.nn.log_softmax(jnp.where(jnp.asarray(self.available), self._logits(x), HIDDEN), axis=-1)
+
+    def improve(self, parameters: SharedParameters, counts: Float[Array, "symbol mode"]) -> SharedParameters:
+        """Raise Σ W log π + log prior over the habit and all goals at once: the M-step (paper Eq. 3)."""
+        available = jnp.asarray(self.available)
+        counts = counts.T.reshape(self.n_modes, *available.shape)
+        totals = jnp.sum(counts, axis=-1, keepdims=True)
+        goal_precision = jnp.tile(jnp.asarray(self.goal_precision), self.n_modes)
+        precision = jnp.concatenate([jnp.asarray(self.habit_precision), goal_precision])
+        start = self._active_parts(parameters)
+        _, transpose = jax.vjp(self._logits, start)
+
+        def value_and_gradient(x: Array) -> tuple[Array, Array]:
+            log_pi = self._log_policy(x)
+            value = -jnp.sum(jnp.where(available, counts * log_pi, 0.0)) + 0.5 * jnp.sum(precision * x**2)
+            residual = jnp.where(available, totals * jnp.exp(log_pi) - counts, 0.0)
+            return value, transpose(residual)[0] + precision * x
+
+        def curvature(x: Array):
+            pi = jnp.exp(self._log_policy(x))
+
+            def product(d: Array) -> Array:
+                moved = self._logits(d)
+                spread = pi * (moved - jnp.sum(pi * moved, axis=-1, keepdims=True))
+                return transpose(totals * spread)[0] + precision * d
+
+            return product
+
+        slope = (self.discount / jnp.asarray(self.temperature))[:, None, None]
+
+        def diagonal(x: Array) -> Array:
+            pi = jnp.exp(self._log_policy(x))
+            return transpose(slope * totals * pi * (1 - pi))[0] + precision  # exact where each branch is certain
+
+        x = newton_cg(
+            value_and_gradient,
+            curvature,
+            diagonal,
+            start,
+            tol=1e-7,
+            max_steps=self.max_steps,
+            max_cg_steps=self.max_cg_steps,
+        ).x
+        n = self.habit_precision.shape[0]
+        habit = jnp.zeros_like(parameters.habit).at[jnp.asarray(self.active)].set(x[:n])
+        return SharedParameters(habit, x[n:].reshape(self.n_modes, self.n_short))
+
+
+def values_of(
+    histories: Histories, habit: Float[np.ndarray, "history"], goals: Float[np.ndarray, "mode short"], n_modes: int
+) -> Float[np.ndarray, "mode history"]:
+    """V_z(h): the sum of the parts of each history and its suffixes.
+
+    >>> from swirl.mdp import MDP
+    >>> ring = MDP.deterministic([[1], [0]])
+    >>> histories = Histories.reachable(ring.successors, length=2)    # 0, 1, 1 0, 0 1
+    >>> values_of(histories, np.array([1.0, 2.0, 10.0, 20.0]), np.array([[100.0, 0.0], [0.0, 100.0]]), 2).tolist()
+    [[101.0, 2.0, 12.0, 121.0], [1.0, 102.0, 112.0, 21.0]]
+    """
+    parts = np.zeros((n_modes, histories.n_histories + 1))
+    parts[:, :-1] = habit
+    parts[:, : goals.shape[1]] += goals
+    return np.stack([own[histories.suffix_chains].sum(axis=1) for own in parts])
