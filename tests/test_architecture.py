@@ -35,7 +35,9 @@ LAYERS = [
     ("plots.scores", "plots.segments", "plots.graph", "plots.policy", "plots.paths", "plots.raster", "plots.bands"),
     ("plots.tables", "plots.dependence", "plots.checks", "plots.references", "plots"),
     ("demo.figures", "demo.report", "demo.run", "demo"),
-    ("cli.doctor", "cli.demo", "cli.fetch", "cli.app", "cli"),
+    ("reproduce.settings", "reproduce.ledger", "reproduce.published", "reproduce.page", "reproduce.gridworld"),
+    ("reproduce.labyrinth", "reproduce.spontaneous", "reproduce.run", "reproduce"),
+    ("cli.doctor", "cli.demo", "cli.fetch", "cli.reproduce", "cli.app", "cli"),
     ("__init__", "__main__"),
 ]
 ORDER = [name for layer in LAYERS for name in layer]

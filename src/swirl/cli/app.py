@@ -16,6 +16,7 @@ from swirl._version import __version__
 COMMANDS = {
     "demo": "swirl.cli.demo",
     "doctor": "swirl.cli.doctor",
+    "reproduce": "swirl.cli.reproduce",
     "fetch": "swirl.cli.fetch",
 }
 

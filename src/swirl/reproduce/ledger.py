@@ -1,0 +1,155 @@
+"""What has been computed, in files: a run that stopped goes on where it was, and nothing is computed twice.
+
+A fit is known by its model's class and arguments, its environment, its data and the version of swirl; a table by the
+inputs it is said to have.  Files are written whole or not at all.
+"""
+
+import hashlib
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from swirl._version import __version__
+from swirl.mdp import MDP
+from swirl.registry import load
+from swirl.selection import choose
+from swirl.trajectories import Trajectories
+
+M = TypeVar("M")
+
+
+class Ledger:
+    """Fits and tables under a folder, computed when they are asked for the first time.
+
+    Parameters
+    ----------
+    folder
+        Where the files are; made when the first is written.
+    say
+        Told in words what is computed and what is found.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     once = Ledger(Path(folder)).rows("squares", {"n": 3}, lambda: [{"x": x, "y": x * x} for x in range(3)])
+    ...     again = Ledger(Path(folder)).rows("squares", {"n": 3}, lambda: [])    # not called
+    >>> once == again, again[2]
+    (True, {'x': 2, 'y': 4})
+    """
+
+    def __init__(self, folder: Path, say: Callable[[str], Any] | None = None):
+        self.folder = folder
+        self.say = say or (lambda text: None)
+        self.seconds: dict[str, float] = {}
+
+    def fit(self, label: str, model: M, data: Trajectories) -> M:
+        """Return `model` fitted to `data`, read from its file where there is one.
+
+        `label` names the file, beside the digest of what went in.
+        """
+        path = self._path(label, fit_inputs(model, data), ".nc")
+        if path.exists():
+            self.say(f"  {label}: found {path.name}")
+            return load(path)
+        began = time.perf_counter()
+        fitted = model.fit(data)  # type: ignore[attr-defined]
+        self._note(label, time.perf_counter() - began)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        half = path.with_name(f"half-{path.name}")
+        fitted.save(half, overwrite=True)
+        half.replace(path)
+        return fitted
+
+    def rows(
+        self, label: str, inputs: Mapping[str, Any], compute: Callable[[], list[dict[str, Any]]]
+    ) -> list[dict[str, Any]]:
+        """Return a table as a list of rows, computed only if it was never computed from these `inputs`."""
+        path = self._path(label, dict(inputs), ".json")
+        if path.exists():
+            self.say(f"  {label}: found {path.name}")
+            return json.loads(path.read_text())
+        began = time.perf_counter()
+        rows = plain(compute())
+        self._note(label, time.perf_counter() - began)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        half = path.with_name(f"half-{path.name}")
+        half.write_text(json.dumps(rows))
+        half.replace(path)
+        return rows
+
+    def chosen(
+        self,
+        label: str,
+        model: Any,
+        data: Trajectories,
+        grid: Mapping[str, Sequence[Any]],
+        *,
+        n_folds: int = 3,
+        of: Any,
+    ) -> dict[str, Any]:
+        """Return the settings of `grid` that do best on folds of `data`, the training sessions."""
+
+        def compute() -> list[dict[str, Any]]:
+            choice = choose(model, data, grid, n_folds=n_folds, of=of)
+            best = choice.candidates.index(choice.best)
+            return [
+                {"best": best, "scores": choice.scores.tolist(), "candidates": [repr(c) for c in choice.candidates]}
+            ]
+
+        inputs = {**fit_inputs(model, data), "grid": repr(dict(grid)), "n_folds": n_folds, "of": of}
+        best = self.rows(label, inputs, compute)[0]["best"]
+        sizes = [len(values) for values in grid.values()]
+        places = np.unravel_index(best, sizes)
+        return {name: values[int(i)] for (name, values), i in zip(grid.items(), places, strict=True)}
+
+    def _note(self, label: str, seconds: float) -> None:
+        self.seconds[label] = seconds
+        self.say(f"  {label}: {seconds:.1f} s")
+
+    def _path(self, label: str, inputs: dict[str, Any], suffix: str) -> Path:
+        text = json.dumps([__version__, inputs], sort_keys=True, default=repr)
+        digest = hashlib.sha256(text.encode()).hexdigest()[:16]
+        name = "".join(c if c.isalnum() or c in "-=." else "_" for c in label)
+        return self.folder / f"{name}-{digest}{suffix}"
+
+
+def fit_inputs(model: Any, data: Trajectories) -> dict[str, Any]:
+    """What a fit depends on, as text."""
+    arguments = {name: value for name, value in model.get_params().items() if not isinstance(value, MDP)}
+    env = getattr(model, "env", None)
+    return {
+        "model": type(model).__name__,
+        "arguments": {name: repr(value) for name, value in arguments.items()},
+        "env": None if env is None else env_digest(env),
+        "data": data.fingerprint(),
+    }
+
+
+def env_digest(env: MDP) -> str:
+    """SHA-256 of an environment's tables."""
+    digest = hashlib.sha256()
+    for table in (env.successors.next, env.successors.probability, env.successors.available):
+        digest.update(np.ascontiguousarray(table).tobytes())
+    return digest.hexdigest()
+
+
+def plain(value: Any) -> Any:
+    """Numpy values as Python's own, so that JSON gives back what it was given.
+
+    >>> plain({"a": np.float64(1.5), "b": [np.int64(2), np.array([1, 2])]})
+    {'a': 1.5, 'b': [2, [1, 2]]}
+    """
+    if isinstance(value, Mapping):
+        return {str(name): plain(item) for name, item in value.items()}
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    return value

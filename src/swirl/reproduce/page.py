@@ -1,0 +1,200 @@
+"""What an experiment has to show, and how it becomes a folder: figures, tidy tables, results.json and two pages.
+
+An experiment is a list of sections, a section a list of blocks: text, a table, or a figure with the numbers it draws.
+The same blocks make index.html (one file that opens offline) and results.md.
+"""
+
+import base64
+import html
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from swirl.plots import save
+
+STYLE = """
+:root { color-scheme: light dark; }
+body { font: 16px/1.55 system-ui, sans-serif; max-width: 66rem; margin: 2.5rem auto; padding: 0 1.2rem; }
+h1 { font-size: 1.7rem; line-height: 1.25; } h2 { font-size: 1.25rem; margin-top: 2.6rem; }
+nav a { margin-right: 1rem; white-space: nowrap; } .table { overflow-x: auto; margin: 1.2rem 0; }
+table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: .93rem; }
+th, td { padding: .3rem .8rem; text-align: right; border-bottom: 1px solid #8884; white-space: nowrap; }
+th:first-child, td:first-child { text-align: left; } td.words { text-align: left; white-space: normal; }
+figure { margin: 1.8rem 0; } img { max-width: 100%; background: white; padding: .5rem; border-radius: 6px;
+box-sizing: border-box; } figcaption, .small, caption { font-size: .87rem; opacity: .85; text-align: left; }
+caption { padding-bottom: .4rem; }
+"""
+
+
+@dataclass(frozen=True)
+class Text:
+    """A paragraph; `**bold**` is the only mark-up."""
+
+    words: str
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """A table: rows with the same keys; floats are shown with `decimals`."""
+
+    name: str
+    caption: str
+    rows: list[dict[str, Any]]
+    decimals: int = 4
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A figure, and the tidy rows that hold every number it draws."""
+
+    name: str
+    caption: str
+    figure: Any
+    rows: list[dict[str, Any]]
+
+
+Block = Text | Numbers | Drawing
+
+
+@dataclass(frozen=True)
+class Section:
+    """A heading and its blocks."""
+
+    title: str
+    blocks: Sequence[Block]
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """Everything that one experiment has to show."""
+
+    name: str
+    title: str
+    first: str
+    """The first line of the results: what a reader should know before all else."""
+    sections: Sequence[Section]
+    about: dict[str, Any] = field(default_factory=dict)
+    """Command, versions, seconds, numbers of scored steps."""
+
+    @property
+    def blocks(self) -> list[Block]:
+        """All blocks in order."""
+        return [block for section in self.sections for block in section.blocks]
+
+
+def write(experiment: Experiment, folder: Path, *, formats: Sequence[str] = ("png", "svg", "pdf")) -> Path:
+    """Write figures/, tables/, results.json, results.md and index.html into `folder`; return the page."""
+    (folder / "tables").mkdir(parents=True, exist_ok=True)
+    for block in experiment.blocks:
+        if isinstance(block, Drawing):
+            save(block.figure, folder / "figures" / block.name, formats, overwrite=True, dpi=200)
+        if not isinstance(block, Text):
+            _write_csv(block.rows, folder / "tables" / f"{block.name}.csv")
+    results = {
+        "experiment": experiment.name,
+        "first": experiment.first,
+        "about": experiment.about,
+        "tables": {block.name: block.rows for block in experiment.blocks if isinstance(block, Numbers)},
+    }
+    (folder / "results.json").write_text(json.dumps(results, indent=1, default=str), encoding="utf-8")
+    (folder / "results.md").write_text(to_markdown(experiment), encoding="utf-8")
+    page = folder / "index.html"
+    page.write_text(to_html(experiment, folder), encoding="utf-8")
+    return page
+
+
+def _write_csv(rows: list[dict[str, Any]], path: Path) -> None:
+    import pandas as pd
+
+    pd.DataFrame(rows).to_csv(path, index=False)
+
+
+def shown(value: Any, decimals: int) -> str:
+    """A value as a cell shows it.
+
+    >>> shown(-0.63961, 3), shown(None, 3), shown(24000, 3), shown(float("nan"), 3)
+    ('−0.640', '—', '24,000', '—')
+    """
+    if value is None or value != value:
+        return "—"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}".replace("-", "−")
+    if isinstance(value, float):
+        return f"{value:.{decimals}f}".replace("-", "−")
+    return str(value)
+
+
+def to_markdown(experiment: Experiment, *, figures: str = "figures", level: int = 1) -> str:
+    """The experiment as Markdown; `figures` is the folder that its pictures are linked from."""
+    lines = [f"{'#' * level} {experiment.title}", "", f"**{experiment.first}**", ""]
+    for section in experiment.sections:
+        lines += [f"{'#' * (level + 1)} {section.title}", ""]
+        for block in section.blocks:
+            if isinstance(block, Text):
+                lines += [block.words, ""]
+            elif isinstance(block, Numbers):
+                lines += [*_markdown_table(block), "", f"*{block.caption}*", ""]
+            else:
+                lines += [f"![{block.caption}]({figures}/{block.name}.png)", "", f"*{block.caption}*", ""]
+    lines += [f"Made by: {_about(experiment)}", ""]
+    return "\n".join(lines)
+
+
+def _markdown_table(block: Numbers) -> list[str]:
+    if not block.rows:
+        return ["(no rows)"]
+    names = list(block.rows[0])
+    lines = ["| " + " | ".join(names) + " |", "|" + "|".join([":---"] + ["---:"] * (len(names) - 1)) + "|"]
+    return lines + ["| " + " | ".join(shown(row[n], block.decimals) for n in names) + " |" for row in block.rows]
+
+
+def to_html(experiment: Experiment, folder: Path) -> str:
+    """The experiment as one page, with its pictures (figures/*.png under `folder`) inside."""
+    links = "".join(f'<a href="#s{i}">{html.escape(s.title)}</a>' for i, s in enumerate(experiment.sections))
+    body = ""
+    for i, section in enumerate(experiment.sections):
+        body += f'<h2 id="s{i}">{html.escape(section.title)}</h2>' + "".join(_html(b, folder) for b in section.blocks)
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{html.escape(experiment.title)}</title><style>{STYLE}</style></head><body>"
+        f"<h1>{html.escape(experiment.title)}</h1><p><strong>{html.escape(experiment.first)}</strong></p>"
+        f'<nav>{links}</nav>{body}<p class="small">Made by: {html.escape(_about(experiment))}</p></body></html>\n'
+    )
+
+
+def _html(block: Block, folder: Path) -> str:
+    if isinstance(block, Text):
+        return f"<p>{_bold(html.escape(block.words))}</p>"
+    caption = html.escape(block.caption)
+    if isinstance(block, Drawing):
+        data = base64.b64encode((folder / "figures" / f"{block.name}.png").read_bytes()).decode("ascii")
+        note = f"{caption} Numbers: <code>tables/{block.name}.csv</code>."
+        return (
+            f'<figure><img alt="{caption}" src="data:image/png;base64,{data}"><figcaption>{note}</figcaption></figure>'
+        )
+    names = list(block.rows[0]) if block.rows else []
+    head = "".join(f"<th>{html.escape(name)}</th>" for name in names)
+    rows = ""
+    for row in block.rows:
+        cells = (
+            f'<td class="words">{html.escape(value)}</td>'
+            if isinstance(value := row[name], str) and len(value) > 24
+            else f"<td>{html.escape(shown(value, block.decimals))}</td>"
+            for name in names
+        )
+        rows += f"<tr>{''.join(cells)}</tr>"
+    return f'<div class="table"><table><caption>{caption}</caption><tr>{head}</tr>{rows}</table></div>'
+
+
+def _bold(text: str) -> str:
+    parts = text.split("**")
+    return "".join(f"<strong>{part}</strong>" if i % 2 else part for i, part in enumerate(parts))
+
+
+def _about(experiment: Experiment) -> str:
+    return "; ".join(f"{name}: {value}" for name, value in experiment.about.items())

@@ -1,0 +1,39 @@
+"""How much is computed: everything, minutes' worth, or a test's worth."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Sizes of a run.
+
+    Parameters
+    ----------
+    name
+        "full", "quick" or "tiny".
+    n_runs
+        Single starts of each fit: what the box plots and bands are over.
+    max_iter
+        EM iterations at most.
+    share
+        Share of the sessions used (the first ones), 1 for all.
+    n_draws
+        Simulated datasets of each posterior predictive check; random draws of each robustness level.
+    """
+
+    name: str
+    n_runs: int
+    max_iter: int
+    share: float
+    n_draws: int
+
+    @property
+    def full(self) -> bool:
+        """Whether nothing is left out."""
+        return self.name == "full"
+
+
+FULL = Scale("full", n_runs=10, max_iter=200, share=1.0, n_draws=10)
+QUICK = Scale("quick", n_runs=3, max_iter=60, share=0.4, n_draws=3)
+TINY = Scale("tiny", n_runs=2, max_iter=8, share=0.05, n_draws=2)
+SCALES = {scale.name: scale for scale in (FULL, QUICK, TINY)}
