@@ -195,42 +195,64 @@ class SWIRL(EMEstimator, DiscreteEstimator):
             prior = prior or DEFAULT_REWARD_PRIOR
             if not isinstance(prior, Cauchy | Gaussian):
                 raise self._wrong_prior("priors.Cauchy or priors.Gaussian")
+            if prior.of == "value":
+                return self._shared(histories, visited, histories.length, None, prior)
             exact = ValueRewards.build(histories, prior, discount=self.discount, temperature=temperature)
             return exact, histories.contexts
         if isinstance(form, Habit):
             prior = prior or HabitGoals()
             if not isinstance(prior, HabitGoals):
                 raise self._wrong_prior("priors.HabitGoals")
-            rows = np.zeros(histories.n_contexts, dtype=np.int64)  # contexts that are not visited: any row will do
-            visited = np.arange(histories.n_contexts) if visited is None else visited
-            rows[visited] = np.arange(len(visited))
-            goal_history = min(form.goal_history, histories.length)
-            shared = SharedValues.build(
-                histories, goal_history, prior, discount=self.discount, temperature=temperature, rows=visited
-            )
-            return shared, rows[histories.contexts]
+            return self._shared(histories, visited, form.goal_history, prior.habit, prior.goal)
         prior = prior or Gaussian(1.0)
         if not isinstance(prior, Gaussian):
             raise self._wrong_prior("priors.Gaussian")
         planned = PlannedRewards.build(histories, form, prior, discount=self.discount, temperature=temperature)
         return planned, own
 
+    def _shared(
+        self,
+        histories: Histories,
+        visited: Int[np.ndarray, "context"] | None,
+        goal_history: int,
+        habit: Gaussian | None,
+        goal: Gaussian | Cauchy,
+    ) -> tuple[SharedValues, Int[np.ndarray, "history"]]:
+        """Values that are sums of parts, with policy rows for the visited contexts only."""
+        visited = np.arange(histories.n_contexts) if visited is None else visited
+        rows = np.zeros(histories.n_contexts, dtype=np.int64)  # of contexts that are not visited: any, never read
+        rows[visited] = np.arange(len(visited))
+        component = SharedValues.build(
+            histories,
+            min(goal_history, histories.length),
+            habit=habit,
+            goal=goal,
+            discount=self.discount,
+            temperature=self._temperatures(),
+            rows=visited,
+        )
+        return component, rows[histories.contexts]
+
     def _wrong_prior(self, allowed: str) -> ValueError:
         return ValueError(f"reward_prior={self.reward_prior!r}: reward={self.reward!r} takes {allowed}")
 
     def _take(self, tables: Tables, fitted: Any, order: np.ndarray) -> None:
         histories, rows = self._context
-        if isinstance(self._components.rewards, SharedValues):  # its tables know the visited contexts only
+        if isinstance(shared := self._components.rewards, SharedValues):  # its tables know the visited contexts only
             values = values_of(histories, fitted.habit, fitted.goals, len(order))
             rewards, policies = read_values(
-                histories.successors, values, discount=self._as_fitted["discount"], temperature=self._temperatures()
+                histories.successors,
+                values,
+                discount=float(shared.discount),
+                temperature=np.asarray(shared.temperature),
             )
         else:
             policies = np.exp(tables.log_emissions.T.reshape(len(order), -1, self.env.n_actions)[:, rows])
             rewards = fitted
-        if isinstance(component := self._components.rewards, ValueRewards) and component.width is not None:
+        component = self._components.rewards
+        if isinstance(component, SharedValues) or (isinstance(component, ValueRewards) and component.width is not None):
             with suppress(GaugeTooLargeError):  # then the gauge stays as the optimiser left it
-                rewards = self._canonical(histories, rewards)  # a Cauchy prior leaves the gauge to us
+                rewards = self._canonical(histories, rewards)  # these priors leave the gauge to us
         self._set_rewards(histories, rewards[order], policies[order])
         self.mode_temperatures_ = self._temperatures()[order]
 

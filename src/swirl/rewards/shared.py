@@ -1,11 +1,13 @@
-"""A habit that all modes share, and goals of each mode: values that are sums of parts (DESIGN §6).
+"""Values that are sums of parts: a habit that all modes share, and goals of each mode (DESIGN §6).
 
     V_z(h) = Σ_{l ≤ L} habit_l(newest l states of h) + Σ_{l ≤ m} goal_{z,l}(newest l states of h)
 
-with a normal prior on each part, longer parts shrunk more.  Parts add in V, so the M-step is one convex multinomial
-logit over the habit and all goals together; the reward follows in closed form, r = V − α log Σ_a exp(γ/α E[V']).
-The newest l states of a history are themselves a (shorter) history, so a part needs no name of its own: part
-number = history number, and the value of a history is the sum of its own part and its suffixes'.
+with a normal prior on each part, longer parts shrunk more.  Without a habit, and with m = L, this is a free reward on
+histories under a prior on V (``priors.Gaussian(of="value")``).  Parts add in V, so the M-step is one convex
+multinomial logit over the habit and all goals together, and only histories that the data could choose among move; the
+reward follows in closed form, r = V − α log Σ_a exp(γ/α E[V']).  The newest l states of a history are themselves a
+(shorter) history, so a part needs no name of its own: part number = history number, and the value of a history is the
+sum of its own part and its suffixes'.
 """
 
 from dataclasses import dataclass, field
@@ -18,7 +20,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from swirl.history import Histories
 from swirl.optimise import newton_cg
-from swirl.priors import HabitGoals
+from swirl.priors import Gaussian
 
 FloatArray = Array | np.ndarray
 IntArray = Array | np.ndarray
@@ -29,15 +31,15 @@ class SharedParameters(NamedTuple):
     """What EM moves, in units of value."""
 
     habit: Any
-    """[history]: the part of each history (of any length)."""
+    """[history]: the part of each history (of any length); empty where there is no habit."""
     goals: Any
-    """[mode, short history]; empty with one mode, whose goals would be habit."""
+    """[mode, short history]; empty where there is a habit and one mode, whose goals would be habit."""
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class SharedValues:
-    """The component of the model that turns counts of (row, action) into a habit and goals."""
+    """The component of the model that turns counts of (row, action) into parts of values."""
 
     parts: Int[IntArray, "row action branch order"]
     """Histories whose parts add up to the value of where an action leads, as places in `active`; a short history has
@@ -46,9 +48,13 @@ class SharedValues:
     available: Bool[FloatArray, "row action"]
     active: Int[IntArray, "active"]
     """Histories whose parts the rows' choices depend on: all others stay at the prior's mode, 0."""
+    habit_precision: Float[FloatArray, "habit"]
+    """Of each active part; empty where there is no habit."""
+    goal_precision: Float[FloatArray, "goal"]
+    """Of each active part that has goals: the first ones, as short histories come first."""
     n_histories: int = field(metadata={"static": True})
-    habit_precision: Float[FloatArray, "active"]
-    goal_precision: Float[FloatArray, "short"]
+    n_short: int = field(metadata={"static": True})
+    """Number of histories that have goals."""
     discount: Float[FloatArray, ""]
     temperature: Float[FloatArray, "mode"]
     # One step per M-step, as for `values.ValueRewards`: the counts move on anyway.
@@ -60,8 +66,9 @@ class SharedValues:
         cls,
         histories: Histories,
         goal_history: int,
-        prior: HabitGoals,
         *,
+        habit: Gaussian | None,
+        goal: Gaussian,
         discount: float,
         temperature: Float[np.ndarray, "mode"],
         rows: Int[np.ndarray, "row"] | None = None,
@@ -82,16 +89,18 @@ class SharedValues:
         place = np.full(histories.n_histories + 1, len(active))
         place[active] = np.arange(len(active))
         sizes = histories.sizes
-        n_short = int(np.sum(sizes <= goal_history)) if len(temperature) > 1 else 0  # short histories come first
-        habit, goal = prior.habit.strengths(histories.length), prior.goal.strengths(goal_history)
+        n_short = int(np.sum(sizes <= goal_history)) if habit is None or len(temperature) > 1 else 0
+        with_goals = active[active < n_short]
+        habits = [] if habit is None else np.asarray(habit.strengths(histories.length))[sizes[active] - 1]
         return cls(
             place[touched].astype(np.int32),
             np.asarray(successors.probability)[rows],
             np.asarray(successors.available)[rows],
             active,
+            np.asarray(habits, dtype=float),
+            np.asarray(goal.strengths(goal_history))[sizes[with_goals] - 1],
             histories.n_histories,
-            np.asarray(habit)[sizes[active] - 1],
-            np.asarray(goal)[sizes[:n_short] - 1],
+            n_short,
             np.asarray(discount, dtype=float),
             np.asarray(temperature, dtype=float),
         )
@@ -102,14 +111,19 @@ class SharedValues:
         return self.temperature.shape[0]
 
     @property
-    def n_short(self) -> int:
-        """Number of histories that have a goal."""
+    def n_habits(self) -> int:
+        """Number of active parts of the habit: all, or none."""
+        return self.habit_precision.shape[0]
+
+    @property
+    def n_goals(self) -> int:
+        """Number of active parts that have goals."""
         return self.goal_precision.shape[0]
 
     def random_parameters(self, rng: np.random.Generator, scale: float) -> SharedParameters:
         """No habit, and goals that differ: independent, with standard deviation `scale` in units of logits."""
-        goals = rng.standard_normal((self.n_modes, self.n_short))
-        return SharedParameters(np.zeros(self.n_histories), scale * np.asarray(self.temperature)[:, None] * goals)
+        goals = scale * np.asarray(self.temperature)[:, None] * rng.standard_normal((self.n_modes, self.n_short))
+        return SharedParameters(np.zeros(self.n_histories if self.n_habits else 0), goals)
 
     def milder(self) -> None:
         """The prior is normal: no other is needed for the first steps."""
@@ -125,23 +139,26 @@ class SharedValues:
 
     def log_prior(self, parameters: SharedParameters) -> Float[Array, ""]:
         """Normal log-density, up to a constant."""
-        habit, goals = jnp.asarray(parameters.habit)[jnp.asarray(self.active)], jnp.asarray(parameters.goals)
+        habit, goals = self._split(self._active_parts(parameters))
         return -0.5 * (jnp.sum(self.habit_precision * habit**2) + jnp.sum(self.goal_precision * goals**2))
 
     def _active_parts(self, parameters: SharedParameters) -> Float[Array, "unknown"]:
-        habit = jnp.asarray(parameters.habit)[jnp.asarray(self.active)]
-        return jnp.concatenate([habit, jnp.ravel(jnp.asarray(parameters.goals))])
+        """The habit and the goals that the rows depend on, side by side."""
+        active = jnp.asarray(self.active)
+        habit = jnp.asarray(parameters.habit)[active] if self.n_habits else jnp.asarray(parameters.habit)
+        goals = jnp.asarray(parameters.goals)[:, active[: self.n_goals]]
+        return jnp.concatenate([habit, jnp.ravel(goals)])
 
-    @property
-    def _goal_of_active(self) -> Int[Array, "active"]:
-        """Which goal adds to each active part; the number of short histories where none does."""
-        return jnp.minimum(jnp.asarray(self.active), self.n_short)
+    def _split(self, x: Float[Array, "unknown"]) -> tuple[Float[Array, "habit"], Float[Array, "mode goal"]]:
+        return x[: self.n_habits], x[self.n_habits :].reshape(self.n_modes, self.n_goals)
 
     def _logits(self, x: Float[Array, "unknown"]) -> Float[Array, "mode row action"]:
         """(γ/α) E[V_z(h')|h, a]: linear in the parts."""
-        n = self.habit_precision.shape[0]
-        goals = jnp.pad(x[n:].reshape(self.n_modes, self.n_short), ((0, 0), (0, 1)))
-        parts = jnp.pad(x[:n] + goals[:, self._goal_of_active], ((0, 0), (0, 1)))
+        habit, goals = self._split(x)
+        n_active = self.active.shape[0]
+        parts = jnp.pad(goals, ((0, 0), (0, n_active + 1 - self.n_goals)))  # the last part of all stays 0
+        if self.n_habits:
+            parts = parts + jnp.pad(habit, (0, 1))
         expected = jnp.sum(self.probability * jnp.sum(parts[:, jnp.asarray(self.parts)], axis=-1), axis=-1)
         return jnp.multiply((self.discount / jnp.asarray(self.temperature))[:, None, None], expected)
 
@@ -189,13 +206,16 @@ class SharedValues:
             max_steps=self.max_steps,
             max_cg_steps=self.max_cg_steps,
         ).x
-        n = self.habit_precision.shape[0]
-        habit = jnp.zeros_like(parameters.habit).at[jnp.asarray(self.active)].set(x[:n])
-        return SharedParameters(habit, x[n:].reshape(self.n_modes, self.n_short))
+        habit, goals = self._split(x)
+        active = jnp.asarray(self.active)
+        return SharedParameters(
+            jnp.zeros_like(parameters.habit).at[active].set(habit) if self.n_habits else jnp.asarray(parameters.habit),
+            jnp.zeros_like(parameters.goals).at[:, active[: self.n_goals]].set(goals),
+        )
 
 
 def values_of(
-    histories: Histories, habit: Float[np.ndarray, "history"], goals: Float[np.ndarray, "mode short"], n_modes: int
+    histories: Histories, habit: Float[np.ndarray, "habit"], goals: Float[np.ndarray, "mode short"], n_modes: int
 ) -> Float[np.ndarray, "mode history"]:
     """V_z(h): the sum of the parts of each history and its suffixes.
 
@@ -206,6 +226,6 @@ def values_of(
     [[101.0, 2.0, 12.0, 121.0], [1.0, 102.0, 112.0, 21.0]]
     """
     parts = np.zeros((n_modes, histories.n_histories + 1))
-    parts[:, :-1] = habit
+    parts[:, :-1] = habit if len(habit) else 0.0
     parts[:, : goals.shape[1]] += goals
     return np.stack([own[histories.suffix_chains].sum(axis=1) for own in parts])
