@@ -122,6 +122,21 @@ def test_suffixes_group_by_the_newest_states(length):
         assert len(set(zip(groups.tolist(), keys, strict=True))) == len(set(keys)), "one group per key"
 
 
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("length", LENGTHS)
+@pytest.mark.parametrize("seed", [0, 1])
+def test_suffixes_of_a_history_are_histories_themselves(kind, length, seed):
+    histories = Histories.reachable(random_mdp(kind, seed).successors, length)
+    rows, none = tuples(histories), histories.n_histories
+    number = {row: h for h, row in enumerate(rows)}
+    assert histories.sizes.tolist() == [len(row) for row in rows]
+    assert histories.dropped.tolist() == [number[row[:-1] or row] for row in rows]
+    assert histories.suffix_chains.shape == (none, length)
+    for row, chain in zip(rows, histories.suffix_chains.tolist(), strict=True):
+        shorter_and_shorter = [number[row[:size]] for size in range(len(row), 0, -1)]
+        assert chain == shorter_and_shorter + [none] * (length - len(row))
+
+
 def walk(env, n_steps, rng):
     """Walk by possible moves; where a new start is drawn, jump anywhere."""
     states, starts = np.zeros(n_steps, np.int64), rng.random(n_steps) < 0.15

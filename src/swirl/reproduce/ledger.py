@@ -8,6 +8,7 @@ import hashlib
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -93,6 +94,8 @@ class Ledger:
         of: Any,
     ) -> dict[str, Any]:
         """Return the settings of `grid` that do best on folds of `data`, the training sessions."""
+        if all(len(values) == 1 for values in grid.values()):
+            return {name: values[0] for name, values in grid.items()}
 
         def compute() -> list[dict[str, Any]]:
             choice = choose(model, data, grid, n_folds=n_folds, of=of)
@@ -101,7 +104,7 @@ class Ledger:
                 {"best": best, "scores": choice.scores.tolist(), "candidates": [repr(c) for c in choice.candidates]}
             ]
 
-        inputs = {**fit_inputs(model, data), "grid": repr(dict(grid)), "n_folds": n_folds, "of": of}
+        inputs = {**fit_inputs(model, data), "grid": list(grid.items()), "n_folds": n_folds, "of": of}
         best = self.rows(label, inputs, compute)[0]["best"]
         sizes = [len(values) for values in grid.values()]
         places = np.unravel_index(best, sizes)
@@ -112,7 +115,7 @@ class Ledger:
         self.say(f"  {label}: {seconds:.1f} s")
 
     def _path(self, label: str, inputs: dict[str, Any], suffix: str) -> Path:
-        text = json.dumps([__version__, inputs], sort_keys=True, default=repr)
+        text = json.dumps([__version__, inputs], sort_keys=True, default=described)
         digest = hashlib.sha256(text.encode()).hexdigest()[:16]
         name = "".join(c if c.isalnum() or c in "-=." else "_" for c in label)
         return self.folder / f"{name}-{digest}{suffix}"
@@ -120,22 +123,35 @@ class Ledger:
 
 def fit_inputs(model: Any, data: Trajectories) -> dict[str, Any]:
     """What a fit depends on, as text."""
-    arguments = {name: value for name, value in model.get_params().items() if not isinstance(value, MDP)}
-    env = getattr(model, "env", None)
     return {
         "model": type(model).__name__,
-        "arguments": {name: repr(value) for name, value in arguments.items()},
-        "env": None if env is None else env_digest(env),
-        "data": data.fingerprint(),
+        "arguments": {name: described(value) for name, value in model.get_params().items()},
+        "data": described(data),
     }
 
 
-def env_digest(env: MDP) -> str:
-    """SHA-256 of an environment's tables."""
-    digest = hashlib.sha256()
-    for table in (env.successors.next, env.successors.probability, env.successors.available):
-        digest.update(np.ascontiguousarray(table).tobytes())
-    return digest.hexdigest()
+def described(value: Any) -> Any:
+    """What a value is, for JSON: equal for equal values and different for others, which `repr` of an array is not.
+
+    >>> described((1.5, "state"))
+    ['1.5', "'state'"]
+    >>> described(np.arange(2000.0)) == described(np.arange(2000.0) + (np.arange(2000) == 1000))
+    False
+    """
+    if isinstance(value, np.ndarray):
+        digest = hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()
+        return [str(value.dtype), list(value.shape), digest]
+    if isinstance(value, MDP):  # names do not change a fit
+        return {"env": described(value.successors)}
+    if isinstance(value, Trajectories):  # folds are made of subjects
+        return {"data": value.fingerprint(*sorted(value.signals or {})), "subjects": described(value.subjects)}
+    if is_dataclass(value) and not isinstance(value, type):
+        return {"class": type(value).__name__, **{f.name: described(getattr(value, f.name)) for f in fields(value)}}
+    if isinstance(value, Mapping):
+        return {str(name): described(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [described(item) for item in value]
+    return repr(value)
 
 
 def plain(value: Any) -> Any:

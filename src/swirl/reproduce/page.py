@@ -7,12 +7,14 @@ The same blocks make index.html (one file that opens offline) and results.md.
 import base64
 import html
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from swirl.plots import save
+from swirl.reproduce.ledger import plain
 
 STYLE = """
 :root { color-scheme: light dark; }
@@ -98,7 +100,8 @@ def write(experiment: Experiment, folder: Path, *, formats: Sequence[str] = ("pn
         "about": experiment.about,
         "tables": {block.name: block.rows for block in experiment.blocks if isinstance(block, Numbers)},
     }
-    (folder / "results.json").write_text(json.dumps(results, indent=1, default=str), encoding="utf-8")
+    text = json.dumps(_without_nan(plain(results)), indent=1, default=str, allow_nan=False)
+    (folder / "results.json").write_text(text, encoding="utf-8")
     (folder / "results.md").write_text(to_markdown(experiment), encoding="utf-8")
     page = folder / "index.html"
     page.write_text(to_html(experiment, folder), encoding="utf-8")
@@ -111,12 +114,22 @@ def _write_csv(rows: list[dict[str, Any]], path: Path) -> None:
     pd.DataFrame(rows).to_csv(path, index=False)
 
 
+def _without_nan(value: Any) -> Any:
+    """None for what is not a finite number, which JSON has no word for: only Python reads NaN back."""
+    if isinstance(value, dict):
+        return {name: _without_nan(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_without_nan(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
 def shown(value: Any, decimals: int) -> str:
     """A value as a cell shows it.
 
     >>> shown(-0.63961, 3), shown(None, 3), shown(24000, 3), shown(float("nan"), 3)
     ('−0.640', '—', '24,000', '—')
     """
+    value = plain(value)
     if value is None or value != value:
         return "—"
     if isinstance(value, bool):
@@ -148,8 +161,9 @@ def _markdown_table(block: Numbers) -> list[str]:
     if not block.rows:
         return ["(no rows)"]
     names = list(block.rows[0])
-    lines = ["| " + " | ".join(names) + " |", "|" + "|".join([":---"] + ["---:"] * (len(names) - 1)) + "|"]
-    return lines + ["| " + " | ".join(shown(row[n], block.decimals) for n in names) + " |" for row in block.rows]
+    cells = [names, *([shown(row[name], block.decimals) for name in names] for row in block.rows)]
+    lines = ["| " + " | ".join(cell.replace("|", r"\|") for cell in row) + " |" for row in cells]
+    return [lines[0], "|" + "|".join([":---"] + ["---:"] * (len(names) - 1)) + "|", *lines[1:]]
 
 
 def to_html(experiment: Experiment, folder: Path) -> str:

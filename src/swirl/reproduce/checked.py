@@ -1,0 +1,53 @@
+"""Posterior predictive checks through the ledger: simulated once, then read from their file."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from swirl.predictive import PredictiveChecks, predictive_checks
+from swirl.reproduce.ledger import Ledger
+from swirl.trajectories import Trajectories
+
+
+def checked(
+    ledger: Ledger,
+    label: str,
+    inputs: Mapping[str, Any],
+    model: Any,
+    data: Trajectories,
+    *,
+    places: Mapping[str, Any],
+    n_draws: int,
+    accept: Callable[[np.ndarray], bool] | None = None,
+) -> PredictiveChecks:
+    """`predictive.predictive_checks`, computed only once for the same `inputs`, number of draws and data."""
+
+    def compute() -> list[dict[str, Any]]:
+        return to_rows(predictive_checks(model, data, places=places, n_draws=n_draws, accept=accept))
+
+    known = {**inputs, "what": label, "draws": n_draws, "data": data.fingerprint(), "places": dict(places)}
+    return from_rows(ledger.rows(label, known, compute))
+
+
+def to_rows(checks: PredictiveChecks) -> list[dict[str, Any]]:
+    """The checks as rows: scalars and values, real and simulated."""
+    rows: list[dict[str, Any]] = []
+    for key, real in checks.real.items():
+        rows.append({"kind": "scalar", "key": list(key), "real": real, "simulated": checks.simulated[key]})
+    for pair, values in checks.real_values.items():
+        drawn = [np.asarray(draw) for draw in checks.simulated_values[pair]]
+        rows.append({"kind": "values", "key": list(pair), "real": values, "simulated": drawn})
+    return rows
+
+
+def from_rows(rows: list[dict[str, Any]]) -> PredictiveChecks:
+    """The checks that `to_rows` wrote down."""
+    scalars = {tuple(row["key"]): row for row in rows if row["kind"] == "scalar"}
+    values = {tuple(row["key"]): row for row in rows if row["kind"] == "values"}
+    return PredictiveChecks(
+        {key: float(row["real"]) for key, row in scalars.items()},  # type: ignore[misc]
+        {key: np.asarray(row["simulated"], dtype=float) for key, row in scalars.items()},  # type: ignore[misc]
+        {key: np.asarray(row["real"]) for key, row in values.items()},  # type: ignore[misc]
+        {key: [np.asarray(draw) for draw in row["simulated"]] for key, row in values.items()},  # type: ignore[misc]
+    )

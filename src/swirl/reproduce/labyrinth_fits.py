@@ -1,0 +1,182 @@
+"""The labyrinth's models: what is fitted, on which sessions, and how their settings were chosen.
+
+Every choice is made on folds of the training sessions (`Ledger.chosen`, and studies/labyrinth_choice.py for the model
+beyond the paper); the test sessions are only scored.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+
+from swirl import datasets, naming
+from swirl.baselines.markov import BackoffMarkov
+from swirl.datasets.labyrinth_graph import LABYRINTH_HOME, LABYRINTH_WATER
+from swirl.model import SWIRL
+from swirl.priors import Cauchy, Dirichlet, Gaussian, HabitGoals
+from swirl.registry import make
+from swirl.reproduce.ledger import Ledger
+from swirl.reproduce.settings import Scale
+from swirl.rewards.forms import Habit
+from swirl.trajectories import Trajectories
+
+PLACES = {"water": LABYRINTH_WATER, "home": LABYRINTH_HOME}
+MARKS = {"water port": LABYRINTH_WATER, "home": LABYRINTH_HOME}
+N_MODES = 3
+OF = "next_state"  # the currency of all comparisons: at node 0 two actions stay (DESIGN §5)
+
+# What studies/labyrinth_choice.py chose on folds of the training sessions (studies/results/labyrinth_choice.md).
+BEYOND = {
+    "n_modes": 4,
+    "history": 7,
+    "reward": Habit(goal_history=2),
+    "reward_prior": HabitGoals(habit=Gaussian(0.03, backoff=4.0), goal=Gaussian(0.4, backoff=2.5)),
+    "switching_prior": Gaussian(2.0),
+}
+ONE_MODE = {
+    "n_modes": 1,
+    "history": 8,
+    "reward": Habit(goal_history=2),
+    "reward_prior": HabitGoals(habit=Gaussian(0.1, backoff=2.5), goal=Gaussian(0.4, backoff=2.5)),
+}
+
+# Priors to choose among, the same for every model of r(h).
+REWARD_PRIORS = (
+    Cauchy(),
+    Gaussian(0.02, backoff=3.0, of="value"),
+    Gaussian(0.05, backoff=3.0, of="value"),
+    Gaussian(0.2, backoff=3.0, of="value"),
+)
+SWITCHING_PRIORS = {"S": (Gaussian(0.1), Gaussian(2.0)), "I": (Dirichlet(1.0), Dirichlet(1.0, stay=100.0))}
+
+
+@dataclass
+class Labyrinth:
+    """Sessions, split as the paper splits them, and the models fitted to them.
+
+    Parameters
+    ----------
+    offset
+        Sessions offset, offset + 5, … are the test; the paper's split is 0.
+    """
+
+    scale: Scale
+    ledger: Ledger
+    offset: int = 0
+    _settings: dict[str, dict[str, Any]] = field(default_factory=dict)
+    _names: dict[int, tuple[tuple[str, ...], list[dict[str, Any]]]] = field(default_factory=dict)
+
+    @cached_property
+    def data(self) -> Trajectories:
+        """The paper's preparation: windows of 500 steps."""
+        everything = datasets.labyrinth().trajectories
+        return everything[: max(20, round(self.scale.share * len(everything)))]
+
+    @cached_property
+    def env(self) -> Any:
+        """The maze."""
+        return datasets.labyrinth_env()
+
+    @cached_property
+    def train(self) -> Trajectories:
+        """Four of five sessions."""
+        return self.data.split(every=5, offset=self.offset)[0]
+
+    @cached_property
+    def test(self) -> Trajectories:
+        """Every fifth session."""
+        return self.data.split(every=5, offset=self.offset)[1]
+
+    def _label(self, text: str) -> str:
+        return text if self.offset == 0 else f"{text} split {self.offset}"
+
+    def settings(self, name: str) -> dict[str, Any]:
+        """Priors of a named model, chosen on folds of the training sessions with three modes."""
+        if name not in self._settings:
+            modes = {} if name == "MaxEnt" else {"n_modes": N_MODES}
+            small = make(name, self.env, n_restarts=min(3, self.scale.n_runs), max_iter=self._fewer, **modes)
+            rewards = REWARD_PRIORS[2:] if self.scale.name == "tiny" else REWARD_PRIORS
+            grid: dict[str, Any] = {"reward_prior": rewards}
+            if name != "MaxEnt":
+                grid["switching_prior"] = SWITCHING_PRIORS[name[0]][: 1 if self.scale.name == "tiny" else 2]
+            label = self._label(f"choice {name}")
+            self._settings[name] = self.ledger.chosen(label, small, self.train, grid, of=OF)
+        return self._settings[name]
+
+    @property
+    def _fewer(self) -> int:
+        return min(60, self.scale.max_iter)
+
+    def named(self, name: str, n_modes: int = N_MODES, **changes: Any) -> SWIRL:
+        """A model of the paper, by name, with its chosen priors: `scale.n_runs` single starts."""
+        modes = {} if name == "MaxEnt" else {"n_modes": n_modes}
+        n_runs = 1 if name == "MaxEnt" else self.scale.n_runs  # convex: every start ends in the same place
+        settings = {**self.settings(name), **modes, **changes}
+        model = make(name, self.env, n_restarts=n_runs, max_iter=self.scale.max_iter, **settings)
+        what = " ".join(f"{key}={value}" for key, value in {**modes, **_plain(changes)}.items())
+        return self.ledger.fit(self._label(f"{name} {what}"), model, self.train)
+
+    def beyond(self, n_modes: int | None = None) -> SWIRL:
+        """Shared habit + mode goals, as the training folds chose it; with one mode, as they chose that."""
+        settings = ONE_MODE if n_modes == 1 else BEYOND
+        tiny = {"history": 3} if self.scale.name == "tiny" else {}
+        n_runs = 1 if n_modes == 1 else min(12, self.scale.n_runs + 2)
+        model = SWIRL(self.env, **{**settings, **tiny}, n_restarts=n_runs, max_iter=min(150, self.scale.max_iter))
+        return self.ledger.fit(self._label(f"habit and goals {settings['n_modes']} modes"), model, self.train)
+
+    def counts(self, order: int | Literal["auto"] = "auto") -> BackoffMarkov:
+        """The count model of next states; order and smoothing are chosen on folds of the training sessions."""
+        most = 2 if self.scale.name == "tiny" else 7
+        model = BackoffMarkov(self.env, order=order, target="next_state", max_order=most)
+        return self.ledger.fit(self._label(f"counts order {order}"), model, self.train)
+
+    # ------------------------------------------------------------------ what the fits come to
+
+    def runs(self, model: SWIRL) -> list[SWIRL]:
+        """Each single start as a model."""
+        return [model.use_restart(i) for i in range(len(model.restarts_))]
+
+    def run_scores(self, label: str, model: SWIRL) -> list[dict[str, Any]]:
+        """Test scores of each single start, with its training objective; `best` marks the fit."""
+
+        def compute() -> list[dict[str, Any]]:
+            return [
+                {
+                    "run": i,
+                    "next_state": run.score(self.test, of="next_state"),
+                    "action": run.score(self.test, of="action"),
+                    "objective": run.restarts_[i].objective / run.n_observed_,
+                    "least_occupied": float(run.occupancy_.min()),
+                    "best": i == model.best_restart_,
+                }
+                for i, run in enumerate(self.runs(model))
+            ]
+
+        inputs = {"what": "run scores", "of": label, "data": self.data.fingerprint(), "key": _identity(model)}
+        return self.ledger.rows(self._label(f"scores {label}"), {**inputs, "offset": self.offset}, compute)
+
+    def mode_names(self, model: SWIRL) -> tuple[tuple[str, ...], list[dict[str, Any]]]:
+        """Names of the modes by what they do on the training sessions (`naming.name_modes`), and the evidence."""
+        if id(model) not in self._names:
+            states = self.train.states
+            names, evidence = naming.name_modes(
+                model.predict(self.train), states, PLACES, n_modes=len(model.initial_modes_)
+            )
+            self._names[id(model)] = names, evidence.reset_index().to_dict("records")
+        return self._names[id(model)]
+
+    def rows(self, label: str, model: Any, compute: Callable[[], list[dict[str, Any]]]) -> list[dict[str, Any]]:
+        """A table that depends on one fitted model and the sessions."""
+        inputs = {"what": label, "data": self.data.fingerprint(), "key": _identity(model), "offset": self.offset}
+        return self.ledger.rows(self._label(label), inputs, compute)
+
+
+def _identity(model: Any) -> str:
+    """A fit as text: how it ended, and its policies' sum of squares, tell it from others."""
+    return f"{type(model).__name__} {getattr(model, 'fit_report_', '')} {np.sum(model._table() ** 2):.9f}"
+
+
+def _plain(changes: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in changes.items() if key in ("temperature", "discount")}
