@@ -11,6 +11,7 @@ Writes labyrinth_choice.csv and .md to studies/results (or --output).
 """
 
 import argparse
+import ast
 import csv
 import json
 import multiprocessing
@@ -109,10 +110,13 @@ def mean_scores(rows: list[dict[str, Any]]) -> dict[str, float]:
 
 
 class Table:
-    """Rows as they come, written to a file at once, so that an interrupted search loses nothing."""
+    """Rows as they come, written to a file at once: an interrupted search goes on where it stopped."""
 
     def __init__(self, path: Path):
         self.path, self.rows = path, []
+        if path.exists():
+            with path.open(newline="") as file:
+                self.rows = [{name: _read(text) for name, text in row.items()} for row in csv.DictReader(file)]
 
     def add(self, rows: list[dict[str, Any]]) -> None:
         """Write rows."""
@@ -122,10 +126,23 @@ class Table:
             writer.writeheader()
             writer.writerows(self.rows)
 
+    def missing(self, group: list[dict[str, Any]], fold: int) -> list[dict[str, Any]]:
+        """Candidates that have not been scored on a fold."""
+        done = {key(row) for row in self.rows if row["fold"] == fold}
+        return [candidate for candidate in group if key(candidate) not in done]
+
+
+def _read(text: str) -> Any:
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return text
+
 
 def run(tasks: list[tuple[list[dict[str, Any]], int]], table: Table, pool: Any, n_restarts: int, max_iter: int) -> None:
     """Hand tasks of candidates and a fold to the pool."""
-    waiting = [pool.submit(held_out_scores, group, fold, n_restarts, max_iter) for group, fold in tasks]
+    wanted = [(left, fold) for group, fold in tasks if (left := table.missing(group, fold))]
+    waiting = [pool.submit(held_out_scores, group, fold, n_restarts, max_iter) for group, fold in wanted]
     for done in as_completed(waiting):
         table.add(done.result())
 
@@ -148,7 +165,7 @@ def shapes(priors_of_best: dict[str, Any]) -> list[dict[str, Any]]:
     found = [{**BASE, **fixed, "n_modes": modes} for modes in (2, 3, 5, 6)]
     found += [{**BASE, **fixed, "goal_history": goal} for goal in (1, 3)]
     found += [{**BASE, **fixed, "history": history} for history in (4, 6, 8)]
-    found += [{**BASE, **fixed, "switching": form} for form in ("independent", "state-table")]
+    found += [{**BASE, **fixed, "switching": "independent"}]
     return found
 
 
@@ -177,7 +194,8 @@ def words(table: Table, counts: dict[int, float], seconds: float, command: str) 
         f"Chosen: {key(winner)}: {score:.4f} nats per step (next state). The same model with one mode, its prior "
         f"chosen likewise: {single_score:.4f}. Counts: order {order}, {counts[order]:.4f}.",
         "",
-        f"Command: `{command}`; {seconds:.0f} s; versions {json.dumps(versions())}. Three folds of the 190 training "
+        f"Command: `{command}`; {seconds:.0f} s in the last run (a stopped one goes on); "
+        f"versions {json.dumps(versions())}. Three folds of the 190 training "
         "sessions; the test sessions were not read.",
         "",
         "| modes | history | goal history | switching | habit | goal | switching strength | score |",

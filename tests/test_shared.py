@@ -436,7 +436,8 @@ def test_sklearn_clones_the_options_and_not_the_fit():
 
 def test_goals_see_no_more_than_the_history():
     histories = Histories.reachable(world("stochastic").successors, 2)
-    options = {"history": 2, "reward_prior": None}
+    prior = HabitGoals(goal=Gaussian(0.5, backoff=(1.0, 3.0)))  # a factor for each order that there is
+    options = {"history": 2, "reward_prior": prior}
     components, rows = model(reward=Habit(5), **options).build_components(histories)
     expected, _ = model(reward=Habit(2), **options).build_components(histories)
     assert components.rewards.n_short == histories.n_histories

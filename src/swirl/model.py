@@ -254,7 +254,7 @@ class SWIRL(EMEstimator, DiscreteEstimator):
             with suppress(GaugeTooLargeError):  # then the gauge stays as the optimiser left it
                 rewards = self._canonical(histories, rewards)  # these priors leave the gauge to us
         self._set_rewards(histories, rewards[order], policies[order])
-        self.mode_temperatures_ = self._temperatures()[order]
+        self.mode_temperatures_ = temperatures(self._as_fitted["temperature"], len(order))[order]
 
     def _set_rewards(self, histories: Histories, rewards: np.ndarray, policies: np.ndarray) -> None:
         self._histories = histories

@@ -191,15 +191,16 @@ def checks(table: Rows, values: Rows) -> list[Block]:
     wide: dict[str, dict[str, Any]] = {}
     missed: dict[str, list[str]] = {name: [] for name in models}
     for row in table:
-        called = ", ".join(part for part in (row["statistic"], row["of"], row["summary"]) if part)
+        of = f" ({row['of']})" if row["of"] else ""
+        called = f"{row['statistic']}{of}: {row['summary']}"
         line = wide.setdefault(called, {"statistic": called})
         shown = ("p_value",) if row["model"] == "truth" else ("real", "low", "high", "p_value")
         heads = {"real": "data", "p_value": "p"}
         line.update({f"{row['model']} {heads.get(key, key)}": row[key] for key in shown})
         if row["p_value"] <= level:
             missed[row["model"]].append(called)
-    named = {name: f" ({', '.join(found)})" if found else "" for name, found in missed.items()}
-    counts = "; ".join(f"**{name}** {len(found)}{named[name]}" for name, found in missed.items())
+    named = {name: f" ({'; '.join(found)})" if found else "" for name, found in missed.items()}
+    counts = ", ".join(f"**{name}** {len(found)}{named[name]}" for name, found in missed.items())
     words = (
         f"Of {len(wide)} statistics, those of the data that lie outside what a model simulates (p ≤ {level:.2f}): "
         f"{counts}. A true model has about {level * len(wide):.0f} by chance."

@@ -187,7 +187,6 @@ def paths(caption: str, model: SWIRL, names: Sequence[str], data: Trajectories, 
             marks=MARKS,
             colours=plots.named_mode_colours(names),
             title=names[k],
-            key=column == 0,
             ax=axes[0, column],
         )
         traffic, starts, ends = segment_traffic(env.n_states, data.states, modes, k)
@@ -223,7 +222,6 @@ def checks(caption: str, found: Mapping[str, PredictiveChecks]) -> Drawing:
         plots.occupancy_check(
             _values(check.real_values, "occupancy"),
             np.stack(_values(check.simulated_values, "occupancy")),
-            marks=MARKS,
             title=f"{model}: occupancy",
             ax=axes[i, 0],
         )

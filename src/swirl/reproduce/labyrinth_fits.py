@@ -25,6 +25,9 @@ from swirl.trajectories import Trajectories
 PLACES = {"water": LABYRINTH_WATER, "home": LABYRINTH_HOME}
 MARKS = {"water port": LABYRINTH_WATER, "home": LABYRINTH_HOME}
 N_MODES = 3
+SWEPT = ("I-1", "I-2", "S-1", "S-2")
+BEYOND_NAME = "habit + goals"
+SESSION = 0  # of the test sessions, for the strips: the first, whatever it looks like
 OF = "next_state"  # the currency of all comparisons: at node 0 two actions stay (DESIGN §5)
 
 # What studies/labyrinth_choice.py chose on folds of the training sessions (studies/results/labyrinth_choice.md).
@@ -97,7 +100,7 @@ class Labyrinth:
         if name not in self._settings:
             modes = {} if name == "MaxEnt" else {"n_modes": N_MODES}
             small = make(name, self.env, n_restarts=min(3, self.scale.n_runs), max_iter=self._fewer, **modes)
-            rewards = REWARD_PRIORS[2:] if self.scale.name == "tiny" else REWARD_PRIORS
+            rewards = REWARD_PRIORS[2:3] if self.scale.name == "tiny" else REWARD_PRIORS
             grid: dict[str, Any] = {"reward_prior": rewards}
             if name != "MaxEnt":
                 grid["switching_prior"] = SWITCHING_PRIORS[name[0]][: 1 if self.scale.name == "tiny" else 2]
@@ -121,7 +124,7 @@ class Labyrinth:
     def beyond(self, n_modes: int | None = None) -> SWIRL:
         """Shared habit + mode goals, as the training folds chose it; with one mode, as they chose that."""
         settings = ONE_MODE if n_modes == 1 else BEYOND
-        tiny = {"history": 3} if self.scale.name == "tiny" else {}
+        tiny = {"history": 2} if self.scale.name == "tiny" else {}
         n_runs = 1 if n_modes == 1 else min(12, self.scale.n_runs + 2)
         model = SWIRL(self.env, **{**settings, **tiny}, n_restarts=n_runs, max_iter=min(150, self.scale.max_iter))
         return self.ledger.fit(self._label(f"habit and goals {settings['n_modes']} modes"), model, self.train)

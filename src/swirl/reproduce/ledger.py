@@ -47,6 +47,7 @@ class Ledger:
         self.folder = folder
         self.say = say or (lambda text: None)
         self.seconds: dict[str, float] = {}
+        """Of each file that was asked for: what it took, now or when it was computed."""
 
     def fit(self, label: str, model: M, data: Trajectories) -> M:
         """Return `model` fitted to `data`, read from its file where there is one.
@@ -54,12 +55,11 @@ class Ledger:
         `label` names the file, beside the digest of what went in.
         """
         path = self._path(label, fit_inputs(model, data), ".nc")
-        if path.exists():
-            self.say(f"  {label}: found {path.name}")
+        if self._found(label, path):
             return load(path)
         began = time.perf_counter()
         fitted = model.fit(data)  # type: ignore[attr-defined]
-        self._note(label, time.perf_counter() - began)
+        self._note(label, path, time.perf_counter() - began)
         path.parent.mkdir(parents=True, exist_ok=True)
         half = path.with_name(f"half-{path.name}")
         fitted.save(half, overwrite=True)
@@ -71,12 +71,11 @@ class Ledger:
     ) -> list[dict[str, Any]]:
         """Return a table as a list of rows, computed only if it was never computed from these `inputs`."""
         path = self._path(label, dict(inputs), ".json")
-        if path.exists():
-            self.say(f"  {label}: found {path.name}")
+        if self._found(label, path):
             return json.loads(path.read_text())
         began = time.perf_counter()
         rows = plain(compute())
-        self._note(label, time.perf_counter() - began)
+        self._note(label, path, time.perf_counter() - began)
         path.parent.mkdir(parents=True, exist_ok=True)
         half = path.with_name(f"half-{path.name}")
         half.write_text(json.dumps(rows))
@@ -110,9 +109,23 @@ class Ledger:
         places = np.unravel_index(best, sizes)
         return {name: values[int(i)] for (name, values), i in zip(grid.items(), places, strict=True)}
 
-    def _note(self, label: str, seconds: float) -> None:
-        self.seconds[label] = seconds
+    def _found(self, label: str, path: Path) -> bool:
+        if path.exists():
+            self.seconds[path.name] = self._times().get(path.name, 0.0)
+            self.say(f"  {label}: found {path.name}")
+        return path.exists()
+
+    def _note(self, label: str, path: Path, seconds: float) -> None:
+        self.seconds[path.name] = seconds
+        self.folder.mkdir(parents=True, exist_ok=True)
+        half = self.folder / "half-seconds.json"
+        half.write_text(json.dumps({**self._times(), path.name: round(seconds, 2)}, indent=0))
+        half.replace(self.folder / "seconds.json")
         self.say(f"  {label}: {seconds:.1f} s")
+
+    def _times(self) -> dict[str, float]:
+        file = self.folder / "seconds.json"
+        return json.loads(file.read_text()) if file.exists() else {}
 
     def _path(self, label: str, inputs: dict[str, Any], suffix: str) -> Path:
         text = json.dumps([__version__, inputs], sort_keys=True, default=described)

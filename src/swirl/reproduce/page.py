@@ -8,6 +8,7 @@ import base64
 import html
 import json
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -88,6 +89,10 @@ class Experiment:
 
 def write(experiment: Experiment, folder: Path, *, formats: Sequence[str] = ("png", "svg", "pdf")) -> Path:
     """Write figures/, tables/, results.json, results.md and index.html into `folder`; return the page."""
+    names = [block.name for block in experiment.blocks if not isinstance(block, Text)]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice or "png" not in formats:
+        raise ValueError(f"blocks named twice: {twice}; formats: {list(formats)}, expected distinct names and a png")
     (folder / "tables").mkdir(parents=True, exist_ok=True)
     for block in experiment.blocks:
         if isinstance(block, Drawing):
@@ -141,8 +146,29 @@ def shown(value: Any, decimals: int) -> str:
     return str(value)
 
 
-def to_markdown(experiment: Experiment, *, figures: str = "figures", level: int = 1) -> str:
-    """The experiment as Markdown; `figures` is the folder that its pictures are linked from."""
+def minus(text: str) -> str:
+    """Write negative numbers with a minus sign.
+
+    >>> minus("S-2: -0.7, +0.1 to -0.2")
+    'S-2: −0.7, +0.1 to −0.2'
+    """
+    return re.sub(r"(?<![\w])-(?=\d)", "−", text)
+
+
+def to_markdown(
+    experiment: Experiment, *, figures: str = "figures", level: int = 1, most_rows: int | None = None
+) -> str:
+    """The experiment as Markdown.
+
+    Parameters
+    ----------
+    figures
+        Folder that its pictures are linked from.
+    level
+        Of its heading.
+    most_rows
+        Longer tables are only mentioned.
+    """
     lines = [f"{'#' * level} {experiment.title}", "", f"**{experiment.first}**", ""]
     for section in experiment.sections:
         lines += [f"{'#' * (level + 1)} {section.title}", ""]
@@ -150,7 +176,9 @@ def to_markdown(experiment: Experiment, *, figures: str = "figures", level: int 
             if isinstance(block, Text):
                 lines += [block.words, ""]
             elif isinstance(block, Numbers):
-                lines += [*_markdown_table(block), "", f"*{block.caption}*", ""]
+                long = most_rows is not None and len(block.rows) > most_rows
+                table = [f"({len(block.rows)} rows: tables/{block.name}.csv)"] if long else _markdown_table(block)
+                lines += [*table, "", f"*{block.caption}*", ""]
             else:
                 lines += [f"![{block.caption}]({figures}/{block.name}.png)", "", f"*{block.caption}*", ""]
     lines += [f"Made by: {_about(experiment)}", ""]

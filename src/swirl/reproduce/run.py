@@ -65,9 +65,10 @@ def reproduce(
         began = time.perf_counter()
         ledger = Ledger(output / "fits" / name, say)
         experiment = import_module(EXPERIMENTS[name]).run(SCALES[scale], ledger)
+        computing, now = sum(ledger.seconds.values()), time.perf_counter() - began
         about = {
             "command": f"swirl reproduce {name}" + ("" if scale == "full" else f" --{scale}"),
-            "seconds of this run": round(time.perf_counter() - began, 1),
+            "seconds": f"{computing:.0f} of computing, {now:.0f} in this run",
             **experiment.about,
             "versions": ", ".join(f"{key} {value}" for key, value in versions().items()),
         }

@@ -4,20 +4,25 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
-from matplotlib.colorbar import Colorbar
+from jaxtyping import Float, Int
 from matplotlib.figure import Figure
 
 from swirl import plots
+from swirl.behaviour import dwell_times, switch_rate
 from swirl.datasets import SYLLABLES
+from swirl.metrics import adjusted_rand_index
+from swirl.model import SWIRL
 from swirl.plots.raster import padded, prevalence
-from swirl.plots.style import PREFERENCE_COLOURS, REWARD_COLOURS, TICK_SIZE, add_colour_bar
+from swirl.plots.style import PREFERENCE_COLOURS, TICK_SIZE, add_colour_bar, tidy
 from swirl.predictive import PredictiveChecks
-from swirl.reproduce.page import Drawing
+from swirl.reproduce.ledger import Ledger, fit_inputs
+from swirl.reproduce.page import Drawing, Numbers, Text
+from swirl.trajectories import Trajectories
 
 Maps = Float[np.ndarray, "mode state action"]
 MOST_ODDS = 3.0  # log-odds beyond are drawn at the end of the scale: transitions that a mode all but never makes
 WINDOW = 15
+WATCHED = ("Pause", "Groom", "Sniff")
 MODEL_COLOURS = {
     "MaxEnt": "#7F7F7F",
     "ARHMM": "#56B4E9",
@@ -26,6 +31,7 @@ MODEL_COLOURS = {
     "I-2": "#CC79A7",
     "S-1": "#D55E00",
     "S-2": "#0072B2",
+    "habit + goals": "#009E73",
 }
 
 
@@ -69,9 +75,9 @@ def score_figure(rows: list[dict[str, Any]], references: Mapping[str, float], n_
         for name, score in references.items()
     ]
     caption = (
-        f"Log-likelihood of the test sessions (every fifth; {n_scored:,} scored steps) against the number of modes: mean "
-        f"over {n_runs} single starts, band ±1 SD. Grey: smoothed counts without modes. S-1 and rARHMM, I-1 and ARHMM lie "
-        "on each other wherever training folds chose the same priors for both: they are one family."
+        f"Log-likelihood of the test sessions (every fifth; {n_scored:,} scored steps) against the number of modes: "
+        f"mean over {n_runs} single starts, band ±1 SD. Grey: smoothed counts without modes. S-1 and rARHMM, I-1 and "
+        "ARHMM lie on each other wherever training folds chose the same priors for both: they are one family."
     )
     return Drawing("scores-by-modes", caption, figure, [*rows, *lines])
 
@@ -105,9 +111,10 @@ def map_figure(rewards: Maps, odds: Maps, names: Sequence[str], notes: Sequence[
         for mode, name in enumerate(names) for s in range(len(SYLLABLES)) for a in range(len(SYLLABLES))
     ]  # fmt: skip
     caption = (
-        "S-1. Above: reward r(current, next) of each mode in the fitted gauge, stretched over 0 to 1, with the correlation "
-        "with dopamine and its p-value under circular shifts. Below, free of gauge: log-odds of each transition against "
-        f"the mean policy of all modes (ends of the scale: ±{MOST_ODDS:g} or beyond). Grey: the diagonal, left out."
+        "S-1. Above: reward r(current, next) of each mode in the fitted gauge, stretched over 0 to 1, with the "
+        "correlation with dopamine and its p-value under circular shifts. Below, free of gauge: log-odds of each "
+        f"transition against the mean policy of all modes (ends of the scale: ±{MOST_ODDS:g} or beyond). Grey: the "
+        "diagonal, left out."
     )
     return Drawing("reward-maps", caption, figure, rows)
 
@@ -130,8 +137,8 @@ def raster_figure(modes: Sequence[np.ndarray], names: Sequence[str], train_or_te
         for step in range(mean.shape[1])
     ]
     caption = (
-        f"S-1's modes (Viterbi) in {train_or_test}, a row per session; below, the share of sessions in each mode against "
-        f"the step, averaged over {WINDOW} steps, with ±1.96 standard errors over sessions."
+        f"S-1's modes (Viterbi) in {train_or_test}, a row per session; below, the share of sessions in each mode "
+        f"against the step, averaged over {WINDOW} steps, with ±1.96 standard errors over sessions."
     )
     return Drawing("segments", caption, figure, rows)
 
@@ -139,7 +146,7 @@ def raster_figure(modes: Sequence[np.ndarray], names: Sequence[str], train_or_te
 def agreement_figure(values: np.ndarray, restarts: Sequence[str], gaps: Sequence[float]) -> Drawing:
     """How far the best restarts agree on the segmentation."""
     names = [f"{restart} (−{gap:.4f})" for restart, gap in zip(restarts, gaps, strict=True)]
-    figure = Figure(figsize=(1.6 + 0.62 * len(names), 1.3 + 0.5 * len(names)), layout="constrained")
+    figure = Figure(figsize=(2.2 + 0.62 * len(names), 0.9 + 0.55 * len(names)), layout="constrained")
     ax = plots.agreement_matrix(values, names, ax=figure.add_subplot())
     ax.set_xticks(range(len(names)), list(restarts), rotation=0)
     rows = [
@@ -148,8 +155,8 @@ def agreement_figure(values: np.ndarray, restarts: Sequence[str], gaps: Sequence
         for j, b in enumerate(restarts)
     ]
     caption = (
-        "Adjusted Rand index between the segmentations (Viterbi, test sessions) of S-1's best restarts; in brackets how far "
-        "each restart's training objective is behind the best, in nats per step."
+        "Adjusted Rand index between the segmentations (Viterbi, test sessions) of S-1's best restarts; in brackets "
+        "how far each restart's training objective is behind the best, in nats per step."
     )
     return Drawing("restart-agreement", caption, figure, rows)
 
@@ -173,7 +180,7 @@ def check_figure(checks: Mapping[str, PredictiveChecks], shown: Sequence[tuple[s
             ax.plot([check.real[statistic]] * 2, [lane - 0.34, lane + 0.34], color="#262626", linewidth=1.6)
             rows.append({"statistic": what, "of": of, "summary": summary, "source": f"data, by {name}", "draw": None,
                          "value": check.real[statistic]})  # fmt: skip
-        plots.style.tidy(ax, title=", ".join(part for part in (what, of) if part))
+        tidy(ax, title=", ".join(part for part in (what, of) if part))
         ax.set_xlabel(summary, fontsize=TICK_SIZE)
         ax.set_yticks(range(len(checks)), list(checks))
         ax.set_ylim(len(checks) - 0.5, -0.5)
@@ -183,7 +190,224 @@ def check_figure(checks: Mapping[str, PredictiveChecks], shown: Sequence[tuple[s
         ax.set_axis_off()
     n_draws = next(iter(checks.values())).n_draws
     caption = (
-        f"Test sessions (black bar) beside {n_draws} data sets that each model simulates at the recorded states (dots). "
-        "Decoded modes are the model's own, in the data as in the simulations."
+        f"Test sessions (black bar) beside {n_draws} data sets that each model simulates "
+        "(dots). Decoded modes are the model's own, in the data as in the simulations."
     )
     return Drawing("predictive-checks", caption, figure, rows)
+
+
+# ---------------------------------------------------------------------- the sections that the figures belong to
+
+
+def map_blocks(model: SWIRL, names: Sequence[str], dopamine: list[dict[str, Any]]) -> list[Any]:
+    """The paper's Figure 4A and the correlations behind its numbers."""
+    notes = [f"DA {row['correlation']:.2f}, p {row['p']:.3f}".replace("-", "−") for row in dopamine[: len(names)]]
+    odds = log_odds(model.state_policies(), model.occupancy_)
+    tested = [row for row in dopamine if row["mode"] != "one mode"]
+    clear = [row["mode"] for row in tested if row["p"] * len(tested) < 0.05]
+    single = dopamine[-1]
+    text = (
+        "Modes are numbered by decreasing share of steps. The measure is the paper's: Viterbi modes, mean dopamine for "
+        "each (mode, syllable, next syllable), z-scored over next syllables within a syllable, diagonal dropped, "
+        "correlated with the reward map. The null shifts the dopamine of each session in a circle. **"
+        + (f"{', '.join(clear)} stand out" if clear else "No mode stands out")
+        + f" at 0.05 after correcting for {len(tested)} modes.** A model with one mode has "
+        f"{single['correlation']:.2f} (p {single['p']:.3f})".replace("-", "−")
+        + ": what modes add is what goes beyond that. Rewards are known only up to a gauge and the correlation depends "
+        "on it: columns show the fitted gauge (reward = advantage), the least-norm one, and rewards z-scored within a "
+        "syllable as the dopamine is. Sessions of training and test together, as in the paper."
+    )
+    table = Numbers("dopamine", "Correlation of reward and dopamine (S-1).", dopamine, decimals=3)
+    return [map_figure(model.reward_table("fitted"), odds, names, notes), Text(text), table]
+
+
+def segment_blocks(sessions: Trajectories, model: SWIRL, names: Sequence[str]) -> list[Any]:
+    """The paper's Figure 4C, with numbers for what it says of early and late."""
+    modes = model.predict(sessions)
+    dwell = dwell_times(modes, n_modes=len(names))
+    fifth = min(map(len, modes)) // 5
+    nexts = np.concatenate(sessions.actions)
+    every = np.concatenate(modes)
+    table = []
+    for mode, name in enumerate(names):
+        early = np.array([(path[:fifth] == mode).mean() for path in modes])
+        late = np.array([(path[-fifth:] == mode).mean() for path in modes])
+        table.append(
+            {
+                "mode": name,
+                "share of steps": float((every == mode).mean()),
+                "median dwell (steps)": float(np.median(dwell[mode])) if len(dwell[mode]) else None,
+                f"first {fifth} steps": float(early.mean()),
+                f"last {fifth} steps": float(late.mean()),
+                "change": float((late - early).mean()),
+                "± 95 %": float(1.96 * (late - early).std(ddof=1) / np.sqrt(len(modes))),
+                **{f"into {s}": _share(nexts[every == mode] == SYLLABLES.index(s)) for s in WATCHED},
+            }
+        )
+    rising = [row["mode"] for row in table if row["change"] > row["± 95 %"]]
+    falling = [row["mode"] for row in table if -row["change"] > row["± 95 %"]]
+    pausing = max(table, key=lambda row: row["into Pause"])["mode"]
+    text = (
+        f"More common late than early: {', '.join(rising) or 'none'}; less common: {', '.join(falling) or 'none'}. The "
+        f"mode that leads into Pause most often is {pausing}. Seconds are not known, and only 45.8 % of consecutive "
+        "steps are adjacent in time, so a dwell time counts kept pairs of syllables, not time."
+    )
+    where = f"all {len(sessions)} sessions, training and test"
+    caption = "What each mode of S-1 does, and when; change from the first to the last fifth of a session, paired."
+    return [raster_figure(modes, names, where), Text(text), Numbers("modes", caption, table, decimals=3)]
+
+
+def _share(flags: np.ndarray) -> float:
+    return float(flags.mean()) if len(flags) else float("nan")
+
+
+def agreement_blocks(models: Mapping[str, Any], test: Trajectories) -> list[Any]:
+    """Adjusted Rand index between the segmentations of the best restarts."""
+    table, drawings = [], []
+    for name, model in models.items():
+        objectives = np.array([restart.objective_trace[-1] for restart in model.restarts_])
+        order = np.argsort(-objectives)[: min(5, len(objectives))]
+        paths = [model.use_restart(int(i)).predict(test) for i in order]
+        values = np.array([[adjusted_rand_index(a, b) for b in paths] for a in paths])
+        behind = (objectives[order[0]] - objectives[order]) / model.n_observed_
+        others = values[~np.eye(len(order), dtype=bool)]
+        table.append(
+            {
+                "model": name,
+                "restarts compared": len(order),
+                "starts within 0.0001 nats/step of the best": int(
+                    (objectives > objectives.max() - 1e-4 * model.n_observed_).sum()
+                ),
+                "mean ARI": float(others.mean()) if len(others) else None,
+                "least": float(others.min()) if len(others) else None,
+                "best with second": float(values[0, 1]) if len(order) > 1 else None,
+                "last behind the best (nats/step)": float(behind[-1]),
+            }
+        )
+        if name == "S-1":
+            drawings.append(agreement_figure(values, [str(i) for i in order], behind.tolist()))
+    text = (
+        "Restarts of nearly the same objective can cut the sessions differently. With the usual tolerance that is in "
+        "part unfinished EM: run to the end, more starts reach the same solution. What doubt is left is the data's: a "
+        "single segmentation, such as the raster above or the paper's, is one of several that fit about as well."
+    )
+    caption = "Agreement of the best restarts by training objective, test sessions."
+    return [Text(text), *drawings, Numbers("agreement", caption, table)]
+
+
+# ---------------------------------------------------------------------- predictive checks
+
+
+def draw_choices(
+    model: Any, data: Trajectories, n_draws: int, random_state: int = 0
+) -> tuple[Int[np.ndarray, "draw session time"], Int[np.ndarray, "draw session time"]]:
+    """Simulate states and actions of a model of one state, for sessions of equal length.
+
+    The next state is the simulated action where the recorded steps join up, and the recorded state where they do not:
+    what was cut out there is not the model's to say.
+    """
+    policies = model.policies_ if hasattr(model, "policies_") else model.emission_table()
+    choice, switch = np.cumsum(policies, axis=-1), np.cumsum(model.mode_transitions_, axis=-1)
+    recorded, done = np.stack(data.states), np.stack(data.actions)
+    rng = np.random.default_rng(random_state)
+    shape = (n_draws, len(recorded))
+
+    def draw(cumulative: np.ndarray) -> np.ndarray:
+        below = cumulative < rng.random((*shape, 1)) * cumulative[..., -1:]
+        return below.sum(axis=-1)
+
+    states, actions = np.empty((2, *shape, recorded.shape[1]), dtype=np.int64)
+    modes = draw(np.broadcast_to(np.cumsum(model.initial_modes_), (*shape, len(model.initial_modes_))))
+    now = np.broadcast_to(recorded[:, 0], shape)
+    for t in range(recorded.shape[1]):
+        states[..., t], actions[..., t] = now, draw(choice[modes, now])
+        modes = draw(switch[now, modes])
+        if t + 1 < recorded.shape[1]:
+            now = np.where(done[:, t] == recorded[:, t + 1], actions[..., t], recorded[:, t + 1])
+    return states, actions
+
+
+def choice_statistics(
+    states: Sequence[np.ndarray], actions: Sequence[np.ndarray], modes: Sequence[np.ndarray], names: Sequence[str]
+) -> dict[tuple[str, str, str], float]:
+    """What a simulation should share with the data, by (what, of, summary).
+
+    >>> states, actions = [np.array([0, 1, 0, 2])], [np.array([1, 0, 2, 2])]
+    >>> found = choice_statistics(states, actions, [np.array([0, 0, 1, 1])], ["h1", "h2"])
+    >>> found["self-transitions", "", "share of steps"], found["back to the syllable before", "", "share of steps"]
+    (0.25, 0.3333333333333333)
+    """
+    found: dict[tuple[str, str, str], float] = {}
+    chosen = np.concatenate(actions)
+    for name in WATCHED:
+        syllable = SYLLABLES.index(name)
+        shares = np.array([(path == syllable).mean() for path in actions])
+        found["next syllable", name, "share of steps"] = float((chosen == syllable).mean())
+        found["next syllable", name, "SD over sessions"] = float(shares.std())
+    found["self-transitions", "", "share of steps"] = float((chosen == np.concatenate(states)).mean())
+    back = [(a[1:] == s[:-1]) & (s[1:] != s[:-1]) for s, a in zip(states, actions, strict=True)]
+    found["back to the syllable before", "", "share of steps"] = float(np.concatenate(back).mean())
+    again = [a[1:] == a[:-1] for a in actions]
+    found["same next syllable again", "", "share of steps"] = float(np.concatenate(again).mean())
+    fifth = max(min(map(len, actions)) // 5, 1)
+    drift = [(a[-fifth:] == 0).mean() - (a[:fifth] == 0).mean() for a in actions]
+    found["into Pause, last less first fifth", "", "share of steps"] = float(np.mean(drift))
+    found["decoded modes", "", "switches per 100 steps"] = switch_rate(modes)
+    path = np.concatenate(modes)
+    for mode, (name, times) in enumerate(zip(names, dwell_times(modes, n_modes=len(names)), strict=True)):
+        found["decoded modes", name, "mean dwell (steps)"] = float(times.mean()) if len(times) else float("nan")
+        found["decoded modes", name, "share of steps"] = float((path == mode).mean())
+    return found
+
+
+def checks_of(
+    ledger: Ledger, name: str, model: Any, test: Trajectories, names: Sequence[str], n_draws: int
+) -> PredictiveChecks:
+    """Compare the test sessions with what the model simulates at the same states."""
+
+    def statistics(states: Sequence[np.ndarray], actions: Sequence[np.ndarray]) -> dict[tuple[str, str, str], float]:
+        data = Trajectories(states, actions, n_states=test.n_states, n_actions=test.n_actions)
+        return choice_statistics(states, actions, model.predict(data), names)
+
+    def compute() -> list[dict[str, Any]]:
+        real = statistics(test.states, test.actions)
+        simulated = zip(*draw_choices(model, test, n_draws), strict=True)
+        drawn = [statistics(list(states), list(actions)) for states, actions in simulated]
+        return [{"statistic": key, "real": value, "simulated": [d[key] for d in drawn]} for key, value in real.items()]
+
+    inputs = {**fit_inputs(model, test), "fitted to": model.data_fingerprint_, "n_draws": n_draws, "names": list(names)}
+    rows = ledger.rows(f"{name}-checks", inputs, compute)
+    keys = [tuple(row["statistic"]) for row in rows]
+    real = dict(zip(keys, (row["real"] for row in rows), strict=True))
+    return PredictiveChecks(real, {k: np.array(row["simulated"]) for k, row in zip(keys, rows, strict=True)}, {}, {})
+
+
+def check_blocks(checks: Mapping[str, PredictiveChecks]) -> list[Any]:
+    """Do S-1 and the rARHMM, let run, behave as the animals did?"""
+    table = [
+        {"model": name, **{str(key): value for key, value in row.items() if key != "draws"}}
+        for name, check in checks.items()
+        for row in check.table().to_dict("records")
+    ]
+    failed = [
+        f"{row['statistic']}{' of ' + row['of'] if row['of'] else ''} ({row['summary']})"
+        for row in table
+        if row["model"] == "S-1" and row["p_value"] < 0.05
+    ]
+    text = (
+        "Nearly half of the states in the paper's preparation do not follow from the step before, because pairs of "
+        "syllables were cut out in between. So models are let run with these restarts as they were recorded: between "
+        "them they choose modes and next syllables, and go where they choose. "
+        f"Of {len(checks['S-1'].real)} statistics S-1 misses {len(failed)} at p < 0.05"
+        + (f": {'; '.join(failed)}." if failed else ".")
+        + " What differs between sessions more than in simulation is what one set of parameters for all animals leaves "
+        "out."
+    )
+    shown = [key for key in checks["S-1"].real if key[0] != "decoded modes" or not key[1] or "dwell" in key[2]]
+    least = 2 / (1 + checks["S-1"].n_draws)
+    caption = f"Test sessions beside simulations; p-values are two-sided and never below {least:.3f}."
+    return [
+        check_figure(checks, shown),
+        Text(text),
+        Numbers("predictive-checks-table", caption, table, decimals=3),
+    ]
