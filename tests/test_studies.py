@@ -56,3 +56,33 @@ def test_committed_results_say_what_the_study_claims():
     assert record["command"] == "python studies/gridworld_recovery.py"
     assert study("gridworld_recovery").summarise(record["draws"]) == record["summary"]
     assert record["summary"]["draws"] == 10
+
+
+@pytest.mark.filterwarnings("ignore::swirl.estimator.UnseenStatesWarning")
+def test_labyrinth_choice_on_a_short_walk(monkeypatch, tmp_path):
+    from swirl import datasets
+
+    module = study("labyrinth_choice")
+    walks = datasets.random_walk(datasets.labyrinth_env(legal_only=True), n_sessions=6, n_steps=60).trajectories
+    monkeypatch.setattr(module, "training_sessions", lambda: walks)
+    candidate = module.prior_candidates(module.HABITS[:1], module.GOALS[:1], (1.0,), n_modes=2, history=2)
+    table = module.Table(tmp_path / "choice.csv")
+    for fold in range(module.N_FOLDS):
+        table.add(module.held_out_scores(candidate, fold, n_restarts=1, max_iter=3))
+    again = module.Table(tmp_path / "choice.csv")  # read back: nothing is left to do
+    assert again.missing(candidate, 0) == []
+    assert [module.key(row) for row in again.rows] == [module.key(row) for row in table.rows]
+    winner, score = module.best(again, 2)
+    assert module.key(winner) == module.key(candidate[0])
+    assert score < 0
+
+
+def test_committed_results_of_the_labyrinth_choice_say_what_won():
+    module = study("labyrinth_choice")
+    table = module.Table(STUDIES / "results" / "labyrinth_choice.csv")
+    winner, score = module.best(table, 2)
+    page = (STUDIES / "results" / "labyrinth_choice.md").read_text(encoding="utf-8")
+    assert f"Chosen: {module.key(winner)}: {score:.4f}" in page
+    one_mode = max(v for name, v in module.mean_scores(table.rows).items() if json.loads(name)[0] == 1)
+    assert score - one_mode > 0.004
+    assert {row["n_modes"] for row in table.rows} == {1, 2, 3, 4, 5, 6}

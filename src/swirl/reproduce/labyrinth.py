@@ -250,10 +250,12 @@ def _second_split(
     for name in () if tiny else LONGER:
         score = other.named(name).score(other.test, of=OF)
         rows.append({"model": f"{name}, {N_MODES} modes", "first split": fit_score[name][OF], "second split": score})
-    again = against_rivals(other, other.beyond(), other.beyond(1), other.counts())
-    for name in (BEYOND_NAME, "one mode", "counts"):
+    counts = other.counts()
+    found = {"counts": {"score": counts.score(other.test, of=OF)}}
+    again = found if tiny else against_rivals(other, other.beyond(), other.beyond(1), counts)
+    for name in again:
         rows.append({"model": name, "first split": ahead[name]["score"], "second split": again[name]["score"]})
-    for rival in ("one mode", "counts"):
+    for rival in () if tiny else ("one mode", "counts"):
         rows.append(
             {"model": f"gain over {rival}", "first split": ahead[rival]["gain"], "second split": again[rival]["gain"]}
         )

@@ -16,7 +16,7 @@ TEMPERATURES = (0.01, 0.1, 0.5, 1.0)
 
 def how_many_modes(maze: Labyrinth, models: dict[str, SWIRL], counted: float, tiny: bool) -> Section:
     """Test score against the number of modes; S-2 with three and with four of them."""
-    numbers = (2, 3) if tiny else (2, 3, 4, 5)
+    numbers = (N_MODES,) if tiny else (2, 3, 4, 5)
     table: dict[str, np.ndarray] = {}
     fitted = {}
     for name in SWEPT[3:] if tiny else SWEPT:

@@ -149,6 +149,9 @@ def agreement_figure(values: np.ndarray, restarts: Sequence[str], gaps: Sequence
     figure = Figure(figsize=(2.2 + 0.62 * len(names), 0.9 + 0.55 * len(names)), layout="constrained")
     ax = plots.agreement_matrix(values, names, ax=figure.add_subplot())
     ax.set_xticks(range(len(names)), list(restarts), rotation=0)
+    tidy(ax, xlabel="restart", ylabel="restart (behind the best)")
+    ax.spines[:].set_visible(False)
+    ax.tick_params(length=0)
     rows = [
         {"restart": a, "other": b, "adjusted_rand_index": values[i, j], "objective_behind_best_per_step": gaps[i]}
         for i, a in enumerate(restarts)
@@ -389,6 +392,7 @@ def check_blocks(checks: Mapping[str, PredictiveChecks]) -> list[Any]:
         for name, check in checks.items()
         for row in check.table().to_dict("records")
     ]
+    spread = " Sessions differ more than one set of parameters for all animals can make them."
     failed = [
         f"{row['statistic']}{' of ' + row['of'] if row['of'] else ''} ({row['summary']})"
         for row in table
@@ -400,8 +404,7 @@ def check_blocks(checks: Mapping[str, PredictiveChecks]) -> list[Any]:
         "them they choose modes and next syllables, and go where they choose. "
         f"Of {len(checks['S-1'].real)} statistics S-1 misses {len(failed)} at p < 0.05"
         + (f": {'; '.join(failed)}." if failed else ".")
-        + " What differs between sessions more than in simulation is what one set of parameters for all animals leaves "
-        "out."
+        + (spread if any("SD over sessions" in words for words in failed) else "")
     )
     shown = [key for key in checks["S-1"].real if key[0] != "decoded modes" or not key[1] or "dwell" in key[2]]
     least = 2 / (1 + checks["S-1"].n_draws)
