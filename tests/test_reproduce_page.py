@@ -9,7 +9,17 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from swirl.reproduce.page import Drawing, Experiment, Numbers, Section, Text, shown, to_markdown, write
+from swirl.reproduce.page import (
+    Drawing,
+    Experiment,
+    Numbers,
+    Section,
+    Text,
+    shown,
+    to_markdown,
+    write,
+    write_contents,
+)
 
 NAN = float("nan")
 ROWS = [
@@ -203,3 +213,13 @@ def test_a_second_writing_takes_the_place_of_the_first(tmp_path):
 )
 def test_cells(value, expected):
     assert shown(value, 2) == expected
+
+
+def test_the_contents_lead_to_each_experiment(tmp_path):
+    for name, first in (("maze", "Water < home & so on"), ("grid", "Found")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "results.json").write_text(json.dumps({"first": first}), encoding="utf-8")
+    page = write_contents(tmp_path, ["grid", "maze", "absent"]).read_text(encoding="utf-8")
+    assert page.index('href="grid/index.html"') < page.index('href="maze/index.html"')
+    assert "Water &lt; home &amp; so on" in page
+    assert "absent" not in page

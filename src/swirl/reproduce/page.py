@@ -201,10 +201,8 @@ def to_html(experiment: Experiment, folder: Path) -> str:
     for i, section in enumerate(experiment.sections):
         body += f'<h2 id="s{i}">{html.escape(section.title)}</h2>' + "".join(_html(b, folder) for b in section.blocks)
     return (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{html.escape(experiment.title)}</title><style>{STYLE}</style></head><body>"
-        f"<h1>{html.escape(experiment.title)}</h1><p><strong>{html.escape(experiment.first)}</strong></p>"
+        _head(experiment.title)
+        + f"<h1>{html.escape(experiment.title)}</h1><p><strong>{html.escape(experiment.first)}</strong></p>"
         f'<nav>{links}</nav>{body}<p class="small">Made by: {html.escape(_about(experiment))}</p></body></html>\n'
     )
 
@@ -240,3 +238,26 @@ def _bold(text: str) -> str:
 
 def _about(experiment: Experiment) -> str:
     return "; ".join(f"{name}: {value}" for name, value in experiment.about.items())
+
+
+def write_contents(folder: Path, names: Sequence[str]) -> Path:
+    """Write index.html into `folder`: the first line of each experiment that is there, and the way to its page."""
+    parts = ""
+    for name in names:
+        results = folder / name / "results.json"
+        if results.exists():
+            first = json.loads(results.read_text(encoding="utf-8"))["first"]
+            link = f'<a href="{html.escape(name)}/index.html">{html.escape(name)}</a>'
+            parts += f"<h2>{link}</h2><p>{html.escape(first)}</p>"
+    page = folder / "index.html"
+    title = "The paper, reproduced"
+    page.write_text(f"{_head(title)}<h1>{title}</h1>{parts}</body></html>\n", encoding="utf-8")
+    return page
+
+
+def _head(title: str) -> str:
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{html.escape(title)}</title><style>{STYLE}</style></head><body>"
+    )

@@ -10,7 +10,7 @@ from typing import Any
 
 from swirl.archive import versions
 from swirl.reproduce.ledger import Ledger
-from swirl.reproduce.page import write
+from swirl.reproduce.page import write, write_contents
 from swirl.reproduce.settings import SCALES
 
 # Each module has run(scale, ledger) -> page.Experiment.
@@ -74,6 +74,7 @@ def reproduce(
         }
         pages[name] = write(replace(experiment, about=about), output / name)
         say(f"  {experiment.first}\n  {pages[name]}")
+    write_contents(output, list(EXPERIMENTS))
     return pages
 
 
