@@ -84,7 +84,12 @@ def test_one_experiment(toys, tmp_path):
     assert about["command"] == "swirl reproduce labyrinth"
     assert about["steps"] == 12
     assert "jax" in about["versions"]
-    assert sorted(p.name for p in (tmp_path / "out").iterdir()) == ["fits", "labyrinth", reproduction.MARKER]
+    assert sorted(p.name for p in (tmp_path / "out").iterdir()) == [
+        "fits",
+        "index.html",
+        "labyrinth",
+        reproduction.MARKER,
+    ]
 
 
 def test_all_as_json_and_quick(toys, tmp_path):

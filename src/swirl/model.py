@@ -195,7 +195,7 @@ class SWIRL(EMEstimator, DiscreteEstimator):
             prior = prior or DEFAULT_REWARD_PRIOR
             if not isinstance(prior, Cauchy | Gaussian):
                 raise self._wrong_prior("priors.Cauchy or priors.Gaussian")
-            if prior.of == "value":
+            if isinstance(prior, Gaussian) and prior.of == "value":
                 return self._shared(histories, visited, histories.length, None, prior)
             exact = ValueRewards.build(histories, prior, discount=self.discount, temperature=temperature)
             return exact, histories.contexts
@@ -216,7 +216,7 @@ class SWIRL(EMEstimator, DiscreteEstimator):
         visited: Int[np.ndarray, "context"] | None,
         goal_history: int,
         habit: Gaussian | None,
-        goal: Gaussian | Cauchy,
+        goal: Gaussian,
     ) -> tuple[SharedValues, Int[np.ndarray, "history"]]:
         """Values that are sums of parts, with policy rows for the visited contexts only."""
         visited = np.arange(histories.n_contexts) if visited is None else visited
