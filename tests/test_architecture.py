@@ -36,10 +36,11 @@ LAYERS = [
     ("plots.tables", "plots.dependence", "plots.checks", "plots.references", "plots"),
     ("demo.figures", "demo.report", "demo.run", "demo"),
     ("reproduce.settings", "reproduce.ledger", "reproduce.published", "reproduce.page", "reproduce.checked"),
-    ("reproduce.gridworld_figures", "reproduce.gridworld"),
+    ("reproduce.gridworld_drawings", "reproduce.gridworld_figures", "reproduce.gridworld"),
     ("reproduce.labyrinth_fits", "reproduce.labyrinth_figures", "reproduce.labyrinth_behaviour"),
     ("reproduce.labyrinth_studies", "reproduce.labyrinth"),
-    ("reproduce.spontaneous_figures", "reproduce.spontaneous", "reproduce.run", "reproduce"),
+    ("reproduce.spontaneous_figures", "reproduce.spontaneous_checks", "reproduce.spontaneous_fits"),
+    ("reproduce.spontaneous_sections", "reproduce.spontaneous", "reproduce.run", "reproduce"),
     ("cli.doctor", "cli.demo", "cli.fetch", "cli.reproduce", "cli.app", "cli"),
     ("__init__", "__main__"),
 ]
