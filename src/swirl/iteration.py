@@ -79,7 +79,11 @@ def improve_restarts(
     components: Components, parameters: Parameters, counts: Counts, active: Bool[Array, "restart"]
 ) -> tuple[Parameters, Tables, Array]:
     """One M-step of every restart that is `active`, and the chains it leads to."""
-    better = _chosen(active, jax.vmap(components.improve)(parameters, counts), parameters)
+    if jax.default_backend() == "cpu" and getattr(components.rewards, "one_at_a_time", False):
+        new = jax.lax.map(lambda both: components.improve(*both), (parameters, counts))
+    else:
+        new = jax.vmap(components.improve)(parameters, counts)
+    better = _chosen(active, new, parameters)
     tables, log_prior = tables_and_prior(components, better)
     return better, tables, log_prior
 

@@ -92,6 +92,10 @@ class Labyrinth:
         """Every fifth session."""
         return self.data.split(every=5, offset=self.offset)[1]
 
+    def other_split(self, offset: int) -> "Labyrinth":
+        """The same sessions split otherwise; settings are those that this split's training folds chose."""
+        return Labyrinth(self.scale, self.ledger, offset, self._settings)
+
     def _label(self, text: str) -> str:
         return text if self.offset == 0 else f"{text} split {self.offset}"
 
@@ -125,7 +129,9 @@ class Labyrinth:
         """Shared habit + mode goals, as the training folds chose it; with one mode, as they chose that."""
         settings = ONE_MODE if n_modes == 1 else BEYOND
         tiny = {"history": 2} if self.scale.name == "tiny" else {}
-        n_runs = 1 if n_modes == 1 else min(12, self.scale.n_runs + 2)
+        n_runs = 1 if n_modes == 1 else self.scale.n_runs + 2
+        if self.offset:
+            n_runs = max(1, n_runs // 2)  # a confirmation: fewer starts can only make it worse
         model = SWIRL(self.env, **{**settings, **tiny}, n_restarts=n_runs, max_iter=min(150, self.scale.max_iter))
         return self.ledger.fit(self._label(f"habit and goals {settings['n_modes']} modes"), model, self.train)
 

@@ -41,13 +41,14 @@ class SharedParameters(NamedTuple):
 class SharedValues:
     """The component of the model that turns counts of (row, action) into parts of values."""
 
-    parts: Int[IntArray, "row action branch order"]
-    """Histories whose parts add up to the value of where an action leads, as places in `active`; a short history has
-    fewer, and the last place of all, which holds 0, in their stead."""
+    following: Int[IntArray, "row action branch"]
+    """Where each action leads, as places in `active`."""
     probability: Float[FloatArray, "row action branch"]
     available: Bool[FloatArray, "row action"]
     active: Int[IntArray, "active"]
-    """Histories whose parts the rows' choices depend on: all others stay at the prior's mode, 0."""
+    """Histories whose parts the rows' choices depend on, short ones first: all others stay at the prior's mode, 0."""
+    parents: tuple[Int[IntArray, "_"], ...]
+    """For each size from 2 on: which of the active histories of one state less each active one of that size extends."""
     habit_precision: Float[FloatArray, "habit"]
     """Of each active part; empty where there is no habit."""
     goal_precision: Float[FloatArray, "goal"]
@@ -81,22 +82,26 @@ class SharedValues:
             Contexts (`Histories.contexts`) that the data visit: what they do not visit moves nothing. None: all.
         """
         rows = np.arange(histories.n_contexts) if rows is None else rows
-        successors, chains = histories.successors, histories.suffix_chains
+        successors, sizes = histories.successors, histories.sizes
         following = np.asarray(successors.next)[rows]
-        touched = chains[following]
-        active = np.unique(touched)
+        active = np.unique(histories.suffix_chains[following])
         active = active[active < histories.n_histories]
-        place = np.full(histories.n_histories + 1, len(active))
-        place[active] = np.arange(len(active))
-        sizes = histories.sizes
+        first = np.searchsorted(sizes[active], np.arange(1, histories.length + 2))  # place of the first of each size
+        parents = tuple(
+            (np.searchsorted(active, histories.dropped[active[first[n] : first[n + 1]]]) - first[n - 1]).astype(
+                np.int32
+            )
+            for n in range(1, histories.length)
+        )
         n_short = int(np.sum(sizes <= goal_history)) if habit is None or len(temperature) > 1 else 0
         with_goals = active[active < n_short]
         habits = [] if habit is None else np.asarray(habit.strengths(histories.length))[sizes[active] - 1]
         return cls(
-            place[touched].astype(np.int32),
+            np.searchsorted(active, following).astype(np.int32),
             np.asarray(successors.probability)[rows],
             np.asarray(successors.available)[rows],
             active,
+            parents,
             np.asarray(habits, dtype=float),
             np.asarray(goal.strengths(goal_history))[sizes[with_goals] - 1],
             histories.n_histories,
@@ -109,6 +114,11 @@ class SharedValues:
     def n_modes(self) -> int:
         """Number of modes."""
         return self.temperature.shape[0]
+
+    @property
+    def one_at_a_time(self) -> bool:
+        """Whether restarts side by side would only push each other out of a CPU's cache."""
+        return self.n_modes * self.active.shape[0] > 5_000
 
     @property
     def n_habits(self) -> int:
@@ -155,12 +165,22 @@ class SharedValues:
     def _logits(self, x: Float[Array, "unknown"]) -> Float[Array, "mode row action"]:
         """(γ/α) E[V_z(h')|h, a]: linear in the parts."""
         habit, goals = self._split(x)
-        n_active = self.active.shape[0]
-        parts = jnp.pad(goals, ((0, 0), (0, n_active + 1 - self.n_goals)))  # the last part of all stays 0
+        parts = jnp.pad(goals, ((0, 0), (0, self.active.shape[0] - self.n_goals)))
         if self.n_habits:
-            parts = parts + jnp.pad(habit, (0, 1))
-        expected = jnp.sum(self.probability * jnp.sum(parts[:, jnp.asarray(self.parts)], axis=-1), axis=-1)
+            parts = parts + habit
+        values = self._sums(parts)[:, jnp.asarray(self.following)]
+        expected = values[..., 0] if values.shape[-1] == 1 else jnp.sum(self.probability * values, axis=-1)
         return jnp.multiply((self.discount / jnp.asarray(self.temperature))[:, None, None], expected)
+
+    def _sums(self, parts: Float[Array, "mode active"]) -> Float[Array, "mode active"]:
+        """V of the active histories: V(h) = V(h without its oldest state) + part(h), size by size."""
+        first = parts.shape[1] - sum(len(parents) for parents in self.parents)
+        values = [parts[:, :first]]
+        for parents in self.parents:
+            own = parts[:, first : first + len(parents)]
+            values.append(own + values[-1][:, jnp.asarray(parents)])
+            first += len(parents)
+        return jnp.concatenate(values, axis=1)
 
     def _log_policy(self, x: Float[Array, "unknown"]) -> Float[Array, "mode row action"]:
         return jax.nn.log_softmax(jnp.where(jnp.asarray(self.available), self._logits(x), HIDDEN), axis=-1)
