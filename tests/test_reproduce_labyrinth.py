@@ -65,7 +65,7 @@ def test_scores_are_finite_and_modes_have_their_names(made):
     assert all(np.isfinite(row["ours"]) for row in tables["aims"])
     assert {row["mode"] for row in tables["segment_numbers"]} <= {"water", "home", "explore", "explore 2", "explore 3"}
     beyond = {row["model"]: row for row in tables["beyond"]}
-    assert len(beyond) == 3
+    assert len(beyond) == 4
     assert all(row["low"] <= row["gain"] <= row["high"] for row in tables["beyond"] if row["gain"] is not None)
 
 

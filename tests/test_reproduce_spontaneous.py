@@ -50,7 +50,9 @@ def test_simulated_choices_have_the_models_frequencies():
     model.mode_transitions_, model.initial_modes_ = np.tile(np.eye(2), (9, 1, 1)), np.array([0.25, 0.75])
     states, actions = np.arange(50) % 9, np.arange(1, 51) % 9
     actions[20] = 0  # the next state, 3, does not follow from it
-    went, drawn = (x[0] for x in spontaneous_checks.draw_choices(model, Trajectories([states] * 400, [actions] * 400), 1))
+    went, drawn = (
+        x[0] for x in spontaneous_checks.draw_choices(model, Trajectories([states] * 400, [actions] * 400), 1)
+    )
     joined = np.arange(49) != 20
     assert (went[:, 1:][:, joined] == drawn[:, :-1][:, joined]).all()
     assert (went[:, 21] == 3).all()

@@ -18,18 +18,18 @@ def reward_maps(maze: Labyrinth, model: SWIRL) -> Section:
     names, evidence = maze.mode_names(model)
     maps = figures.maps(
         "maps",
-        "Reward maps of S-2, averaged over the previous state and stretched to 0–1 (paper Fig. 3D); below, "
+        "Reward maps of S-2, averaged over the places it can come from and stretched to 0–1 (paper Fig. 3D); below, "
         "log-odds of each move against the average mode: no gauge changes these.",
         model,
         names,
         maze.env,
     )
     port = figures.port_dependence(
-        "Reward around the water port by where the animal was before (paper Fig. 3C). Differences of rewards between "
-        "ways into a place depend on the gauge (here: least norm).",
+        "Reward around the water port by where the animal was before (paper Fig. 3C). Differences between ways into a "
+        "place depend on the gauge (here: least norm). The paper also shows staying at the port: no recording has such "
+        "a step, so that its reward would say only that.",
         model,
         names,
-        maze.env,
     )
     rule = Numbers(
         "mode_names",

@@ -81,11 +81,29 @@ def normalised(values: np.ndarray) -> np.ndarray:
     return (values - low) / (high - low if high > low else 1.0)
 
 
+def moving(model: SWIRL) -> np.ndarray:
+    """Which full-length histories are walks: the maze has no way to stay, though its actions can be tried anywhere."""
+    table = model.histories_
+    return (table[:, -1] >= 0) & np.all(table[:, 1:] != table[:, :-1], axis=1)
+
+
+def move_map(model: SWIRL, n_states: int) -> np.ndarray:
+    """Reward [mode, state], the mean over earlier states on walks.
+
+    `SWIRL.reward_map` would also average over staying in place, which never happens: its reward says only that, and
+    weighs most where there are few ways in.
+    """
+    walks = moving(model)
+    states = model.histories_[walks, 0]
+    visits = np.maximum(np.bincount(states, minlength=n_states), 1)
+    return np.stack([np.bincount(states, weights=r[walks], minlength=n_states) / visits for r in model.rewards_])
+
+
 def maps(name: str, caption: str, model: SWIRL, names: Sequence[str], env: MDP) -> Drawing:
     """Reward map of each mode, and under it the gauge-free picture: log-odds of each move against the average mode."""
     order = by_name(names)
     figure, axes = panels(len(order), 2, 3.3, 3.35)
-    rewards, policies = model.reward_map(), model.state_policies()
+    rewards, policies = move_map(model, env.n_states), model.state_policies()
     rows: list[dict[str, Any]] = []
     for column, k in enumerate(order):
         last = column == len(order) - 1
@@ -115,33 +133,38 @@ def maps(name: str, caption: str, model: SWIRL, names: Sequence[str], env: MDP) 
     return Drawing(name, caption, figure, rows)
 
 
-def port_dependence(caption: str, model: SWIRL, names: Sequence[str], env: MDP) -> Drawing:
-    """What staying at or leaving the water port is worth, by where the animal was before (paper Fig. 3C)."""
-    table, port = model.reward_table(), PLACES["water"]
+def port_dependence(caption: str, model: SWIRL, names: Sequence[str]) -> Drawing:
+    """What arriving at and leaving the water port is worth, by where the animal was before (paper Fig. 3C)."""
+    port = PLACES["water"]
     parent = (port - 1) // 2
+    sibling, above = (port - 1 if port % 2 == 0 else port + 1), (parent - 1) // 2
     cases = {
-        "arrive at the port": (port, parent),
-        "stay at the port": (port, port),
-        "leave the port": (parent, port),
-        "pass the corridor": (parent, (parent - 1) // 2),
+        "port, from\nthe corridor": (port, parent),
+        "corridor, from\nthe port": (parent, port),
+        "corridor, from\nthe other end": (parent, sibling),
+        "corridor, from\nfurther out": (parent, above),
     }
-    order = by_name(names)
-    values = np.array([[table[k][place] for place in cases.values()] for k in order])
-    low = np.nanmin(values, axis=1, keepdims=True)
-    values = (values - low) / np.maximum(np.nanmax(values, axis=1, keepdims=True) - low, 1e-12)
-    figure, axes = panels(1, width=6.0, height=3.2)
+    order, walks, table = by_name(names), moving(model), model.histories_[:, :2]
+    values = np.empty((len(order), len(cases)))
+    for i, k in enumerate(order):
+        rewards = model.rewards_[k]
+        centre, spread = rewards[walks].mean(), rewards[walks].std()
+        for j, (state, previous) in enumerate(cases.values()):
+            here = walks & (table[:, 0] == state) & (table[:, 1] == previous)
+            values[i, j] = (rewards[here].mean() - centre) / spread
+    figure, axes = panels(1, width=6.4, height=3.2)
     chosen = [names[k] for k in order]
     plots.history_dependence(
         values,
         list(cases),
         mode_names=chosen,
         colours=plots.named_mode_colours(chosen),
-        label="reward r(s, s⁻), stretched per mode",
+        label="reward r(s, s⁻)\n(SD from the mode's mean over moves)",
         xlabel="",
         ax=axes[0, 0],
     )
     rows = [
-        {"mode": mode, "case": case, "state": s, "previous": p, "value": float(values[i, j])}
+        {"mode": mode, "case": case.replace("\n", " "), "state": s, "previous": p, "value": float(values[i, j])}
         for i, mode in enumerate(chosen)
         for j, (case, (s, p)) in enumerate(cases.items())
     ]

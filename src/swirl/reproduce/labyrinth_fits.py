@@ -125,15 +125,22 @@ class Labyrinth:
         what = " ".join(f"{key}={value}" for key, value in {**modes, **_plain(changes)}.items())
         return self.ledger.fit(self._label(f"{name} {what}"), model, self.train)
 
-    def beyond(self, n_modes: int | None = None) -> SWIRL:
-        """Shared habit + mode goals, as the training folds chose it; with one mode, as they chose that."""
-        settings = ONE_MODE if n_modes == 1 else BEYOND
+    def beyond(self, settings: str = "chosen") -> SWIRL:
+        """Shared habit + mode goals, as the training folds chose it.
+
+        Parameters
+        ----------
+        settings
+            "chosen"; "one mode", as the folds chose the model with one mode; or "same settings", the chosen one with
+            its modes taken away.
+        """
+        options = {"chosen": BEYOND, "one mode": ONE_MODE, "same settings": {**BEYOND, "n_modes": 1}}[settings]
         tiny = {"history": 2} if self.scale.name == "tiny" else {}
-        n_runs = 1 if n_modes == 1 else self.scale.n_runs + 2
+        n_runs = 1 if options["n_modes"] == 1 else self.scale.n_runs + 2
         if self.offset:
             n_runs = max(1, n_runs // 2)  # a confirmation: fewer starts can only make it worse
-        model = SWIRL(self.env, **{**settings, **tiny}, n_restarts=n_runs, max_iter=min(150, self.scale.max_iter))
-        return self.ledger.fit(self._label(f"habit and goals {settings['n_modes']} modes"), model, self.train)
+        model = SWIRL(self.env, **{**options, **tiny}, n_restarts=n_runs, max_iter=min(150, self.scale.max_iter))
+        return self.ledger.fit(self._label(f"habit and goals {options['n_modes']} modes"), model, self.train)
 
     def counts(self, order: int | Literal["auto"] = "auto") -> BackoffMarkov:
         """The count model of next states; order and smoothing are chosen on folds of the training sessions."""
