@@ -280,6 +280,7 @@ def dwell(caption: str, lengths: Mapping[str, Mapping[str, Sequence[int]]]) -> D
         ax.set_xscale("log")
         ax.set_yscale("log")
         ax.set_ylim(1e-3, 1.2)
+        ax.set_xlim(0.9, 520)
         tidy(ax, title=model, xlabel="segment length (steps)", ylabel="share at least as long")
         ax.legend(fontsize=7, frameon=False)
     return Drawing("segment_lengths", caption, figure, rows)
