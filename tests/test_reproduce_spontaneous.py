@@ -9,7 +9,7 @@ import pytest
 from swirl.baselines import ARHMM
 from swirl.datasets import spontaneous_env
 from swirl.reproduce import spontaneous as experiment
-from swirl.reproduce import spontaneous_checks
+from swirl.reproduce import spontaneous_checks, spontaneous_fits
 from swirl.reproduce import spontaneous_figures as figures
 from swirl.reproduce.ledger import Ledger
 from swirl.reproduce.page import Drawing, Numbers, write
@@ -27,8 +27,8 @@ def recordings(monkeypatch):
 
 def test_choices_never_see_a_test_session(tmp_path):
     sessions = Trajectories([[i % 9, 0] for i in range(23)], names=[str(i) for i in range(23)])
-    work = experiment.Work(FULL, Ledger(tmp_path), spontaneous_env(), sessions)
-    tested = {*work.split()[1].names, *work.split(experiment.SECOND)[1].names}
+    work = spontaneous_fits.Work(FULL, Ledger(tmp_path), spontaneous_env(), sessions)
+    tested = {*work.split()[1].names, *work.split(spontaneous_fits.SECOND)[1].names}
     assert tested == {"0", "5", "10", "15", "20", "2", "7", "12", "17", "22"}
     assert not tested & set(work.untested.names)
     assert len(work.untested) + len(tested) == len(sessions)

@@ -83,8 +83,8 @@ def how_much_history(
     pairs = ", ".join(f"{name} {values[1, i]:.2f}" for i, name in enumerate(longer) if i > 1)
     words = (
         "The paper reads the segments of S-3 and S-4 as very close to those of S-2. Measured over all test sessions, "
-        f"the adjusted Rand index with S-2 is {pairs or 'not computed'} (0 is chance, 1 the same): the modes of a longer "
-        "history are others."
+        f"the adjusted Rand index with S-2 is {pairs or 'not computed'} (0 is chance, 1 the same): the modes of a "
+        "longer history are others."
     )
     top = longer[-1]
     maps = figures.maps(
