@@ -3,7 +3,7 @@
     swirl reproduce all --output reproduction          # under two hours on two cores; goes on where it stopped
     python studies/results_page.py reproduction        # seconds: nothing is computed again
 
-Figures go to docs/results/<experiment>/, made small (half size, 128 colours); tables of more than 40 rows are left in
+Figures go to docs/results/<experiment>/, made small (half size, 256 colours); tables of more than 40 rows are left in
 the reproduction's folder.
 """
 
@@ -34,7 +34,7 @@ def small(figure: object) -> bytes:
     drawn = BytesIO()
     figure.savefig(drawn, format="png", dpi=110, facecolor="white")  # type: ignore[attr-defined]
     made = BytesIO()
-    Image.open(drawn).convert("RGB").quantize(128).save(made, format="PNG", optimize=True)
+    Image.open(drawn).convert("RGB").quantize(256, kmeans=2).save(made, format="PNG", optimize=True)
     return made.getvalue()
 
 

@@ -34,7 +34,7 @@ def reward_maps(maze: Labyrinth, model: SWIRL) -> Section:
     rule = Numbers(
         "mode_names",
         "How the modes got their names: arrivals at a goal relative to the rate of all modes together; "
-        "goals go to modes by Hungarian matching, the rest explore.",
+        "goals go to modes by Hungarian matching, at a ratio of 1.5 or more; the rest explore.",
         evidence,
         decimals=2,
     )
