@@ -63,7 +63,7 @@ def planned_optimum(road, shape, counts, own):
 
 @pytest.mark.parametrize(
     ("of", "backoff", "own"),
-    [("reward", None, True), ("linearised", 4.0, False), ("reward", 4.0, False), ("linearised", None, False)],
+    [("reward", None, True), ("linearised", 4.0, False)],
 )
 @pytest.mark.parametrize("kind", ["deterministic", "stochastic"])
 def test_both_roads_reach_the_same_objective_and_policy(kind, of, backoff, own):

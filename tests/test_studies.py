@@ -29,9 +29,9 @@ def test_gridworld_recovery_on_a_small_draw():
 @pytest.mark.filterwarnings("ignore::swirl.estimator.UnseenStatesWarning")  # a short walk does not see all of the maze
 def test_every_model_on_small_data():
     module = study("every_model")
-    found = module.known_truth(0.2, n_sessions=10, n_restarts=1, names=("Markov", "MaxEnt", "ARHMM"), signals=False)
+    found = module.known_truth(0.2, n_sessions=10, n_restarts=1, names=("Markov", "ARHMM"), signals=False)
     table = module.truth_table(found)
-    assert table.count("\n") == 5
+    assert table.count("\n") == 4
     assert "| Markov | 1 |" in table
     null = [module.null_draw(0, n_sessions=6, n_steps=60, n_restarts=1, names=("ARHMM",))]
     assert "| ARHMM |" in module.null_table(null)
@@ -67,8 +67,8 @@ def test_labyrinth_choice_on_a_short_walk(monkeypatch, tmp_path):
     monkeypatch.setattr(module, "training_sessions", lambda: walks)
     candidate = module.prior_candidates(module.HABITS[:1], module.GOALS[:1], (1.0,), n_modes=2, history=2)
     table = module.Table(tmp_path / "choice.csv")
-    for fold in range(module.N_FOLDS):
-        table.add(module.held_out_scores(candidate, fold, n_restarts=1, max_iter=3))
+    [row] = module.held_out_scores(candidate, 0, n_restarts=1, max_iter=3)
+    table.add([{**row, "fold": fold} for fold in range(module.N_FOLDS)])  # one fit: the others would compile as long
     again = module.Table(tmp_path / "choice.csv")  # read back: nothing is left to do
     assert again.missing(candidate, 0) == []
     assert [module.key(row) for row in again.rows] == [module.key(row) for row in table.rows]

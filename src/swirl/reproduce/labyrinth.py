@@ -37,7 +37,7 @@ def run(scale: Scale, ledger: Ledger) -> Experiment:
     """Fit, score, name, draw."""
     tiny = scale.name == "tiny"
     maze = Labyrinth(scale, ledger)
-    paper, longer = (("MaxEnt", "S-1", "S-2"), ("S-1", "S-2")) if tiny else (PAPER, LONGER)
+    paper, longer = (("S-1", "S-2"), ("S-1", "S-2")) if tiny else (PAPER, LONGER)
     models = {name: maze.named(name) for name in dict.fromkeys([*paper, *longer])}
     scores = {name: maze.run_scores(f"{name} {N_MODES} modes", model) for name, model in models.items()}
     best, counts = maze.beyond(), maze.counts()
