@@ -10,15 +10,17 @@ from scipy.special import log_softmax
 
 from small_worlds import N_ACTIONS, N_MODES, lifted, world
 from swirl.history import Histories
+from swirl.mdp import MDP
 from swirl.metrics import segmentation_accuracy
 from swirl.model import SWIRL
 from swirl.mstep import Parameters
 from swirl.precision import float64, numpy_tree
 from swirl.priors import Cauchy, Gaussian, HabitGoals
 from swirl.registry import load
-from swirl.rewards import Habit
+from swirl.rewards import Habit, Linear
 from swirl.rewards.shared import SharedParameters, SharedValues, values_of
 from swirl.soft_q import read_values, soft_optimal_policies
+from swirl.trajectories import Trajectories
 
 DISCOUNT = 0.9
 TEMPERATURE = np.array([1.0, 0.5])
@@ -467,3 +469,10 @@ def test_goals_see_at_least_one_state(goal_history):
 def test_priors_of_parts_are_normal():
     with pytest.raises((ValueError, TypeError)):
         HabitGoals(habit=Cauchy())
+
+
+def test_a_prior_on_values_is_refused_where_rewards_are_planned():
+    env = MDP.deterministic([[0, 1], [1, 0]])
+    model = SWIRL(env, reward=Linear(np.eye(2)), reward_prior=Gaussian(of="value"), history=1)
+    with pytest.raises(ValueError, match="takes priors.Gaussian of"):
+        model.fit(Trajectories([[0, 1, 1]], [[1, 0]]))

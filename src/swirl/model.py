@@ -205,8 +205,8 @@ class SWIRL(EMEstimator, DiscreteEstimator):
                 raise self._wrong_prior("priors.HabitGoals")
             return self._shared(histories, visited, form.goal_history, prior.habit, prior.goal)
         prior = prior or Gaussian(1.0)
-        if not isinstance(prior, Gaussian):
-            raise self._wrong_prior("priors.Gaussian")
+        if not isinstance(prior, Gaussian) or prior.of == "value":
+            raise self._wrong_prior('priors.Gaussian of "reward" or "linearised"')
         planned = PlannedRewards.build(histories, form, prior, discount=self.discount, temperature=temperature)
         return planned, own
 
