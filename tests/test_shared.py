@@ -474,5 +474,5 @@ def test_priors_of_parts_are_normal():
 def test_a_prior_on_values_is_refused_where_rewards_are_planned():
     env = MDP.deterministic([[0, 1], [1, 0]])
     model = SWIRL(env, reward=Linear(np.eye(2)), reward_prior=Gaussian(of="value"), history=1)
-    with pytest.raises(ValueError, match="takes priors.Gaussian of"):
+    with pytest.raises(ValueError, match=r"takes priors\.Gaussian of"):
         model.fit(Trajectories([[0, 1, 1]], [[1, 0]]))
