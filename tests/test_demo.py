@@ -12,13 +12,15 @@ from swirl.demo import run_demo
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory):
     folder = tmp_path_factory.mktemp("demo") / "results"
-    return folder, run_demo(folder, seed=0, n_restarts=2, quick=True)
+    with pytest.MonkeyPatch.context() as patch:  # I-1 and I-2 only cost compiling here: tests/test_studies.py has them
+        patch.setattr("swirl.demo.run.MODELS", ("MaxEnt", "S-1", "S-2"))
+        return folder, run_demo(folder, seed=0, n_restarts=2, quick=True)
 
 
-def test_the_models_come_in_the_papers_order_and_s2_near_the_truth(demo):
+def test_the_models_come_in_the_papers_order_and_s2_is_near_the_truth(demo):
     rows = {row["model"]: row for row in demo[1]}
     score = {name: row["test_log_likelihood"] for name, row in rows.items()}
-    assert score["S-2"] > score["S-1"] > max(score["I-1"], score["I-2"]) > score["MaxEnt"]
+    assert score["S-2"] > score["S-1"] > score["MaxEnt"]
     assert score["S-2"] == pytest.approx(score["truth"], abs=0.005)
     assert rows["S-2"]["accuracy"] == pytest.approx(rows["truth"]["accuracy"], abs=0.02)
     assert rows["S-2"]["reward_canonical"] > 0.95

@@ -16,7 +16,7 @@ def made(tmp_path_factory):
     folder = tmp_path_factory.mktemp("gridworld")
     said = []
     experiment = gridworld.run(TINY, Ledger(folder / "fits", said.append))
-    write(experiment, folder / "page", formats=("png",))
+    write(experiment, folder / "page", formats=("png",), dpi=80)
     return folder, experiment, said
 
 

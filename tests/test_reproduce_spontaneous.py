@@ -77,7 +77,7 @@ def test_a_tiny_run_from_data_to_pages(recordings, tmp_path):
     assert len(free) == 3
     assert np.ptp(free) < 1e-9
     assert sum(isinstance(block, Drawing) for block in found.blocks) == 5
-    page = write(found, tmp_path / "pages", formats=("png",))
+    page = write(found, tmp_path / "pages", formats=("png",), dpi=80)
     assert "Reward maps and dopamine" in page.read_text(encoding="utf-8")
     assert (tmp_path / "pages" / "tables" / "reward-maps.csv").exists()
 

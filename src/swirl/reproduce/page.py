@@ -87,7 +87,9 @@ class Experiment:
         return [block for section in self.sections for block in section.blocks]
 
 
-def write(experiment: Experiment, folder: Path, *, formats: Sequence[str] = ("png", "svg", "pdf")) -> Path:
+def write(
+    experiment: Experiment, folder: Path, *, formats: Sequence[str] = ("png", "svg", "pdf"), dpi: int = 200
+) -> Path:
     """Write figures/, tables/, results.json, results.md and index.html into `folder`; return the page."""
     names = [block.name for block in experiment.blocks if not isinstance(block, Text)]
     twice = sorted({name for name in names if names.count(name) > 1})
@@ -96,7 +98,7 @@ def write(experiment: Experiment, folder: Path, *, formats: Sequence[str] = ("pn
     (folder / "tables").mkdir(parents=True, exist_ok=True)
     for block in experiment.blocks:
         if isinstance(block, Drawing):
-            save(block.figure, folder / "figures" / block.name, formats, overwrite=True, dpi=200)
+            save(block.figure, folder / "figures" / block.name, formats, overwrite=True, dpi=dpi)
         if not isinstance(block, Text):
             _write_csv(block.rows, folder / "tables" / f"{block.name}.csv")
     results = {
