@@ -21,10 +21,10 @@ STYLE = """
 :root { color-scheme: light dark; }
 body { font: 16px/1.55 system-ui, sans-serif; max-width: 66rem; margin: 2.5rem auto; padding: 0 1.2rem; }
 h1 { font-size: 1.7rem; line-height: 1.25; } h2 { font-size: 1.25rem; margin-top: 2.6rem; }
-nav a { margin-right: 1rem; white-space: nowrap; } .table { overflow-x: auto; margin: 1.2rem 0; }
+nav { display: flex; flex-wrap: wrap; gap: .2rem 1rem; } .table { overflow-x: auto; margin: 1.2rem 0; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: .93rem; }
 th, td { padding: .3rem .8rem; text-align: right; border-bottom: 1px solid #8884; white-space: nowrap; }
-th:first-child, td:first-child { text-align: left; } td.words { text-align: left; white-space: normal; }
+th:first-child, td:first-child { text-align: left; } th.words, td.words { text-align: left; white-space: normal; }
 figure { margin: 1.8rem 0; } img { max-width: 100%; background: white; padding: .5rem; border-radius: 6px;
 box-sizing: border-box; } figcaption, .small, caption { font-size: .87rem; opacity: .85; text-align: left; }
 caption { padding-bottom: .4rem; }
@@ -220,15 +220,13 @@ def _html(block: Block, folder: Path) -> str:
             f'<figure><img alt="{caption}" src="data:image/png;base64,{data}"><figcaption>{note}</figcaption></figure>'
         )
     names = list(block.rows[0]) if block.rows else []
-    head = "".join(f"<th>{html.escape(name)}</th>" for name in names)
+    # A column with a long text reads from the left, its heading too.
+    wordy = {name for name in names if any(isinstance(r[name], str) and len(r[name]) > 24 for r in block.rows)}
+    kind = {name: ' class="words"' if name in wordy else "" for name in names}
+    head = "".join(f"<th{kind[name]}>{html.escape(name)}</th>" for name in names)
     rows = ""
     for row in block.rows:
-        cells = (
-            f'<td class="words">{html.escape(value)}</td>'
-            if isinstance(value := row[name], str) and len(value) > 24
-            else f"<td>{html.escape(shown(value, block.decimals))}</td>"
-            for name in names
-        )
+        cells = (f"<td{kind[name]}>{html.escape(shown(row[name], block.decimals))}</td>" for name in names)
         rows += f"<tr>{''.join(cells)}</tr>"
     return f'<div class="table"><table><caption>{caption}</caption><tr>{head}</tr>{rows}</table></div>'
 
