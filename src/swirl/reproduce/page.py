@@ -25,6 +25,7 @@ nav { display: flex; flex-wrap: wrap; gap: .2rem 1rem; } .table { overflow-x: au
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: .93rem; }
 th, td { padding: .3rem .8rem; text-align: right; border-bottom: 1px solid #8884; white-space: nowrap; }
 th:first-child, td:first-child { text-align: left; } th.words, td.words { text-align: left; white-space: normal; }
+td.words { min-width: 14rem; }
 figure { margin: 1.8rem 0; } img { max-width: 100%; background: white; padding: .5rem; border-radius: 6px;
 box-sizing: border-box; } figcaption, .small, caption { font-size: .87rem; opacity: .85; text-align: left; }
 caption { padding-bottom: .4rem; }
