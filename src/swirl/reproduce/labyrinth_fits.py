@@ -104,10 +104,10 @@ class Labyrinth:
         if name not in self._settings:
             modes = {} if name == "MaxEnt" else {"n_modes": N_MODES}
             small = make(name, self.env, n_restarts=min(3, self.scale.n_runs), max_iter=self._fewer, **modes)
-            rewards = REWARD_PRIORS[2:3] if self.scale.name == "tiny" else REWARD_PRIORS
+            rewards = {"tiny": REWARD_PRIORS[2:3], "quick": REWARD_PRIORS[1:3]}.get(self.scale.name, REWARD_PRIORS)
             grid: dict[str, Any] = {"reward_prior": rewards}
             if name != "MaxEnt":
-                grid["switching_prior"] = SWITCHING_PRIORS[name[0]][: 1 if self.scale.name == "tiny" else 2]
+                grid["switching_prior"] = SWITCHING_PRIORS[name[0]][: 2 if self.scale.full else 1]
             label = self._label(f"choice {name}")
             self._settings[name] = self.ledger.chosen(label, small, self.train, grid, of=OF)
         return self._settings[name]
