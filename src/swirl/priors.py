@@ -53,8 +53,7 @@ class Gaussian:
         ``"reward"``: the penalty is on the reward itself. ``"linearised"``: on V − γ P_unif V, the reward
         to first order around the uniform policy, which keeps the M-step convex (DESIGN §2c). ``"value"``: on parts of
         V itself (of all orders; without `backoff`, all of the same strength), convex as well; histories that the data
-        never choose among cost nothing, so it is the fastest for
-        long histories, and on the labyrinth the best.
+        never choose among cost nothing, so it is the fastest for long histories, and on the labyrinth the best.
 
     Examples
     --------

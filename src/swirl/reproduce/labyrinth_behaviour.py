@@ -178,7 +178,9 @@ def predictive(maze: Labyrinth, models: dict[str, SWIRL], scale: Scale) -> Secti
         "Posterior predictive checks",
         [
             Text(words),
-            Numbers("checks_summary", "How many statistics of the real sessions no simulated set reaches.", outside),
+            Numbers(
+                "checks_summary", "How many statistics of the real sessions lie outside the simulated 95 %.", outside
+            ),
             figures.checks(
                 "Occupancy of each node, and steps between visits to port and home: real against simulated.", drawn
             ),
