@@ -1,11 +1,12 @@
-"""Shared habit + mode goals on the labyrinth: every choice, made on folds of the training sessions.
+"""Shared habit + mode goals on the labyrinth: every choice, made on sessions that no test reads.
 
-    python studies/labyrinth_choice.py --workers 3     # about eight minutes on a GPU; hours on two cores
-    python studies/labyrinth_choice.py --quick         # a few minutes on two cores: two candidates, nothing chosen
+    python studies/labyrinth_choice.py             # about twenty minutes on a GPU; hours on two cores
+    python studies/labyrinth_choice.py --quick     # a few minutes on two cores: two candidates, nothing chosen
 
-The paper's split holds out every fifth session; this file never reads them (`training_sessions`).  The 190 others
-are cut into three folds.  First the priors are chosen for four modes, goals on two states and a habit on seven; then
-modes, history lengths and forms of switching under those priors; the same model with one mode, and the count model, get
+The paper's split holds out every fifth session, and a second split another fifth; this file reads neither (`untested`).
+The 143 others are cut into three folds.  First priors are chosen for three and four modes with goals on two and three
+states and a habit on seven; then modes, history lengths and forms of switching under the best priors.  A model counts
+only if each of its modes holds one step in twenty in every fold.  The same model with one mode, and the counts, get
 searches of their own.  The score is of the next state, per step, of the restart with the best training objective.
 Writes labyrinth_choice.csv and .md to studies/results (or --output).
 """
@@ -29,21 +30,22 @@ from swirl import SWIRL, datasets, priors, rewards
 from swirl.archive import versions
 from swirl.baselines import BackoffMarkov
 from swirl.folding import folds
+from swirl.reproduce.settings import untested
 from swirl.trajectories import Trajectories
 
 RESULTS = Path(__file__).parent / "results"
 N_FOLDS = 3
-HABITS = ((0.03, 4.0), (0.05, 3.0), (0.1, 2.5))
-GOALS = ((0.2, 1.3), (0.4, 2.5), (1.5, 2.5))
-SWITCHING = (0.5, 2.0, 8.0)
+LEAST = 0.05  # of the steps, for a mode to count
+HABITS = ((0.03, 4.0), (0.1, 2.5))
+GOALS = ((0.2, 1.3), (0.4, 2.5), (0.2, 3.0))
+SWITCHING = 8.0
 ONE_MODE_HABITS = ((0.02, 4.0), (0.03, 4.0), (0.05, 3.5), (0.05, 3.0), (0.1, 3.0), (0.1, 2.5), (0.2, 2.5), (0.2, 2.0))
 BASE = {"n_modes": 4, "history": 7, "goal_history": 2, "switching": "state"}
 
 
-def training_sessions() -> Trajectories:
-    """The paper's preparation without every fifth session."""
-    train, _ = datasets.labyrinth().trajectories.split(every=5)
-    return train
+def sessions() -> Trajectories:
+    """The paper's preparation without the test sessions of either split."""
+    return untested(datasets.labyrinth().trajectories)
 
 
 def make(candidate: dict[str, Any], n_restarts: int, max_iter: int) -> SWIRL:
@@ -67,7 +69,7 @@ def held_out_scores(
     candidates: list[dict[str, Any]], fold: int, n_restarts: int, max_iter: int
 ) -> list[dict[str, Any]]:
     """Fit each candidate without one fold and score that fold: rows of the table."""
-    train = training_sessions()
+    train = sessions()
     held_out = folds(train, N_FOLDS)[fold]
     rest = np.setdiff1d(np.arange(len(train)), held_out)
     rows = []
@@ -102,10 +104,11 @@ def key(row: dict[str, Any]) -> str:
 
 
 def mean_scores(rows: list[dict[str, Any]]) -> dict[str, float]:
-    """Mean over the folds of each candidate that has all of them."""
+    """Mean over the folds of each candidate that has all of them, and whose modes all count."""
     scores: dict[str, list[float]] = {}
     for row in rows:
-        scores.setdefault(key(row), []).append(row["score"])
+        if row["least_occupied"] >= LEAST:
+            scores.setdefault(key(row), []).append(row["score"])
     return {name: float(np.mean(values)) for name, values in scores.items() if len(values) == N_FOLDS}
 
 
@@ -142,13 +145,17 @@ def _read(text: str) -> Any:
 def run(tasks: list[tuple[list[dict[str, Any]], int]], table: Table, pool: Any, n_restarts: int, max_iter: int) -> None:
     """Hand tasks of candidates and a fold to the pool."""
     wanted = [(left, fold) for group, fold in tasks if (left := table.missing(group, fold))]
-    waiting = [pool.submit(held_out_scores, group, fold, n_restarts, max_iter) for group, fold in wanted]
+    waiting = [
+        pool.submit(held_out_scores, [candidate], fold, n_restarts, max_iter)
+        for group, fold in wanted
+        for candidate in group
+    ]
     for done in as_completed(waiting):
         table.add(done.result())
 
 
 def in_folds(groups: Iterable[list[dict[str, Any]]]) -> list[tuple[list[dict[str, Any]], int]]:
-    """Each group in each fold; a group shares the shapes that XLA compiles for."""
+    """Each group in each fold, one after another: a group shares the shapes that XLA compiles for."""
     return [(group, fold) for group in groups for fold in range(N_FOLDS)]
 
 
@@ -160,18 +167,19 @@ def best(table: Table, n_modes_at_least: int) -> tuple[dict[str, Any], float]:
 
 
 def shapes(priors_of_best: dict[str, Any]) -> list[dict[str, Any]]:
-    """Modes, goal histories, history lengths and switching forms to try under the chosen priors."""
-    fixed = {name: priors_of_best[name] for name in ("habit", "goal", "switching_strength")}
-    found = [{**BASE, **fixed, "n_modes": modes} for modes in (2, 3, 5, 6)]
-    found += [{**BASE, **fixed, "goal_history": goal} for goal in (1, 3)]
-    found += [{**BASE, **fixed, "history": history} for history in (4, 6, 8)]
-    found += [{**BASE, **fixed, "switching": "independent"}]
+    """Modes, goal histories, history lengths and switching forms to try around the best priors' model."""
+    base = {name: priors_of_best[name] for name in (*BASE, "habit", "goal", "switching_strength")}
+    found = [{**base, "switching_strength": strength} for strength in (3.0, 20.0)]
+    found += [{**base, "n_modes": modes} for modes in (2, 3, 4, 5)]
+    found += [{**base, "goal_history": goal} for goal in (1, 2, 3)]
+    found += [{**base, "history": history} for history in (6, 8)]
+    found += [{**base, "switching": "independent"}]
     return found
 
 
 def counts_score(max_order: int) -> dict[int, float]:
     """Mean fold score of the tuned count model for each order."""
-    train, env = training_sessions(), datasets.labyrinth_env()
+    train, env = sessions(), datasets.labyrinth_env()
     parts = folds(train, N_FOLDS)
     scores = {}
     for order in range(1, max_order + 1):
@@ -195,8 +203,8 @@ def words(table: Table, counts: dict[int, float], seconds: float, command: str) 
         f"chosen likewise: {single_score:.4f}. Counts: order {order}, {counts[order]:.4f}.",
         "",
         f"Command: `{command}`; {seconds:.0f} s in the last run (a stopped one goes on); "
-        f"versions {json.dumps(versions())}. Three folds of the 190 training "
-        "sessions; the test sessions were not read.",
+        f"versions {json.dumps(versions())}. Three folds of the 143 sessions "
+        f"in neither test set; candidates with a mode under {LEAST:.0%} of the steps in some fold are left out.",
         "",
         "| modes | history | goal history | switching | habit | goal | switching strength | score |",
         "|---|---|---|---|---|---|---|---|",
@@ -226,10 +234,13 @@ def main() -> None:
             small = {"n_modes": 2, "history": 3}
             run(in_folds([prior_candidates(HABITS[1:2], GOALS[1:2], (1.0, 10.0), **small)]), table, pool, *size)
         else:
-            every = prior_candidates(HABITS, GOALS, SWITCHING)
-            single = prior_candidates(ONE_MODE_HABITS, GOALS[1:2], SWITCHING[1:2], n_modes=1)
+            every = [
+                prior_candidates(HABITS, GOALS, [SWITCHING], n_modes=modes, goal_history=goal)
+                for modes, goal in product((3, 4), (2, 3))
+            ]
+            single = prior_candidates(ONE_MODE_HABITS, GOALS[1:2], [SWITCHING], n_modes=1)
             longer = [{**row, "history": 8} for row in single]
-            run(in_folds([every, single, longer]), table, pool, *size)
+            run(in_folds([*every, single, longer]), table, pool, *size)
             run(in_folds([[shape] for shape in shapes(best(table, 2)[0])]), table, pool, *size)
     counts = counts_score(3 if options.quick else 7)
     command = (

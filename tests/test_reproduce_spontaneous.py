@@ -13,7 +13,7 @@ from swirl.reproduce import spontaneous_checks, spontaneous_fits
 from swirl.reproduce import spontaneous_figures as figures
 from swirl.reproduce.ledger import Ledger
 from swirl.reproduce.page import Drawing, Numbers, write
-from swirl.reproduce.settings import FULL, TINY
+from swirl.reproduce.settings import FULL, SECOND, TINY
 from swirl.trajectories import Trajectories
 
 
@@ -28,7 +28,7 @@ def recordings(monkeypatch):
 def test_choices_never_see_a_test_session(tmp_path):
     sessions = Trajectories([[i % 9, 0] for i in range(23)], names=[str(i) for i in range(23)])
     work = spontaneous_fits.Work(FULL, Ledger(tmp_path), spontaneous_env(), sessions)
-    tested = {*work.split()[1].names, *work.split(spontaneous_fits.SECOND)[1].names}
+    tested = {*work.split()[1].names, *work.split(SECOND)[1].names}
     assert tested == {"0", "5", "10", "15", "20", "2", "7", "12", "17", "22"}
     assert not tested & set(work.untested.names)
     assert len(work.untested) + len(tested) == len(sessions)

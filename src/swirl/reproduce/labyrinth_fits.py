@@ -1,7 +1,7 @@
 """The labyrinth's models: what is fitted, on which sessions, and how their settings were chosen.
 
-Every choice is made on folds of the training sessions (`Ledger.chosen`, and studies/labyrinth_choice.py for the model
-beyond the paper); the test sessions are only scored.
+Every choice is made on folds of sessions that are in neither split's test (`Ledger.chosen`, and
+studies/labyrinth_choice.py for the model beyond the paper); test sessions are only scored.
 """
 
 from collections.abc import Callable
@@ -18,7 +18,7 @@ from swirl.model import SWIRL
 from swirl.priors import Cauchy, Dirichlet, Gaussian, HabitGoals
 from swirl.registry import make
 from swirl.reproduce.ledger import Ledger
-from swirl.reproduce.settings import Scale
+from swirl.reproduce.settings import EVERY, Scale, untested
 from swirl.rewards.forms import Habit
 from swirl.trajectories import Trajectories
 
@@ -30,13 +30,13 @@ BEYOND_NAME = "habit + goals"
 SESSION = 0  # of the test sessions, for the strips: the first, whatever it looks like
 OF = "next_state"  # the currency of all comparisons: at node 0 two actions stay (DESIGN §5)
 
-# What studies/labyrinth_choice.py chose on folds of the training sessions (studies/results/labyrinth_choice.md).
+# What studies/labyrinth_choice.py chose on folds (studies/results/labyrinth_choice.md).
 BEYOND = {
-    "n_modes": 4,
+    "n_modes": 3,
     "history": 7,
     "reward": Habit(goal_history=2),
-    "reward_prior": HabitGoals(habit=Gaussian(0.03, backoff=4.0), goal=Gaussian(0.4, backoff=2.5)),
-    "switching_prior": Gaussian(2.0),
+    "reward_prior": HabitGoals(habit=Gaussian(0.03, backoff=4.0), goal=Gaussian(0.2, backoff=1.3)),
+    "switching_prior": Gaussian(8.0),
 }
 ONE_MODE = {
     "n_modes": 1,
@@ -63,44 +63,56 @@ class Labyrinth:
     ----------
     offset
         Sessions offset, offset + 5, … are the test; the paper's split is 0.
+    preparation
+        How the recordings are read (`datasets.labyrinth`).
     """
 
     scale: Scale
     ledger: Ledger
     offset: int = 0
+    preparation: str = "paper"
     _settings: dict[str, dict[str, Any]] = field(default_factory=dict)
     _names: dict[int, tuple[tuple[str, ...], list[dict[str, Any]]]] = field(default_factory=dict)
 
     @cached_property
     def data(self) -> Trajectories:
-        """The paper's preparation: windows of 500 steps."""
-        everything = datasets.labyrinth().trajectories
+        """Windows of 500 steps."""
+        everything = datasets.labyrinth(self.preparation).trajectories
         return everything[: max(20, round(self.scale.share * len(everything)))]
 
     @cached_property
     def env(self) -> Any:
         """The maze."""
-        return datasets.labyrinth_env()
+        return datasets.labyrinth_bout_env() if self.preparation == "clean" else datasets.labyrinth_env()
 
     @cached_property
     def train(self) -> Trajectories:
         """Four of five sessions."""
-        return self.data.split(every=5, offset=self.offset)[0]
+        return self.data.split(every=EVERY, offset=self.offset)[0]
 
     @cached_property
     def test(self) -> Trajectories:
         """Every fifth session."""
-        return self.data.split(every=5, offset=self.offset)[1]
+        return self.data.split(every=EVERY, offset=self.offset)[1]
 
     def other_split(self, offset: int) -> "Labyrinth":
-        """The same sessions split otherwise; settings are those that this split's training folds chose."""
-        return Labyrinth(self.scale, self.ledger, offset, self._settings)
+        """The same sessions split otherwise; the settings are the same."""
+        return Labyrinth(self.scale, self.ledger, offset, self.preparation, self._settings)
+
+    def reading(self, preparation: str) -> "Labyrinth":
+        """The same sessions read otherwise; the settings are the same."""
+        return Labyrinth(self.scale, self.ledger, self.offset, preparation, self._settings)
+
+    @property
+    def _headline(self) -> bool:
+        return self.offset == 0 and self.preparation == "paper"
 
     def _label(self, text: str) -> str:
-        return text if self.offset == 0 else f"{text} split {self.offset}"
+        split = f" split {self.offset}" if self.offset else ""
+        return text + split + (f" {self.preparation}" if self.preparation != "paper" else "")
 
     def settings(self, name: str) -> dict[str, Any]:
-        """Priors of a named model, chosen on folds of the training sessions with three modes."""
+        """Priors of a named model with three modes, chosen on folds of the sessions in neither test."""
         if name not in self._settings:
             modes = {} if name == "MaxEnt" else {"n_modes": N_MODES}
             small = make(name, self.env, n_restarts=min(3, self.scale.n_runs), max_iter=self._fewer, **modes)
@@ -108,8 +120,7 @@ class Labyrinth:
             grid: dict[str, Any] = {"reward_prior": rewards}
             if name != "MaxEnt":
                 grid["switching_prior"] = SWITCHING_PRIORS[name[0]][: 2 if self.scale.full else 1]
-            label = self._label(f"choice {name}")
-            self._settings[name] = self.ledger.chosen(label, small, self.train, grid, of=OF)
+            self._settings[name] = self.ledger.chosen(f"choice {name}", small, untested(self.data), grid, of=OF)
         return self._settings[name]
 
     @property
@@ -126,7 +137,7 @@ class Labyrinth:
         return self.ledger.fit(self._label(f"{name} {what}"), model, self.train)
 
     def beyond(self, settings: str = "chosen") -> SWIRL:
-        """Shared habit + mode goals, as the training folds chose it.
+        """Shared habit + mode goals, as the folds chose it.
 
         Parameters
         ----------
@@ -136,8 +147,8 @@ class Labyrinth:
         """
         options = {"chosen": BEYOND, "one mode": ONE_MODE, "same settings": {**BEYOND, "n_modes": 1}}[settings]
         tiny = {"history": 2} if self.scale.name == "tiny" else {}
-        n_runs = 1 if options["n_modes"] == 1 else self.scale.n_runs + 2
-        if self.offset:
+        n_runs = 1 if options["n_modes"] == 1 else 2 * self.scale.n_runs
+        if not self._headline:
             n_runs = max(1, n_runs // 2)  # a confirmation: fewer starts can only make it worse
         model = SWIRL(self.env, **{**options, **tiny}, n_restarts=n_runs, max_iter=min(150, self.scale.max_iter))
         return self.ledger.fit(self._label(f"habit and goals {options['n_modes']} modes"), model, self.train)

@@ -1,6 +1,22 @@
-"""How much is computed: everything, minutes' worth, or a test's worth."""
+"""How much is computed (everything, minutes' worth, or a test's worth), and which sessions choices may see."""
 
 from dataclasses import dataclass
+
+from swirl.trajectories import Trajectories
+
+EVERY = 5  # sessions 0, 5, 10, … are the paper's test
+SECOND = 2  # sessions 2, 7, 12, … are the test of a second split
+
+
+def untested(sessions: Trajectories) -> Trajectories:
+    """The sessions in neither split's test: every choice is made on folds of these.
+
+    >>> from swirl import datasets
+    >>> sessions = datasets.gridworld(n_sessions=10, n_steps=20).trajectories
+    >>> len(untested(sessions))
+    6
+    """
+    return sessions[[i for i in range(len(sessions)) if i % EVERY not in (0, SECOND)]]
 
 
 @dataclass(frozen=True)

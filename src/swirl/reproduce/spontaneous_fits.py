@@ -16,7 +16,7 @@ from swirl.model import SWIRL
 from swirl.priors import Dirichlet, Gaussian, HabitGoals
 from swirl.registry import make
 from swirl.reproduce.ledger import Ledger, fit_inputs
-from swirl.reproduce.settings import Scale
+from swirl.reproduce.settings import EVERY, Scale, untested
 from swirl.rewards import Habit
 from swirl.trajectories import Trajectories
 
@@ -36,7 +36,6 @@ SWITCHING: dict[str, list[Any]] = {
     "state": [Gaussian(0.1), Gaussian(1.0), Gaussian(3.0), Gaussian(10.0)],
     "state-table": [Dirichlet(0.1, stay=1.0), Dirichlet(2.0), Dirichlet(2.0, stay=5.0), Dirichlet(10.0, stay=20.0)],
 }
-SECOND = 2  # the second split's test sessions are 2, 7, 12, …
 
 
 @dataclass(frozen=True)
@@ -61,11 +60,11 @@ class Work:
     @property
     def untested(self) -> Trajectories:
         """Sessions in neither test set: all choices are made on these."""
-        return self.sessions[[i for i in range(len(self.sessions)) if i % 5 not in (0, SECOND)]]
+        return untested(self.sessions)
 
     def split(self, offset: int = 0) -> tuple[Trajectories, Trajectories]:
         """Training and test sessions."""
-        return self.sessions.split(every=5, offset=offset)
+        return self.sessions.split(every=EVERY, offset=offset)
 
     @property
     def tiny(self) -> bool:

@@ -13,7 +13,8 @@ from swirl.model import SWIRL
 from swirl.priors import Dirichlet, Gaussian
 from swirl.reproduce.ledger import fit_inputs
 from swirl.reproduce.page import Numbers, Text
-from swirl.reproduce.spontaneous_fits import BEYOND, SECOND, Work, build, compare, counts, nats, scores
+from swirl.reproduce.settings import SECOND
+from swirl.reproduce.spontaneous_fits import BEYOND, Work, build, compare, counts, nats, scores
 from swirl.signals import signal_test
 
 
