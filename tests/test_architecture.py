@@ -38,7 +38,7 @@ LAYERS = [
     ("reproduce.settings", "reproduce.ledger", "reproduce.published", "reproduce.page", "reproduce.checked"),
     ("reproduce.gridworld_drawings", "reproduce.gridworld_figures", "reproduce.gridworld"),
     ("reproduce.labyrinth_fits", "reproduce.labyrinth_figures", "reproduce.labyrinth_behaviour"),
-    ("reproduce.labyrinth_studies", "reproduce.labyrinth"),
+    ("reproduce.labyrinth_studies", "reproduce.labyrinth_beyond", "reproduce.labyrinth"),
     ("reproduce.spontaneous_figures", "reproduce.spontaneous_checks", "reproduce.spontaneous_fits"),
     ("reproduce.spontaneous_sections", "reproduce.spontaneous", "reproduce.run", "reproduce"),
     ("cli.doctor", "cli.demo", "cli.fetch", "cli.reproduce", "cli.app", "cli"),
