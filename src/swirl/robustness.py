@@ -50,6 +50,7 @@ def perturb(data: Any, share: float | int, random_state: int = 0) -> Trajectorie
         np.split(states, edges),
         np.split(actions, edges),
         subjects=data.subjects,
+        groups=data.groups,
         gaps=data.gaps,
         times=data.times,
         signals=data.signals,

@@ -53,8 +53,8 @@ class Trajectories:
     actions
         One array per session, of length T or T−1 (the last action is then missing); −1 marks a missing
         action (for string labels: None or ""). None: no action was observed.
-    subjects
-        One label per session.
+    subjects, groups
+        One label per session: the animal, and the condition it was in.
     gaps
         Per session, the steps t (0 < t < T) at which a new segment starts.
     times
@@ -74,8 +74,8 @@ class Trajectories:
     ----------
     states, actions, gaps
         Lists of read-only int64 arrays; every actions array has the length of its states.
-    subjects
-        Tuple of labels; None where the subject is not known.
+    subjects, groups
+        Tuples of labels; None where they are not known.
     times, signals, modes
         As given, as read-only arrays, or None.
 
@@ -105,6 +105,7 @@ class Trajectories:
         state_names: Any = None,
         action_names: Any = None,
         names: Any = None,
+        groups: Any = None,
     ) -> None:
         faults = Faults()
         self.state_names = checked_names("state_names", state_names, faults)
@@ -144,6 +145,7 @@ class Trajectories:
         if modes is not None:
             self.modes = mode_paths(per_session("modes", modes, faults, n) or [], lengths, faults)
         self.subjects: tuple[Any, ...] = one_each("subjects", subjects, n, faults) or (None,) * n
+        self.groups: tuple[Any, ...] = one_each("groups", groups, n, faults) or (None,) * n
         self.names: tuple[str, ...] = tuple(map(str, one_each("names", names, n, faults) or range(n)))
         faults.raise_if_any(_CANNOT)
         self._freeze()
@@ -229,7 +231,8 @@ class Trajectories:
 
         chosen = copy.copy(self)
         chosen.states, chosen.actions, chosen.gaps = pick(self.states), pick(self.actions), pick(self.gaps)
-        chosen.subjects, chosen.names = tuple(pick(self.subjects)), tuple(pick(self.names))
+        chosen.subjects, chosen.groups = tuple(pick(self.subjects)), tuple(pick(self.groups))
+        chosen.names = tuple(pick(self.names))
         chosen.times = None if self.times is None else pick(self.times)
         chosen.modes = None if self.modes is None else pick(self.modes)
         if self.signals is not None:
@@ -336,6 +339,21 @@ class Trajectories:
         cut._freeze()
         return cut
 
+    def with_actions(self, actions: Any, *, n_actions: Any = None, action_names: Any = None) -> "Trajectories":
+        """Return a copy with other actions; everything else stays.
+
+        >>> Trajectories([[0, 1]]).with_actions([[2]]).actions[0]
+        array([ 2, -1])
+        """
+        faults = Faults()
+        changed = copy.copy(self)
+        changed.action_names = checked_names("action_names", action_names, faults)
+        changed.actions = changed._read_actions(actions, self.lengths.tolist(), faults)
+        changed.n_actions = label_count("action", changed.actions, n_actions, changed.action_names, MISSING, faults)
+        faults.raise_if_any("The actions cannot be used")
+        changed._freeze()
+        return changed
+
     @classmethod
     def from_signals(
         cls,
@@ -425,6 +443,7 @@ class Trajectories:
             state_names=next(iter(state_names), None),
             action_names=next(iter(action_names), None),
             names=joined("names"),
+            groups=joined("groups"),
         )
 
     def fingerprint(self, *signals: str) -> str:

@@ -1,0 +1,54 @@
+"""What every importer returns: sessions as plain arrays, not yet checked."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Sessions:
+    """Arrays per session, with the meanings that `Trajectories` gives them.
+
+    Parameters
+    ----------
+    states
+        Per session, integer labels.
+    actions
+        Per session, integer labels of length T (−1 where missing); None where no action was recorded.
+    names, subjects, groups
+        One label per session; None where they are not known.
+    times
+        Per session, seconds (or the recording's own unit) at each step, increasing.
+    gaps
+        Per session, the steps at which a new segment starts.
+    signals
+        Name → per session, one value (or row) per step.
+    state_names, action_names
+        What the labels 0, 1, … stood for in the file.
+    notes
+        What was done on the way, in sentences for `swirl import` to show: "dropped 12 frames without a position".
+
+    Examples
+    --------
+    >>> Sessions(states=[np.array([0, 1])], names=("m1",)).arguments()["names"]
+    ('m1',)
+    """
+
+    states: list[np.ndarray]
+    actions: list[np.ndarray] | None = None
+    names: tuple[str, ...] | None = None
+    subjects: tuple[Any, ...] | None = None
+    groups: tuple[Any, ...] | None = None
+    times: list[np.ndarray] | None = None
+    gaps: list[np.ndarray] | None = None
+    signals: dict[str, list[np.ndarray]] | None = None
+    state_names: tuple[str, ...] | None = None
+    action_names: tuple[str, ...] | None = None
+    notes: tuple[str, ...] = ()
+
+    def arguments(self) -> dict[str, Any]:
+        """Return the arguments of `Trajectories`."""
+        wanted = ("states", "actions", "names", "subjects", "groups", "times", "gaps", "signals")
+        found = {name: getattr(self, name) for name in wanted}
+        return {**found, "state_names": self.state_names, "action_names": self.action_names}
