@@ -25,7 +25,7 @@ from swirl.switching import Fixed
 
 KNOWN = (Gaussian, Cauchy, Dirichlet, HabitGoals, MatrixNormal, Tabular, Linear, Network, Habit, Fixed)
 OPTIONS = {cls.__name__: cls for cls in KNOWN}
-ABOUT = ("converged", "fit_report", "n_steps", "n_observed", "data_fingerprint")
+ABOUT = ("converged", "fit_report", "n_steps", "n_observed", "data_fingerprint", "run")
 Arrays = dict[str, tuple[tuple[str, ...], np.ndarray]]
 
 

@@ -99,6 +99,7 @@ class HiddenModeEstimator(Estimator, ABC):
     """A model whose hidden mode emits what is seen: scoring and decoding from the messages."""
 
     initial_modes_: Float[np.ndarray, "mode"]
+    run_: dict[str, Any]  # where a fit came from, when it came from the command line
     mode_transitions_: Float[np.ndarray, "state mode next_mode"]
     stored: ClassVar[dict[str, tuple[str, ...]]]
     """Fitted arrays that a file keeps (without the trailing underscore), with their axes."""

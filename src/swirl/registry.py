@@ -123,6 +123,16 @@ def fixed_arguments(name: str) -> dict[str, Any]:
     return dict(_find(name).defaults)
 
 
+def known_arguments(name: str) -> tuple[str, ...]:
+    """Arguments that the model of a name has.
+
+    >>> "discount" in known_arguments("S-2"), "discount" in known_arguments("Markov")
+    (True, False)
+    """
+    entry = _find(name)
+    return tuple(inspect.signature(getattr(import_module(entry.home), entry.cls)).parameters)
+
+
 def make(name: str, env: MDP | None = None, **parameters: Any) -> Any:
     """Build a model by name; further arguments are those of the model.
 
