@@ -15,6 +15,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from swirl.faults import Faults, checked_names, counted, some
+from swirl.importers.doors import FromFiles
 from swirl.reading import (
     MISSING,
     gap_steps,
@@ -40,7 +41,7 @@ class Flat(NamedTuple):
     starts: Bool[np.ndarray, " step"]
 
 
-class Trajectories:
+class Trajectories(FromFiles):
     """Sessions of observed states and actions.
 
     History, filter and mode chain restart at each session's start and at each gap.

@@ -15,9 +15,15 @@ from swirl._version import __version__
 # they are light: what is heavy stands inside the functions.
 COMMANDS = {
     "demo": "swirl.cli.demo",
-    "doctor": "swirl.cli.doctor",
+    "import": "swirl.cli.importing",
+    "check": "swirl.cli.check",
+    "fit": "swirl.cli.fit",
+    "apply": "swirl.cli.apply",
+    "report": "swirl.cli.report",
+    "export": "swirl.cli.export",
     "reproduce": "swirl.cli.reproduce",
     "fetch": "swirl.cli.fetch",
+    "doctor": "swirl.cli.doctor",
 }
 
 # Faults in what the user gave, not in the program: worded for them, so a traceback would only bury the words.

@@ -1,0 +1,100 @@
+"""Import of a long Parquet table of 10^7 rows into `Trajectories`: seconds and peak memory, beside plain pandas.
+
+    python benchmarks/import_table.py [--rows 10000000] [--sessions 200] [--shuffled]
+
+The file holds text and numbers as a user would write them: session, subject and group as text, t, state, action with
+blanks, gap, two covariates and one column of text that is not needed.  Each reading is a fresh process, whose
+interpreter and imports are counted in its memory but not in its seconds.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from footprint import REPORT
+
+SWIRL = (
+    REPORT
+    + """
+import time
+from swirl.importers.tables import read_parquet
+from swirl.trajectories import Trajectories
+import pandas, pyarrow.parquet
+t0 = time.perf_counter()
+data = Trajectories(**read_parquet(sys.argv[1]).arguments())
+report(seconds=time.perf_counter() - t0, what=repr(data))
+"""
+)
+
+PANDAS = (
+    REPORT
+    + """
+import time
+import pandas, pyarrow.parquet
+t0 = time.perf_counter()
+frame = pandas.read_parquet(sys.argv[1])
+report(seconds=time.perf_counter() - t0, what=f"{len(frame):,} rows, {frame.shape[1]} columns")
+"""
+)
+
+
+def table(rows: int, sessions: int, shuffled: bool) -> pd.DataFrame:
+    """One long table, sessions of about equal length; shuffled: its rows in no order at all."""
+    rng = np.random.default_rng(0)
+    session = np.arange(rows) * sessions // rows
+    step = np.arange(rows) - np.searchsorted(session, session)
+    action = rng.integers(0, 4, rows).astype(float)
+    action[rng.random(rows) < 0.01] = np.nan
+    frame = pd.DataFrame(
+        {
+            "session": np.array([f"session {i}" for i in range(sessions)], object)[session],
+            "subject": np.array([f"mouse {i % 20}" for i in range(sessions)], object)[session],
+            "group": np.array(["saline", "drug"], object)[session % 2],
+            "t": step / 30,
+            "state": rng.integers(0, 127, rows),
+            "action": action,
+            "gap": rng.random(rows) < 1e-4,
+            "speed": rng.normal(size=rows),
+            "dopamine": rng.normal(size=rows).astype(np.float32),
+            "remark": np.array(["", "looks away"], object)[(rng.random(rows) < 0.01).astype(int)],
+        }
+    )
+    return frame.iloc[rng.permutation(rows)] if shuffled else frame
+
+
+def child(program: str, path: Path) -> dict:
+    """Run a program on the file in a fresh interpreter; what it reported."""
+    here = {**os.environ, "PYTHONPATH": str(Path(__file__).parent)}
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(path)], env=here, capture_output=True, text=True, check=True
+    )
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def main() -> None:
+    """Write the file, read it twice by each road, and print what it took."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", type=int, default=10_000_000)
+    parser.add_argument("--sessions", type=int, default=200)
+    parser.add_argument("--shuffled", action="store_true")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "steps.parquet"
+        table(options.rows, options.sessions, options.shuffled).to_parquet(path, index=False)
+        print(f"{path.name}: {options.rows:,} rows, {path.stat().st_size / 2**20:.0f} MiB")
+        # The first reading warms the disk's cache for both.
+        child(PANDAS, path)
+        plain, ours = child(PANDAS, path), child(SWIRL, path)
+    for name, found in (("pandas.read_parquet", plain), ("read_parquet → Trajectories", ours)):
+        print(f"{name:28}  {found['seconds']:6.2f} s  peak {found['peak_MiB'] / 1024:5.2f} GiB  {found['what']}")
+    print(f"ratio: {ours['seconds'] / plain['seconds']:.2f}")
+
+
+if __name__ == "__main__":
+    main()

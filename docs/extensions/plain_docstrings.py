@@ -1,0 +1,44 @@
+"""Docstrings are written for people; this escapes what reStructuredText would take for markup.
+
+Names with a trailing underscore (`rewards_`) would be links and bars, as in P(s'|s, a), substitutions.
+"""
+
+import re
+from typing import Any
+
+CODE = re.compile(r"(``.+?``|`[^`]+`)")
+UNDERSCORE = re.compile(r"(?<=\w)_(?!\w)")
+
+
+def escape(line: str) -> str:
+    """Escape one line outside of backticks.
+
+    >>> escape("as `fit` leaves rewards_ of P(s'|s)")
+    "as `fit` leaves rewards\\\\_ of P(s'\\\\|s)"
+    """
+    parts = CODE.split(line)
+    parts[::2] = [UNDERSCORE.sub(r"\\_", part).replace("|", r"\|") for part in parts[::2]]
+    return "".join(parts)
+
+
+def escape_lines(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
+    """Escape a docstring, except for examples, and for what is set off as code."""
+    literal = None
+    for i, line in enumerate(lines):
+        indent = len(line) - len(line.lstrip())
+        if literal is not None and line.strip() and indent <= literal:
+            literal = None
+        if line.lstrip().startswith((">>>", "...")) or literal is not None:
+            continue
+        if line.rstrip().endswith("::"):
+            literal = indent
+            continue
+        # Parameters may end in an underscore: napoleon escapes those itself.
+        head = re.match(r"\s*[\w, *]+( :|$)", line)
+        lines[i] = line if head and head.group(1) == "" and "_" in line else escape(line)
+
+
+def setup(app: Any) -> dict[str, bool]:
+    """Register with Sphinx, before napoleon."""
+    app.connect("autodoc-process-docstring", escape_lines, priority=400)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

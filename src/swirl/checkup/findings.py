@@ -1,0 +1,109 @@
+"""What can be found in recordings, how much it weighs, and what to do about it."""
+
+import textwrap
+from dataclasses import dataclass
+from typing import Any
+
+LEVELS = ("fault", "warning", "note")
+
+# What to do about each finding, by its name, which stays the same for scripts.
+ADVICE = {
+    "state-names-differ": "Use the environment's names, in its order, or correct the environment.",
+    "action-names-differ": "Use the environment's names, in its order, or correct the environment.",
+    "states-outside": "Relabel the data, or add the states to the environment.",
+    "actions-outside": "Relabel the actions, or add them to the environment.",
+    "actions-not-available": "Correct the data, leave the action blank (missing), or add its edge to the environment.",
+    "impossible-transitions": "Correct the data or the environment; or fit with --impossible gap (a new segment starts "
+    "there) or forget (the history restarts, the mode chain goes on).",
+    "impossible-stays": "Merge runs of one state (swirl import moseq, tracks and nwb do), or add an action that stays "
+    "to the environment; for what is left, correct the data, or fit with --impossible gap or forget.",
+    "unlikely-transitions": "See whether p of these edges is meant to be so small.",
+    "staying": "Where steps are ticks of a clock, merge runs of one state (swirl import moseq, tracks and nwb "
+    "do), or the modes will be about staying; keep them where staying is an action.",
+    "actions-inferred": "Nothing: swirl fit fills them in (in Python: environments.infer_actions).",
+    "actions-next-states": "Nothing, if that is meant; else give a column of actions, or the environment.",
+    "actions-missing": "Give a column of actions, as complete as can be.",
+    "actions-never-chosen": "Fine where the animal did not care to; else see whether the labels are right.",
+    "one-session": "Sessions are held out whole: of one alone, no score on unseen data can be had.",
+    "names-repeated": "Give each session a name of its own: results are told apart by it.",
+    "constant-sessions": "See whether tracking was lost there; leave such sessions out.",
+    "sessions-duplicated": "Leave the copies out: a held-out session must not be among those of the training too.",
+    "sessions-alike": "Most likely the animal took the same way twice; else leave the copies out.",
+    "subjects-unknown": "Fill them in, if sessions are to be compared or held out by subject.",
+    "subjects-uneven": "Every step weighs alike in a fit: look at the subjects one by one, or take fewer sessions of "
+    "the first.",
+    "short-segments": "Leave them out; many of them mean that gaps were set too eagerly.",
+    "states-never-visited": "They get no reward of their own; fine where the animal left corners out.",
+    "states-visited-once": "Their rewards rest on the prior; of syllables, drop the rare ones (swirl import moseq).",
+    "few-steps": "Record more, or use fewer states: rewards rest on the prior here.",
+    "few-steps-per-history": "Fit with --history 1, or with a prior on rewards that backs off to shorter histories.",
+    "time-jumps": "Mark a gap where the recording paused (column gap): history and modes then start anew.",
+    "time-irregular": "Fine for events, such as merged runs; but modes last for steps then, not for seconds.",
+    "time-bases-differ": "Bring them to one rate: what happens in a step would mean different things.",
+    "signal-infinite": "Leave blank (NaN) what was not seen: models of signals refuse infinite values.",
+    "signal-missing": "Those steps are left out of averages; see that they are not all of one kind.",
+    "signal-constant": "Leave it out: it tells nothing, and a variance of 0 breaks Gaussian models.",
+    "signal-constant-in-sessions": "See whether the sensor was off there; leave it blank (NaN) if it was.",
+    "signal-scale": "Bring it to a scale of about 1 (z-scores) before fitting a model of signals.",
+}
+
+Place = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was found.
+
+    Parameters
+    ----------
+    level
+        "fault": a fit would refuse; "warning": a fit would run but mislead; "note": good to know.
+    name
+        A short name that stays the same, for scripts: a key of `ADVICE`.
+    says, do
+        What was found, and what to do about it.
+    places
+        The first few: session, name, step, time, place (in the file, where that is known) and what is there.
+
+    Examples
+    --------
+    >>> Finding("note", "one-session", "There is only one session.", "Record more.").to_dict()["places"]
+    []
+    """
+
+    level: str
+    name: str
+    says: str
+    do: str
+    places: tuple[Place, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the finding ready for JSON."""
+        fields = {name: getattr(self, name) for name in ("level", "name", "says", "do")}
+        return {**fields, "places": [dict(place) for place in self.places]}
+
+    def worded(self, width: int = 100) -> str:
+        """Return what was found, where, and what to do, as plain text.
+
+        >>> print(Finding("warning", "staying", "41 % of steps stay.", "Merge runs.").worded())
+        WARNING  41 % of steps stay.
+                 → Merge runs.
+        """
+        label, margin = self.level if self.level == "note" else self.level.upper(), " " * 9
+        text = textwrap.wrap(f"{label:<9}{self.says}", width, subsequent_indent=margin)
+        text += [margin + place_words(place) for place in self.places]
+        text += textwrap.wrap(f"→ {self.do}", width, initial_indent=margin, subsequent_indent=margin + "  ")
+        return "\n".join(text)
+
+
+def place_words(place: Place) -> str:
+    """Say where and what in one line.
+
+    >>> place_words({"session": 0, "name": "m1", "step": 3, "time": 0.5, "place": "row 5", "what": "state 2"})
+    "session 0 ('m1'), step 3, t = 0.5, row 5: state 2"
+    """
+    name = "" if place["name"] == str(place["session"]) else f" ({place['name']!r})"
+    words = [f"session {place['session']}{name}", f"step {place['step']}"]
+    words += [] if place["time"] is None else [f"t = {place['time']:.10g}"]
+    words += [] if place["place"] is None else [place["place"]]
+    return f"{', '.join(words)}: {place['what']}"

@@ -1,0 +1,48 @@
+"""`swirl apply`: a fitted model's modes in other sessions."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(add_completion=False)
+
+
+@app.command(epilog="Example:\n\nswirl apply fit.nc new_sessions.parquet -o new_modes.parquet")
+def apply(
+    fit: Annotated[Path, typer.Argument(metavar="FIT", help="A model that swirl fit saved.", show_default=False)],
+    data: Annotated[Path, typer.Argument(metavar="DATA", help="CSV or Parquet of sessions.", show_default=False)],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FILE", help="Table of modes (.csv, .tsv, .parquet).")
+    ],
+    bouts: Annotated[bool, typer.Option("--bouts", help="One row per bout of a mode instead of one per step.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace the output file.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but faults.")] = False,
+) -> None:
+    """Infer the modes of sessions with a model that was fitted before; nothing is fitted anew.
+
+    Writes every step with its mode (Viterbi) and the probability of each mode;
+    on the training sessions these are the fit's own.
+    """
+    from swirl.cli.words import check_free, show_json
+    from swirl.exporters.tables import write_table
+    from swirl.fitted_files import open_fit, sessions_of, steps_or_bouts
+
+    check_free(output, force)
+    model = open_fit(fit)
+    sessions = sessions_of(model, data)
+    table = steps_or_bouts(model, sessions, bouts=bouts)
+    written = write_table(table, output, overwrite=force)
+    facts = {
+        "file": str(written),
+        "sessions": len(sessions),
+        "steps": sessions.n_steps,
+        "rows": len(table),
+        "score": model.score(sessions),
+    }
+    if as_json:
+        show_json(facts)
+    elif not quiet:
+        typer.echo(f"{len(sessions)} sessions, {sessions.n_steps:,} steps: {facts['score']:.4f} nats per step")
+        typer.echo(f"Saved to {written}")

@@ -1,0 +1,56 @@
+"""`swirl export`: a fit's modes, rewards and policies in other programs' files."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(add_completion=False)
+
+
+class What(StrEnum):
+    """What a table holds."""
+
+    steps = "steps"
+    bouts = "bouts"
+    rewards = "rewards"
+    transitions = "transitions"
+
+
+@app.command(epilog="Example:\n\nswirl export fit.nc -o modes.nwb")
+def export(
+    fit: Annotated[Path, typer.Argument(metavar="FIT", help="A model that swirl fit saved.", show_default=False)],
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="By its suffix: .csv, .tsv, .parquet, .mat (MATLAB) or .nwb.",
+        ),
+    ],
+    what: Annotated[What, typer.Option(help="What a table holds.")] = What.steps,
+    data: Annotated[
+        Path | None, typer.Option(metavar="DATA", help="Sessions; by default those of the fit, from where they were.")
+    ] = None,
+    modes: Annotated[str | None, typer.Option(metavar="A,B,…", help="Names of the modes, in their order.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace the output file.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print what was written as JSON.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but faults.")] = False,
+) -> None:
+    """Write what a fit found: steps with modes and time stamps, bouts, rewards, transitions.
+
+    NWB files hold the bouts as EthogramBouts, one file per session (several
+    sessions: a folder of that name). MATLAB files hold sessions and model.
+    """
+    from swirl.cli.words import check_free, show_json
+    from swirl.fitted_files import export_fit
+
+    check_free(output, force)
+    names = None if modes is None else [name.strip() for name in modes.split(",")]
+    written = export_fit(fit, output, what=what.value, data=data, mode_names=names, overwrite=force)
+    if as_json:
+        show_json([str(path) for path in written])
+    elif not quiet:
+        typer.echo("\n".join(f"Saved to {path}" for path in written))

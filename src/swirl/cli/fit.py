@@ -1,0 +1,142 @@
+"""`swirl fit`: a table of sessions in, a fitted model out."""
+
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+app = typer.Typer(add_completion=False)
+
+
+@app.command(epilog="Example:\n\nswirl fit sessions.parquet --env maze.csv --modes 3 --history 2 -o fit.nc")
+def fit(
+    data: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="DATA", help="CSV or Parquet, one row per step (swirl import makes one).", show_default=False
+        ),
+    ] = None,
+    env: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ENV",
+            help='Edge list (CSV: state, action, next_state[, p]), or "syllables", or "observed" (the default: the '
+            "moves that occur in the data).",
+        ),
+    ] = None,
+    states: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Table of states (CSV: name, x, y); else <ENV>.states.csv.")
+    ] = None,
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="File for the model.")] = Path(
+        "fit.nc"
+    ),
+    config: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Settings in a TOML file; options given here take precedence.")
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option(metavar="NAME", help="A model by name: S-2, I-1, MaxEnt, rARHMM, Markov, …")
+    ] = None,
+    modes: Annotated[int | None, typer.Option(metavar="K", help="Number of modes.", show_default="2")] = None,
+    history: Annotated[
+        int | None, typer.Option(metavar="L", help="States that a reward sees.", show_default="2")
+    ] = None,
+    switching: Annotated[
+        str | None, typer.Option(help="state, independent, state-table, state-net or fixed.", show_default="state")
+    ] = None,
+    reward: Annotated[str | None, typer.Option(help="state or state-action.", show_default="state")] = None,
+    discount: Annotated[float | None, typer.Option(help="Discount, in [0, 1).", show_default="0.95")] = None,
+    temperature: Annotated[float | None, typer.Option(help="Softness of choices.", show_default="1")] = None,
+    impossible: Annotated[
+        str | None,
+        typer.Option(help="Moves that the environment rules out: error, gap or forget.", show_default="error"),
+    ] = None,
+    restarts: Annotated[int | None, typer.Option(metavar="N", help="Random starts.", show_default="8")] = None,
+    max_iter: Annotated[int | None, typer.Option(metavar="N", help="EM iterations.", show_default="200")] = None,
+    seed: Annotated[int | None, typer.Option(metavar="N", help="Seed.", show_default="0")] = None,
+    hold_out: Annotated[
+        int | None, typer.Option(metavar="N", help="Hold out and score every N-th session.", show_default="none")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace the output file.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but faults.")] = False,
+) -> None:
+    """Fit a model to sessions: which modes there are, what each wants, and what makes the animal switch.
+
+    Without --env the environment is what the data show. The settings, the
+    command and the data's fingerprint are kept in the file.
+    """
+    from swirl import config as configuration
+    from swirl.cli.words import check_free, show_json
+    from swirl.fit_run import fit as run_fit
+
+    check_free(output, force)
+    values = configuration.read_config(config) if config is not None else {}
+    options: dict[str, Any] = {
+        "data": data,
+        "env": env,
+        "states": states,
+        "hold_out": hold_out,
+        "model": {
+            "name": model,
+            "modes": modes,
+            "history": history,
+            "switching": switching,
+            "reward": reward,
+            "discount": discount,
+            "temperature": temperature,
+            "impossible": impossible,
+        },
+        "fit": {"restarts": restarts, "max_iter": max_iter, "seed": seed},
+    }
+    merged = configuration.merged(values, options)
+    if "data" not in merged:
+        raise ValueError("no data: give a CSV or Parquet file, as in `swirl fit sessions.csv`, or data = … in --config")
+    run = configuration.checked(merged, "the settings" if config is None else str(config))
+    command = shlex.join(["swirl", *sys.argv[1:]])
+    fitted, ready = run_fit(run, command=command, progress=False if quiet or as_json else None)
+    saved = fitted.save(output, overwrite=force)
+    if quiet:
+        return
+    facts = summary(fitted, ready)
+    if as_json:
+        show_json({**facts, "file": str(saved)})
+        return
+    typer.echo(worded(facts))
+    typer.echo(f"\nSaved to {saved}\nNext: swirl report {shlex.quote(str(saved))} -o report.html")
+
+
+def summary(model: Any, ready: Any) -> dict[str, Any]:
+    """What a fit came to, ready for JSON."""
+    facts: dict[str, Any] = {
+        "model": repr(model),
+        "data": repr(ready.train),
+        "environment": repr(ready.env),
+        "how it ended": getattr(model, "fit_report_", "done"),
+        "converged": bool(getattr(model, "converged_", True)),
+        "seconds": model.run_["seconds"],
+        "score on the training sessions": model.score(ready.train),
+        "shares of modes": [float(x) for x in getattr(model, "occupancy_", [1.0])],
+    }
+    if ready.test is not None:
+        facts["score on the held-out sessions"] = model.score(ready.test)
+        facts["held-out sessions"] = len(ready.test)
+    return facts
+
+
+def worded(facts: dict[str, Any]) -> str:
+    """The summary as lines for people."""
+    shares = ", ".join(f"{share:.0%}" for share in facts["shares of modes"])
+    lines = [
+        ("data", facts["data"]),
+        ("environment", facts["environment"]),
+        ("model", facts["model"]),
+        ("fit", f"{facts['how it ended']} ({facts['seconds']:.1f} s)"),
+        ("modes", f"{len(facts['shares of modes'])}, with {shares} of the steps"),
+        ("score", f"{facts['score on the training sessions']:.4f} nats per step on the sessions it was fitted to"),
+    ]
+    if "held-out sessions" in facts:
+        held_out = facts["score on the held-out sessions"]
+        lines.append(("held out", f"{held_out:.4f} nats per step on {facts['held-out sessions']} other sessions"))
+    return "\n".join(f"{name:<14}{text}" for name, text in lines)

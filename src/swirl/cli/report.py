@@ -1,0 +1,35 @@
+"""`swirl report`: one HTML page about a fit."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(add_completion=False)
+
+
+@app.command(epilog="Example:\n\nswirl report fit.nc --signal dopamine -o report.html")
+def report(
+    fit: Annotated[Path, typer.Argument(metavar="FIT", help="A model that swirl fit saved.", show_default=False)],
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="The page.")] = Path("report.html"),
+    data: Annotated[
+        Path | None, typer.Option(metavar="DATA", help="Sessions; by default those of the fit, from where they were.")
+    ] = None,
+    signal: Annotated[str | None, typer.Option(metavar="NAME", help="A column to set beside the modes.")] = None,
+    title: Annotated[str | None, typer.Option(metavar="TEXT", help="Title of the page.")] = None,
+    draws: Annotated[int, typer.Option(min=0, metavar="N", help="Simulated datasets of the checks; 0: none.")] = 5,
+    force: Annotated[bool, typer.Option("--force", help="Replace the output file.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but faults.")] = False,
+) -> None:
+    """Make one self-contained HTML page about a fit, to look at, print or mail; it opens without a connection."""
+    from swirl import report as pages
+    from swirl.cli.words import check_free
+    from swirl.fitted_files import open_fit, sessions_of
+
+    check_free(output, force)
+    model = open_fit(fit)
+    sessions = sessions_of(model, data)
+    run = getattr(model, "run_", None)
+    written = pages.write(output, model, sessions, signal=signal, title=title, run=run, n_draws=draws, overwrite=force)
+    if not quiet:
+        typer.echo(f"Saved to {written} ({written.stat().st_size / 1e6:.1f} MB)")

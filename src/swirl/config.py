@@ -1,0 +1,204 @@
+"""A run in one file: data, environment, model and fit, as `swirl fit --config run.toml` reads it and echoes it.
+
+    data = "sessions.parquet"
+    env = "maze.csv"
+
+    [model]
+    modes = 3
+    history = 2
+    reward_prior = { kind = "Gaussian", strength = 0.05, backoff = 3.0, of = "value" }
+
+    [fit]
+    restarts = 8
+    seed = 0
+
+Every field has a default but `data`; an unknown one is a fault, with the nearest that exists.
+"""
+
+import tomllib
+from dataclasses import asdict, is_dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, ValidationError
+
+from swirl.faults import Faults
+from swirl.priors import Cauchy, Dirichlet, Gaussian, HabitGoals
+from swirl.rewards.forms import Habit
+
+KINDS: dict[str, Any] = {cls.__name__: cls for cls in (Gaussian, Cauchy, Dirichlet, HabitGoals, Habit)}
+
+
+def _option(value: Any) -> Any:
+    """{ kind = "Gaussian", strength = 1.0 } → Gaussian(strength=1.0), also inside one another."""
+    if not isinstance(value, dict):
+        return value
+    fields = {key: _option(inner) for key, inner in value.items() if key != "kind"}
+    kind = value.get("kind")
+    if kind not in KINDS:
+        raise ValueError(f'kind={kind!r}: expected one of {", ".join(KINDS)}, as in {{ kind = "Gaussian" }}')
+    known = KINDS[kind].__dataclass_fields__
+    unknown = [name for name in fields if name not in known]
+    if unknown:
+        raise ValueError(f"{kind} has no field {', '.join(unknown)}; it has {', '.join(known)}")
+    number = int if kind == "Habit" else float  # TOML tells 1 from 1.0, users do not
+    return KINDS[kind](**{key: _numbers(x, number) for key, x in fields.items()})
+
+
+def _numbers(value: Any, number: type) -> Any:
+    if isinstance(value, list):
+        return tuple(_numbers(x, number) for x in value)
+    return number(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+def _plain(value: Any) -> Any:
+    if not is_dataclass(value) or isinstance(value, type):
+        return value
+    inner = {name: _plain(getattr(value, name)) for name in asdict(value)}
+    return {"kind": type(value).__name__, **{name: x for name, x in inner.items() if x is not None}}
+
+
+Option = Annotated[Any, BeforeValidator(_option), PlainSerializer(_plain)]
+
+
+class Section(BaseModel):
+    """A table of the file; unknown names are faults."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
+
+
+class Columns(Section):
+    """Names of the columns in the data file."""
+
+    session: str = "session"
+    subject: str = "subject"
+    group: str = "group"
+    time: str = "t"
+    state: str = "state"
+    action: str = "action"
+    gap: str = "gap"
+
+
+class Model(Section):
+    """Which model; the fields mean what the arguments of `SWIRL` mean."""
+
+    name: str | None = None
+    modes: int = Field(default=2, ge=1)
+    history: int | None = Field(default=None, ge=1)
+    switching: str | None = None
+    reward: Option = None
+    discount: float | None = Field(default=None, ge=0, lt=1)
+    temperature: float | list[float] | None = None
+    reward_prior: Option = None
+    switching_prior: Option = None
+    impossible: Literal["error", "gap", "forget"] = "error"
+
+
+class Fit(Section):
+    """How hard to try."""
+
+    restarts: int = Field(default=8, ge=1)
+    max_iter: int = Field(default=200, ge=1)
+    tol: float = Field(default=1e-5, gt=0)
+    seed: int = Field(default=0, ge=0)
+
+
+class Run(Section):
+    """A whole run.
+
+    Parameters
+    ----------
+    data
+        CSV or Parquet, one row per step.
+    env
+        Edge list, or "syllables", or "observed" (`environments.environment_for`).
+    hold_out
+        Every so-many-th session is held out and scored; None holds out none.
+
+    Examples
+    --------
+    >>> values = {"modes": 3, "reward_prior": {"kind": "Gaussian", "strength": 0.5}}
+    >>> run = Run.model_validate({"data": "sessions.csv", "model": values})
+    >>> run.model.reward_prior
+    Gaussian(strength=0.5, backoff=None, of='linearised')
+    >>> run.model_dump(mode="json", exclude_none=True)["model"]["reward_prior"]
+    {'kind': 'Gaussian', 'strength': 0.5, 'of': 'linearised'}
+    """
+
+    data: str
+    env: str | None = None
+    states: str | None = None
+    hold_out: int | None = Field(default=None, ge=2)
+    columns: Columns = Field(default_factory=Columns)
+    model: Model = Field(default_factory=Model)
+    fit: Fit = Field(default_factory=Fit)
+
+
+def read_config(path: Any) -> dict[str, Any]:
+    """Read a TOML file as plain values; paths in it are relative to its folder."""
+    path = Path(path)
+    try:
+        found = tomllib.loads(path.read_text(encoding="utf-8"))
+    except tomllib.TOMLDecodeError as fault:
+        raise ValueError(f"{path} is not TOML: {fault}") from None
+    except UnicodeDecodeError:
+        raise ValueError(f"{path} is not text in UTF-8: expected a TOML file") from None
+    for name in ("data", "env", "states"):
+        value = found.get(name)
+        if isinstance(value, str) and (path.parent / value).exists():
+            found[name] = str(path.parent / value)
+    return found
+
+
+def merged(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
+    """The first with the second's values laid over it; None changes nothing.
+
+    >>> merged({"model": {"modes": 2, "history": 1}}, {"model": {"modes": 3, "history": None}, "env": None})
+    {'model': {'modes': 3, 'history': 1}}
+    """
+    result = dict(base)
+    for key, value in changes.items():
+        if isinstance(value, dict) and key in ("columns", "model", "fit"):
+            inner = merged(result.get(key, {}) if isinstance(result.get(key, {}), dict) else {}, value)
+            if inner:
+                result[key] = inner
+        elif value is not None:
+            result[key] = value
+    return result
+
+
+def checked(values: dict[str, Any], source: str = "the configuration") -> Run:
+    """Make a `Run`, or raise one error that names every wrong field.
+
+    >>> checked({"data": "x.csv", "model": {"mods": 3}})
+    Traceback (most recent call last):
+    ValueError: the configuration cannot be used: 1 fault.
+      1. model.mods: no such field; did you mean 'modes'?
+    """
+    try:
+        return Run.model_validate(values)
+    except ValidationError as wrong:
+        faults = Faults()
+        for error in wrong.errors():
+            place = ".".join(str(part) for part in error["loc"] if not str(part).startswith("function-"))
+            faults.add(f"{place}: {_words(error)}")
+        faults.raise_if_any(f"{source} cannot be used")
+        raise
+
+
+def _words(error: Any) -> str:
+    if error["type"] == "extra_forbidden":
+        sections: dict[str, Any] = {"model": Model, "fit": Fit, "columns": Columns}
+        name = str(error["loc"][-1])
+        home = [key for key, section in sections.items() if name in section.model_fields]
+        if home:
+            return f"no such field here; it belongs under [{home[0]}]"
+        section = sections.get(str(error["loc"][0]), Run)
+        near = get_close_matches(name, section.model_fields, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"the fields are {', '.join(section.model_fields)}"
+        return f"no such field; {hint}"
+    if error["type"] == "missing":
+        return "missing; give it in the file or on the command line"
+    text = error["msg"].removeprefix("Value error, ")
+    return text if error["type"] == "value_error" else f"got {error['input']!r}; {text[:1].lower()}{text[1:]}"

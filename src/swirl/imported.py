@@ -1,0 +1,143 @@
+"""Recordings on their way from users' files to a table: sessions, their environment, and what was done to them."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from swirl.environments import any_may_follow_any, environment_of_places, write_environment
+from swirl.exporters.tables import to_frame, write_table
+from swirl.importers import moseq, nwb, places, tables, tracks
+from swirl.importers.sessions import Sessions
+from swirl.importers.visits import visits
+from swirl.mdp import MDP
+from swirl.trajectories import Trajectories
+
+
+@dataclass(frozen=True)
+class Imported:
+    """Sessions, the environment that comes with them (None: not known), and sentences on what was done."""
+
+    data: Trajectories
+    env: MDP | None
+    notes: tuple[str, ...] = ()
+
+
+def environment_beside(path: Any) -> Path:
+    """Where the environment of an imported table is written.
+
+    >>> environment_beside("sessions.csv").name
+    'sessions.env.csv'
+    """
+    path = Path(path)
+    return path.with_name(path.name.split(".")[0] + ".env.csv")
+
+
+def save(imported: Imported, output: Any, *, overwrite: bool = False) -> list[Path]:
+    """Write the table, and the environment beside it; nothing where one of them is there already."""
+    output, beside = Path(output), environment_beside(output)
+    if imported.env is not None and beside.exists() and not overwrite:
+        raise FileExistsError(f"{beside} exists already: choose another name with -o, or replace it with --force")
+    written = [write_table(to_frame(imported.data), output, overwrite=overwrite)]
+    if imported.env is not None:
+        written += write_environment(imported.env, beside, overwrite=overwrite)
+    return written
+
+
+def of_syllables(sessions: Sessions) -> Imported:
+    """Sessions whose action is the next state, in an environment where any state may follow any other."""
+    data = Trajectories(**sessions.arguments())
+    return Imported(data, any_may_follow_any(data.n_states, data.state_names), sessions.notes)
+
+
+def of_visits(sessions: Sessions, where: Any) -> Imported:
+    """Sessions of visits to places, in the environment of those places."""
+    env = environment_of_places(where)
+    data = Trajectories(**sessions.arguments(), n_states=env.n_states, n_actions=env.n_actions)
+    return Imported(data, env, sessions.notes)
+
+
+def import_table(path: Any, columns: dict[str, str], signals: list[str] | None = None) -> Imported:
+    """Read a table with other column names than ours."""
+    path = Path(path)
+    read = tables.read_parquet if path.name.lower().endswith((".parquet", ".pq")) else tables.read_csv
+    sessions = read(path, tables.Columns(**columns), signals=signals)
+    return Imported(Trajectories(**sessions.arguments()), None, sessions.notes)
+
+
+def import_moseq(
+    path: Any,
+    *,
+    fps: float | None = None,
+    index: Any = None,
+    syllable_info: Any = None,
+    keep: list[int] | None = None,
+    least_usage: float = 0.005,
+) -> Imported:
+    """Read keypoint-MoSeq's or MoSeq's syllables."""
+    found = moseq.read_moseq(
+        path, fps=fps, index=index, syllable_info=syllable_info, keep=keep, least_usage=least_usage
+    )
+    return of_syllables(found)
+
+
+def place_choice(grid: str | None, bounds: str | None, polygons: Any, nodes: Any, edges: Any) -> Any:
+    """The places that options describe: polygons, a graph's nodes, a grid, or (rows, columns) of one yet to be laid."""
+    given = [name for name, value in (("--grid", grid), ("--polygons", polygons), ("--nodes", nodes)) if value]
+    if len(given) != 1:
+        got = " and ".join(given) or "none"
+        raise ValueError(
+            f"places: got {got}; give just one of --grid 10x8, --polygons FILE, --nodes FILE with --edges FILE"
+        )
+    if polygons:
+        return places.read_polygons(polygons)
+    if nodes:
+        if not edges:
+            raise ValueError("--nodes needs --edges: a CSV with columns from, to")
+        return places.read_nodes(nodes, edges)
+    try:
+        rows, columns = (int(x) for x in str(grid).lower().replace("×", "x").split("x"))
+    except ValueError:
+        raise ValueError(f"--grid {grid}: expected rows x columns, as in --grid 10x8") from None
+    if bounds is None:
+        return rows, columns
+    try:
+        x0, x1, y0, y1 = (float(x) for x in bounds.split(","))
+    except ValueError:
+        raise ValueError(f"--bounds {bounds}: expected x_low,x_high,y_low,y_high, as in --bounds 0,40,0,30") from None
+    return places.Grid(x=(x0, x1), y=(y0, y1), shape=(rows, columns))
+
+
+def import_tracks(
+    paths: list[Any],
+    *,
+    grid: str | None = None,
+    bounds: str | None = None,
+    polygons: Any = None,
+    nodes: Any = None,
+    edges: Any = None,
+    fps: float | None = None,
+    keypoint: str | None = None,
+    individual: str | None = None,
+    least_confidence: float = 0.6,
+    least_dwell: float = 0.0,
+    skipped: str = "gap",
+    series: str | None = None,
+) -> Imported:
+    """Read position tracks (DeepLabCut, SLEAP, movement, tables, NWB) as visits to places."""
+    where = place_choice(grid, bounds, polygons, nodes, edges)
+    found: list[Any] = []
+    for path in paths:
+        if str(path).lower().endswith(".nwb"):
+            found += nwb.read_nwb_tracks(path, series=series, keypoint=keypoint, least_confidence=least_confidence)
+        else:
+            found += tracks.read_tracks(
+                path, keypoint=keypoint, individual=individual, fps=fps, least_confidence=least_confidence
+            )
+    if isinstance(where, tuple):
+        where = places.Grid.around(found, where)
+    return of_visits(visits(found, where, least_dwell=least_dwell, skipped=skipped), where)
+
+
+def import_bouts(paths: list[Any], *, table: str | None = None, label: str | None = None) -> Imported:
+    """Read labelled intervals of NWB files: one step per bout."""
+    return of_syllables(nwb.read_nwb_bouts(paths, table=table, label=label))

@@ -1,0 +1,153 @@
+"""`Trajectories.from_…`: one door for each kind of file."""
+
+from typing import Any, TypeVar
+
+from swirl.importers import episodes, moseq, nwb, tables, tracks
+from swirl.importers.visits import visits
+
+T = TypeVar("T", bound="FromFiles")
+
+
+class FromFiles:
+    """Class methods that build sessions from users' files; `Trajectories` has them."""
+
+    @classmethod
+    def from_dataframe(
+        cls: type[T],
+        frame: Any,
+        columns: tables.Columns = tables.USUAL,
+        *,
+        signals: Any = None,
+        state_names: Any = None,
+        action_names: Any = None,
+    ) -> T:
+        """Build from a long table, one row per step (see `importers.tables.from_frame`).
+
+        >>> import pandas as pd
+        >>> from swirl import Trajectories
+        >>> Trajectories.from_dataframe(pd.DataFrame({"session": ["a", "a", "b"], "state": [0, 1, 2]}))
+        Trajectories(2 sessions, 3 steps (1 to 2 each), 3 states, 1 action)
+        """
+        read = tables.from_frame(frame, columns, signals=signals, state_names=state_names, action_names=action_names)
+        return cls(**read.arguments())
+
+    @classmethod
+    def from_csv(
+        cls: type[T],
+        path: Any,
+        columns: tables.Columns = tables.USUAL,
+        *,
+        signals: Any = None,
+        state_names: Any = None,
+        action_names: Any = None,
+    ) -> T:
+        """Build from a CSV with columns session, subject, group, t, state, action, gap and signals.
+
+        Only state is needed. `columns=importers.tables.Columns(state="node")` gives them other names.
+
+        >>> import tempfile, pathlib
+        >>> from swirl import Trajectories
+        >>> file = pathlib.Path(tempfile.mkdtemp()) / "sessions.csv"
+        >>> _ = file.write_text("session,t,state\\na,0.0,home\\na,0.5,water\\n")
+        >>> Trajectories.from_csv(file).state_names
+        ('home', 'water')
+        """
+        read = tables.read_csv(path, columns, signals=signals, state_names=state_names, action_names=action_names)
+        return cls(**read.arguments())
+
+    @classmethod
+    def from_parquet(
+        cls: type[T],
+        path: Any,
+        columns: tables.Columns = tables.USUAL,
+        *,
+        signals: Any = None,
+        state_names: Any = None,
+        action_names: Any = None,
+    ) -> T:
+        """Build from a Parquet file with the columns of `from_csv`; needs pyarrow."""
+        read = tables.read_parquet(path, columns, signals=signals, state_names=state_names, action_names=action_names)
+        return cls(**read.arguments())
+
+    @classmethod
+    def from_moseq(
+        cls: type[T],
+        path: Any,
+        *,
+        fps: float | int | None = None,
+        index: Any = None,
+        syllable_info: Any = None,
+        keep: Any = None,
+        least_usage: float | int = 0.005,
+        shortest_run: int = 1,
+    ) -> T:
+        """Build from keypoint-MoSeq's or MoSeq's syllables (see `importers.moseq.read_moseq`).
+
+        State = syllable, action = the next one, runs merged, rare syllables dropped with gaps marked.
+        """
+        read = moseq.read_moseq(
+            path, fps=fps, index=index, syllable_info=syllable_info, keep=keep, least_usage=least_usage,
+            shortest_run=shortest_run,
+        )  # fmt: skip
+        return cls(**read.arguments())
+
+    @classmethod
+    def from_tracks(
+        cls: type[T],
+        source: Any,
+        places: Any,
+        *,
+        fps: float | int | None = None,
+        keypoint: Any = None,
+        individual: str | None = None,
+        least_confidence: float | int = 0.6,
+        least_dwell: float | int = 0.0,
+        skipped: str = "gap",
+    ) -> T:
+        """Build from positions: one step per visit to a place.
+
+        Parameters
+        ----------
+        source
+            What `importers.tracks.read_tracks` reads (DeepLabCut, SLEAP, movement, a table with x and y), or a list of
+            `Track`.
+        places
+            `importers.places.Grid`, `Polygons` or `Nodes`; `environments.environment_of_places` makes their MDP.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from swirl import Trajectories
+        >>> from swirl.importers.places import Grid
+        >>> from swirl.importers.tracks import Track
+        >>> positions = np.array([[0.5, 0.5], [0.6, 0.5], [1.5, 0.5], [1.5, 1.5]])
+        >>> track = Track("m1", times=np.arange(4.0), positions=positions)
+        >>> Trajectories.from_tracks([track], Grid(x=(0, 2), y=(0, 2), shape=(2, 2))).states[0]
+        array([0, 1, 3])
+        """
+        found = source
+        if not (isinstance(source, list) and source and all(isinstance(x, tracks.Track) for x in source)):
+            found = tracks.read_tracks(
+                source, keypoint=keypoint, individual=individual, fps=fps, least_confidence=least_confidence
+            )
+        return cls(**visits(found, places, least_dwell=least_dwell, skipped=skipped).arguments())
+
+    @classmethod
+    def from_nwb(
+        cls: type[T], path: Any, *, table: str | None = None, label: str | None = None, longest_pause: Any = None
+    ) -> T:
+        """Build from labelled intervals or events of NWB files (see `importers.nwb.read_nwb_bouts`): one step per bout.
+
+        Positions of NWB files: `from_tracks(importers.nwb.read_nwb_tracks(path), places)`.
+        """
+        return cls(**nwb.read_nwb_bouts(path, table=table, label=label, longest_pause=longest_pause).arguments())
+
+    @classmethod
+    def from_episodes(cls: type[T], recorded: Any, *, names: Any = None, subjects: Any = None) -> T:
+        """Build from Minari or Gymnasium episodes with discrete observations: T + 1 (or T) observations, T actions.
+
+        >>> from swirl import Trajectories
+        >>> Trajectories.from_episodes([{"observations": [0, 1, 2], "actions": [1, 1]}]).actions[0]
+        array([ 1,  1, -1])
+        """
+        return cls(**episodes.from_episodes(recorded, names=names, subjects=subjects).arguments())

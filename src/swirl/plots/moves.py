@@ -1,0 +1,268 @@
+"""Moves in any environment: rewards of arriving, policies, preferences and paths, between places or as tables of names.
+
+As in `anywhere`, every function looks at the environment and draws with what suits it.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from jaxtyping import Float, Int
+from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
+from matplotlib.collections import PolyCollection
+from matplotlib.colors import Colormap, Normalize
+
+from swirl.mdp import MDP
+from swirl.plots.anywhere import Lattice, kind_of, lattice, state_names
+from swirl.plots.layout import (
+    CORRIDOR_WIDTH,
+    bars,
+    check_marks,
+    check_places,
+    discs,
+    draw_corridors,
+    layout,
+    name_places,
+    ready,
+)
+from swirl.plots.paths import paths_by_mode, segment_traffic
+from swirl.plots.policy import policy_map, preference_map, state_transitions
+from swirl.plots.split import split_reward_map
+from swirl.plots.style import (
+    OKABE_ITO,
+    PREFERENCE_COLOURS,
+    PROBABILITY_COLOURS,
+    REWARD_COLOURS,
+    SEAM,
+    add_colour_bar,
+    colour_map,
+    finite_range,
+    set_title,
+)
+from swirl.plots.tables import transition_map
+
+
+def arrival_map(
+    env: MDP,
+    table: Float[np.ndarray, "state state"],
+    *,
+    marks: Mapping[str, int] | None = None,
+    vmin: float | int | None = None,
+    vmax: float | int | None = None,
+    colours: str | Colormap = REWARD_COLOURS,
+    title: str | None = None,
+    colour_bar: bool = True,
+    label: str | None = "reward",
+    shown: Sequence[int] | np.ndarray | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw a value per state and the state before it, such as r(s_t, s_{t−1}).
+
+    On a grid each cell is split by where the animal was (`split_reward_map`). On a graph each corridor has two lanes,
+    traffic keeping to the right: a lane is the value of arriving at its far end by it; the disc at a state is that of
+    having stayed. Without places it is a table.
+
+    Parameters
+    ----------
+    table
+        `table[state, previous_state]`, NaN where no such move exists: one mode of `model.reward_table()`.
+    shown
+        Only these states, in this order, where it is a table; by default all.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> env = MDP.deterministic([[1, -1], [2, 0], [1, -1]], coordinates=[[0, 0], [1, 0], [3, 0]])
+    >>> table = np.array([[np.nan, 1.0, np.nan], [2.0, np.nan, 3.0], [np.nan, 4.0, np.nan]])
+    >>> ax = arrival_map(env, table)
+    >>> [shape.get_array().tolist() for shape in ax.collections if shape.get_label() == "arrivals"]
+    [[2.0, 1.0, 4.0, 3.0]]
+    """
+    check_places("table", table.shape[0], env)
+    check_marks(marks, env.n_states)
+    low, high = finite_range(table, vmin, vmax)
+    kind, cells = kind_of(env), lattice(env)
+    if kind == "names":
+        names = state_names(env)
+        keep = np.arange(env.n_states) if shown is None else np.asarray(shown)
+        return transition_map(
+            table[np.ix_(keep, keep)].T, [names[s] for s in keep], vmin=low, vmax=high, colours=colours, title=title,
+            xlabel="current", ylabel="previous", colour_bar=colour_bar, label=label, ax=ax,
+        )  # fmt: skip
+    if cells is not None and cells.is_full and _beside(cells, table):
+        order = np.argsort(cells.cells)
+        own = {name: int(cells.cells[state]) for name, state in (marks or {}).items()}
+        return split_reward_map(
+            table[np.ix_(order, order)], cells.shape, vmin=low, vmax=high, marks=own, title=title, colours=colours,
+            colour_bar=colour_bar, colour_label=label, ax=ax,
+        )  # fmt: skip
+    drawn = layout(env)
+    ax = ready(ax, drawn)
+    draw_corridors(ax, drawn)
+    shades = colour_map(colours)
+    previous, state = drawn.moves.T
+    value = table[state, previous]
+    known = np.isfinite(value)
+    start, end = drawn.places[previous], drawn.places[state]
+    trim = (end - start) / drawn.lengths[:, None] * np.minimum(0.3 * drawn.unit, 0.3 * drawn.lengths)[:, None]
+    lanes = bars(start + trim, end - trim, -0.02 * drawn.unit, CORRIDOR_WIDTH * drawn.unit / 2)
+    arrivals = PolyCollection(list(lanes[known]), cmap=shades, edgecolors=SEAM, linewidths=0.3, zorder=2)
+    arrivals.set(array=value[known], clim=(low, high), label="arrivals")
+    ax.add_collection(arrivals, autolim=False)
+    stay = np.diagonal(table)
+    resting = np.flatnonzero(np.isfinite(stay))
+    if resting.size:
+        discs_ = discs(ax, drawn.places[resting], 0.5 * drawn.unit, "stayed", 2.5)
+        discs_.set(array=stay[resting], cmap=shades, clim=(low, high), edgecolor=SEAM, linewidth=0.5)
+    name_places(ax, drawn, marks)
+    set_title(ax, title)
+    if colour_bar:
+        add_colour_bar(ax, ScalarMappable(Normalize(low, high), shades), label)
+    return ax
+
+
+def moves_map(
+    env: MDP,
+    policy: Float[np.ndarray, "state action"],
+    *,
+    marks: Mapping[str, int] | None = None,
+    colour: str = OKABE_ITO[0],
+    title: str | None = None,
+    colour_bar: bool = True,
+    shown: Sequence[int] | np.ndarray | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw where a mode goes from each state: arrows between places (`policy_map`), or a table of P(s'|s) by name.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> env = MDP.deterministic([[1, 0], [0, 1]], state_names=["Walk", "Run"])
+    >>> ax = moves_map(env, np.array([[0.9, 0.1], [0.5, 0.5]]))
+    >>> ax.images[0].get_array().tolist()
+    [[0.1, 0.9], [0.5, 0.5]]
+    """
+    if kind_of(env) != "names":
+        return policy_map(policy, env, marks=marks, colour=colour, title=title, ax=ax)
+    check_places("policy", policy.shape[0], env)
+    onward = state_transitions(policy, env)
+    return _table(env, onward, shown, 0.0, None, PROBABILITY_COLOURS, title, colour_bar, "probability", ax)
+
+
+def preferences(
+    env: MDP,
+    policy: Float[np.ndarray, "state action"],
+    reference: Float[np.ndarray, "*mode _ _"],
+    *,
+    marks: Mapping[str, int] | None = None,
+    vmax: float | int = 3.0,
+    title: str | None = None,
+    colour_bar: bool = True,
+    label: str | None = "log-odds against the average mode (nats)",
+    shown: Sequence[int] | np.ndarray | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw what a mode does more than the modes on average: lanes between places (`preference_map`), or a table.
+
+    Free of gauge: it is made of policies alone.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> env = MDP.deterministic([[1, 0], [0, 1]], state_names=["Walk", "Run"])
+    >>> both = np.array([[[0.75, 0.25], [0.5, 0.5]], [[0.25, 0.75], [0.5, 0.5]]])
+    >>> preferences(env, both[0], both).images[0].get_array().round(3).tolist()
+    [[-1.099, 1.099], [0.0, 0.0]]
+    """
+    if kind_of(env) != "names":
+        return preference_map(
+            policy, reference, env, marks=marks, vmax=vmax, title=title, colour_bar=colour_bar, label=label, ax=ax
+        )
+    check_places("policy", policy.shape[0], env)
+    odds = log_odds(env, policy, reference)
+    limited = np.clip(odds, -vmax, vmax)
+    return _table(env, limited, shown, -vmax, vmax, PREFERENCE_COLOURS, title, colour_bar, label, ax)
+
+
+def traffic(
+    env: MDP,
+    states: Sequence[Int[np.ndarray, " _"]],
+    modes: Sequence[Int[np.ndarray, " _"]],
+    mode: int,
+    *,
+    marks: Mapping[str, int] | None = None,
+    colours: Sequence[str] | None = None,
+    title: str | None = None,
+    colour_bar: bool = True,
+    shown: Sequence[int] | np.ndarray | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw what was done in a mode: its paths over the places (`paths_by_mode`), or a table of moves by name.
+
+    Give stretches between gaps as sessions of their own (`behaviour.split_at_gaps`).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> env = MDP.deterministic([[1, 0], [0, 1]], state_names=["Walk", "Run"])
+    >>> ax = traffic(env, [np.array([0, 1, 0, 1])], [np.array([0, 0, 0, 1])], 0)
+    >>> ax.images[0].get_array().tolist()
+    [[0.0, 1.0], [1.0, 0.0]]
+    """
+    if kind_of(env) != "names":
+        return paths_by_mode(env, states, modes, mode, marks=marks, colours=colours, title=title, ax=ax)
+    counts = segment_traffic(env.n_states, states, modes, mode)[0].astype(float)
+    return _table(env, counts, shown, 0.0, None, PROBABILITY_COLOURS, title, colour_bar, "moves", ax)
+
+
+def log_odds(
+    env: MDP, policy: Float[np.ndarray, "state action"], reference: Float[np.ndarray, "*mode _ _"]
+) -> Float[np.ndarray, "state state"]:
+    """Log-odds of each move less those in the average of `reference`; NaN where it is certain or impossible in both.
+
+    >>> import numpy as np
+    >>> env = MDP.deterministic([[1, 0], [0, 1]])
+    >>> log_odds(env, np.array([[0.5, 0.5], [1.0, 0.0]]), np.array([[0.5, 0.5], [1.0, 0.0]])).tolist()
+    [[0.0, 0.0], [nan, nan]]
+    """
+    stack = reference[None] if reference.ndim == 2 else reference
+    average = np.mean([state_transitions(row, env) for row in stack], axis=0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        here, there = (np.clip(p, 0.0, 1.0) for p in (state_transitions(policy, env), average))
+        # What sums leave of 0 or 1 is rounding, not odds.
+        here, there = (np.where(p > 1 - 1e-12, 1.0, np.where(p < 1e-12, 0.0, p)) for p in (here, there))
+        return (np.log(here) - np.log1p(-here)) - (np.log(there) - np.log1p(-there))
+
+
+def _beside(cells: Lattice, table: np.ndarray) -> bool:
+    """Whether all moves of a table stay or go to a cell that shares a side."""
+    state, previous = np.nonzero(np.isfinite(table))
+    far = np.abs(cells.row[state] - cells.row[previous]) + np.abs(cells.column[state] - cells.column[previous])
+    return bool((far <= 1).all())
+
+
+def _table(
+    env: MDP,
+    values: np.ndarray,
+    shown: Sequence[int] | np.ndarray | None,
+    vmin: float | int | None,
+    vmax: float | int | None,
+    colours: str,
+    title: str | None,
+    colour_bar: bool,
+    label: str | None,
+    ax: Axes | None,
+) -> Axes:
+    """Draw a value per state and next state by name, without the diagonal where nothing ever stays."""
+    keep = np.arange(env.n_states) if shown is None else np.asarray(shown)
+    names = state_names(env)
+    # Impossible moves are grey, not zero: no behaviour could have filled them.
+    tables = env.successors
+    possible = np.zeros((env.n_states, env.n_states), bool)
+    s, a, b = np.nonzero((np.asarray(tables.probability) > 0) & env.available[:, :, None])
+    possible[s, np.asarray(tables.next)[s, a, b]] = True
+    shown_values = np.where(possible | (np.nan_to_num(values) != 0), values, np.nan)
+    return transition_map(
+        shown_values[np.ix_(keep, keep)], [names[s] for s in keep], vmin=vmin, vmax=vmax, colours=colours, title=title,
+        colour_bar=colour_bar, label=label, ax=ax,
+    )  # fmt: skip

@@ -1,0 +1,78 @@
+"use strict";
+// What all parts share: facts, colours, downloads, the tip beside the pointer. Names of the user's are only ever set as
+// text, or escaped for plotly, which reads a little HTML.
+const R = { facts: JSON.parse(document.getElementById("facts").textContent), csv: {}, picture: {}, redraw: [] };
+R.el = (id) => document.getElementById(id);
+R.css = (name) => getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
+R.dark = () => document.documentElement.dataset.theme === "dark";
+R.label = (text) => String(text).replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
+R.short = (text, n) => (text.length > n ? text.slice(0, n - 1) + "…" : text);
+R.number = (x, digits = 3) => {
+  if (x === null || x === undefined || !isFinite(x)) return "—";
+  const text = Math.abs(x) >= 1e5 || (x !== 0 && Math.abs(x) < 1e-3) ? x.toExponential(1) : String(+x.toPrecision(digits));
+  return text.replace("-", "−");
+};
+R.unpack = async (text) => {
+  const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).text();
+};
+R.trouble = (words) => { R.el("trouble").textContent = words; R.el("trouble").hidden = false; };
+R.picked = (name) => { const found = document.querySelector(`input[name="${name}"]:checked`); return found ? found.value : null; };
+R.pick = (name, value) => { const found = document.querySelector(`input[name="${name}"][value="${value}"]`); if (found) found.checked = true; };
+
+// ---------------------------------------------------------------- colours
+const RAMPS = {
+  reward: ["#ffffd9", "#edf8b1", "#c7e9b4", "#7fcdbb", "#41b6c4", "#1d91c0", "#225ea8", "#253494", "#081d58"],
+  probability: ["#f7f4f9", "#e7e1ef", "#d4b9da", "#c994c7", "#df65b0", "#e7298a", "#ce1256", "#980043", "#67001f"],
+  odds: ["#2166ac", "#4393c3", "#92c5de", "#d1e5f0", "#f7f7f7", "#fddbc7", "#f4a582", "#d6604d", "#b2182b"],
+};
+// On dark paper the ends that mean "much" are the light ones.
+const DARK_RAMPS = {
+  reward: ["#10213f", "#1c3a70", "#225ea8", "#1d91c0", "#41b6c4", "#7fcdbb", "#c7e9b4", "#edf8b1", "#ffffd9"],
+  probability: ["#2a1a2b", "#4f1440", "#980043", "#ce1256", "#e7298a", "#df65b0", "#c994c7", "#d9c3e0", "#f7f4f9"],
+  odds: ["#8fc9f2", "#5aa5d8", "#3f79a4", "#3a5166", "#343a42", "#664a40", "#a55c48", "#e0745e", "#ffb49c"],
+};
+R.ramp = (name) => (R.dark() ? DARK_RAMPS : RAMPS)[name];
+R.scale = (name) => R.ramp(name).map((colour, i, all) => [i / (all.length - 1), colour]);
+R.shade = (name, share) => {
+  const stops = R.ramp(name), at = Math.min(Math.max(share, 0), 1) * (stops.length - 1), i = Math.min(Math.floor(at), stops.length - 2);
+  const mix = (k) => Math.round(parseInt(stops[i].slice(k, k + 2), 16) * (1 - at + i) + parseInt(stops[i + 1].slice(k, k + 2), 16) * (at - i));
+  return `rgb(${mix(1)},${mix(3)},${mix(5)})`;
+};
+R.legend = (id, ramp, low, high, words) => {
+  const holder = R.el(id), text = (tag, content) => { const made = document.createElement(tag); made.textContent = content; return made; };
+  const bar = document.createElement("i");
+  bar.style.background = `linear-gradient(90deg, ${R.ramp(ramp).join(", ")})`;
+  holder.replaceChildren(text("b", words), text("span", low), bar, text("span", high));
+};
+
+// ---------------------------------------------------------------- the tip beside the pointer
+R.tip = (event, words) => {
+  const tip = R.el("tip");
+  tip.hidden = !words;
+  if (!words) return;
+  tip.textContent = words;
+  const box = tip.getBoundingClientRect(), room = document.documentElement.clientWidth;
+  tip.style.left = Math.max(4, Math.min(event.clientX + 14, room - box.width - 6)) + "px";
+  tip.style.top = (event.clientY + 18 + box.height > innerHeight ? event.clientY - box.height - 12 : event.clientY + 18) + "px";
+};
+
+// ---------------------------------------------------------------- downloads
+R.save = (name, kind, text) => {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(new Blob([text], { type: kind }));
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 5000);
+};
+R.toCsv = (rows) => rows.map((row) => row.map((cell) => {
+  const text = cell === null || cell === undefined ? "" : String(cell);
+  return /[",\r\n]/.test(text) ? `"${text.replace(/"/g, '""')}"` : text;
+}).join(",")).join("\r\n") + "\r\n";
+document.addEventListener("click", (event) => {
+  const button = event.target.closest("button[data-csv], button[data-picture]");
+  if (!button) return;
+  const csv = button.dataset.csv, picture = button.dataset.picture;
+  if (csv && R.csv[csv]) R.save(`${csv}.csv`, "text/csv;charset=utf-8", "\ufeff" + R.toCsv(R.csv[csv]()));
+  if (picture && R.picture[picture]) R.picture[picture]();
+});

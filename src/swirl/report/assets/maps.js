@@ -1,0 +1,120 @@
+// A map of the states as SVG: cells of a grid, or junctions and corridors; arrows for moves; a dot for the replay.
+const SVG = "http://www.w3.org/2000/svg";
+R.shape = (name, attributes, parent) => {
+  const made = document.createElementNS(SVG, name);
+  for (const [key, value] of Object.entries(attributes || {})) made.setAttribute(key, value);
+  if (parent) parent.append(made);
+  return made;
+};
+R.round = (x) => Math.round(x * 1000) / 1000;
+let hatches = 0;
+
+R.Map = class {
+  // places: { kind, xy, corridors }; words: what the picture is, for those who do not see it.
+  constructor(holder, places, words) {
+    this.holder = holder; this.kind = places.kind; this.corridors = places.corridors;
+    const top = Math.max(...places.xy.map((p) => p[1]));
+    this.xy = places.xy.map(([x, y]) => [x, top - y]);
+    const width = Math.max(...this.xy.map((p) => p[0])), pad = this.kind === "ring" ? 2.6 : this.kind === "grid" ? 0.62 : 0.8, padY = this.kind === "ring" ? 1.2 : pad;
+    this.box = [-pad, -padY, width + 2 * pad, top + 2 * padY];
+    this.svg = R.shape("svg", { viewBox: this.box.map(R.round).join(" "), role: "img", "aria-label": words, xmlns: SVG });
+    const hatch = R.shape("pattern", { id: "hatch" + ++hatches, width: 0.22, height: 0.22, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)" }, R.shape("defs", {}, this.svg));
+    this.hatchFill = R.shape("rect", { width: 0.22, height: 0.22 }, hatch);
+    this.hatchLine = R.shape("rect", { width: 0.05, height: 0.22 }, hatch);
+    this.hatch = `url(#hatch${hatches})`;
+    this.layer = {};
+    for (const name of ["walls", "halls", "states", "arrows", "marks", "names", "trail", "dot"]) this.layer[name] = R.shape("g", {}, this.svg);
+    this.drawFloor();
+    holder.replaceChildren(this.svg);
+    this.svg.addEventListener("pointermove", (event) => {
+      const state = event.target.dataset ? event.target.dataset.state : undefined;
+      R.tip(event, state !== undefined && this.says ? this.says(+state) : null);
+    });
+    this.svg.addEventListener("pointerleave", (event) => R.tip(event, null));
+    this.svg.addEventListener("click", (event) => {
+      if (this.onpick && event.target.dataset && event.target.dataset.state !== undefined) this.onpick(+event.target.dataset.state);
+    });
+  }
+  drawFloor() {
+    const hall = (layer, width) => this.corridors.map(([a, b]) => R.shape("line", { x1: this.xy[a][0], y1: this.xy[a][1], x2: this.xy[b][0], y2: this.xy[b][1], "stroke-width": width, "stroke-linecap": "round" }, layer));
+    this.walls = this.kind === "graph" ? hall(this.layer.walls, 0.66) : [];
+    this.halls = this.kind === "graph" ? hall(this.layer.halls, 0.58) : [];
+    if (this.kind === "graph") {
+      const defs = this.svg.firstChild;
+      this.fades = this.corridors.map(([a, b], i) => {
+        const fade = R.shape("linearGradient", { id: `fade${hatches}-${i}`, gradientUnits: "userSpaceOnUse", x1: this.xy[a][0], y1: this.xy[a][1], x2: R.round(this.xy[b][0] + 1e-3), y2: R.round(this.xy[b][1] + 1e-3) }, defs);
+        return [R.shape("stop", { offset: 0.1 }, fade), R.shape("stop", { offset: 0.9 }, fade)];
+      });
+      this.fadeName = (i) => `url(#fade${this.fadeNumber}-${i})`;
+      this.fadeNumber = hatches;
+    }
+    this.states = this.xy.map(([x, y], s) => {
+      const attributes = this.kind === "grid"
+        ? { x: R.round(x - 0.475), y: R.round(y - 0.475), width: 0.95, height: 0.95, rx: 0.07 } : { cx: x, cy: y, r: this.kind === "ring" ? 0.42 : 0.33 };
+      return R.shape(this.kind === "grid" ? "rect" : "circle", { ...attributes, class: "state", "data-state": s, "stroke-width": this.kind === "grid" ? 0.015 : 0.03 }, this.layer.states);
+    });
+  }
+  // Colours by state: a CSS colour, "hatch" where nothing is known, null where there is no value.
+  paint(colours) {
+    const none = R.css("none"), wall = R.css("wall"), floor = R.css("floor");
+    this.hatchFill.setAttribute("fill", R.css("paper")); this.hatchLine.setAttribute("fill", R.css("soft"));
+    this.walls.forEach((line) => line.setAttribute("stroke", wall));
+    const solid = (s) => (colours === null ? floor : colours[s] === null ? none : colours[s] === "hatch" ? R.css("paper") : colours[s]);
+    this.halls.forEach((line, i) => {
+      const [a, b] = this.corridors[i];
+      this.fades[i][0].setAttribute("stop-color", solid(a)); this.fades[i][1].setAttribute("stop-color", solid(b));
+      line.setAttribute("stroke", this.fadeName(i));
+    });
+    this.states.forEach((shape, s) => {
+      shape.setAttribute("fill", colours !== null && colours[s] === "hatch" ? this.hatch : solid(s));
+      shape.setAttribute("stroke", colours === null && this.kind === "graph" ? "none" : wall);
+    });
+  }
+  // moves: { from, to, width (0 to 1), colour, opacity }; a move to its own state is a disc.
+  arrows(moves) {
+    this.layer.arrows.replaceChildren();
+    for (const { from, to, width, colour, opacity } of moves) {
+      const [x, y] = this.xy[from], [u, v] = this.xy[to], length = Math.hypot(u - x, v - y), style = { fill: colour, "fill-opacity": R.round(opacity), "pointer-events": "none" };
+      if (length === 0) {
+        if (from === to) R.shape("circle", { cx: x, cy: y, r: R.round(0.21 * Math.sqrt(width)), ...style }, this.layer.arrows);
+        continue;
+      }
+      const dx = (u - x) / length, dy = (v - y) / length, reach = Math.min(0.46 * length, 0.95), half = 0.13 * width + 0.004, head = Math.min(0.26, 0.6 * reach);
+      const at = (along, aside) => `${R.round(x + dx * along - dy * aside)},${R.round(y + dy * along + dx * aside)}`;
+      const neck = reach - head, start = 0.1;
+      R.shape("polygon", { points: [at(start, half), at(neck, half), at(neck, 2 * half), at(reach, 0), at(neck, -2 * half), at(neck, -half), at(start, -half)].join(" "), ...style }, this.layer.arrows);
+    }
+  }
+  // Names beside the places that are talked about, where they cover no other name.
+  name(states) {
+    this.layer.names.replaceChildren();
+    const size = Math.max(0.26, 0.034 * this.box[2]), taken = [];
+    for (const s of states) {
+      const text = R.short(R.facts.states[s].replace(/^state /, ""), 14), [x, y] = this.xy[s], width = 0.6 * size * text.length, reach = this.kind === "grid" ? 0 : 0.42;
+      const spots = this.kind === "grid" ? [[x, y]] : [[x + reach + 0.1 + width / 2, y], [x - reach - 0.1 - width / 2, y], [x, y + reach + 0.62 * size], [x, y - reach - 0.62 * size]];
+      const covered = ([u, v]) => this.xy.filter(([a, b]) => Math.abs(a - u) < width / 2 + 0.3 && Math.abs(b - v) < size / 2 + 0.3).length;
+      const free = spots.sort((a, b) => covered(a) - covered(b)).find(([u, v]) => u - width / 2 > this.box[0] && u + width / 2 < this.box[0] + this.box[2] && v - size / 2 > this.box[1] && v + size / 2 < this.box[1] + this.box[3] && !taken.some(([a, b, w]) => Math.abs(a - u) < (w + width) / 2 && Math.abs(b - v) < 1.1 * size));
+      if (this.kind !== "grid") R.shape("circle", { cx: x, cy: y, r: 0.36, fill: "none", stroke: R.css("ink"), "stroke-width": 0.07, "pointer-events": "none" }, this.layer.names);
+      if (!free) continue;
+      taken.push([...free, width]);
+      R.shape("text", { x: R.round(free[0]), y: R.round(free[1] + 0.35 * size), "font-size": R.round(size), "font-weight": 600, "text-anchor": "middle", "font-family": R.css("sans"), fill: R.css("ink"), stroke: R.css("paper"), "stroke-width": R.round(0.28 * size), "stroke-linejoin": "round", "paint-order": "stroke", "pointer-events": "none" }, this.layer.names).textContent = text;
+    }
+  }
+  mark(state) {
+    this.layer.marks.replaceChildren();
+    if (state < 0) return;
+    const [x, y] = this.xy[state], style = { fill: "none", stroke: R.css("ink"), "stroke-width": 0.09, "pointer-events": "none" };
+    if (this.kind === "grid") R.shape("rect", { x: x - 0.475, y: y - 0.475, width: 0.95, height: 0.95, rx: 0.07, ...style }, this.layer.marks);
+    else R.shape("circle", { cx: x, cy: y, r: 0.4, ...style }, this.layer.marks);
+  }
+};
+R.registerMap = (name, map, rows) => {
+  R.csv[name] = rows;
+  R.picture[name] = () => R.save(`${name}.svg`, "image/svg+xml", new XMLSerializer().serializeToString(map.svg));
+};
+// States on a ring, where they have no places of their own.
+R.ring = (n) => {
+  const radius = Math.max(2.2, n / 5.2);
+  const xy = Array.from({ length: n }, (_, i) => [R.round(radius + radius * Math.sin(2 * Math.PI * i / n)), R.round(radius + radius * Math.cos(2 * Math.PI * i / n))]);
+  return { kind: "ring", xy, corridors: [], radius };
+};

@@ -1,0 +1,161 @@
+// Rewards and choices of one mode: two maps where states have places, two tables where they have none.
+R.startRewards = () => {
+  const maps = R.facts.maps;
+  if (!maps) return;
+  const names = R.facts.states, modes = R.facts.modes, K = modes.length, onMap = maps.kind !== "table";
+  const previousPick = R.el("reward-previous");
+  const now = () => ({
+    mode: +R.picked("reward-mode"), gauge: maps.gauges[+(R.picked("reward-gauge") || 0)] || null,
+    view: R.picked("reward-view") || "policy", previous: previousPick ? +previousPick.value : -1,
+  });
+  const pairsAfter = (previous) => {
+    const found = new Map();
+    maps.pairs.previous.forEach((p, i) => { if (p === previous) found.set(maps.pairs.state[i], i); });
+    return found;
+  };
+  // [mode] -> probabilities of the moves from each state; null where the previous state leads elsewhere.
+  const moves = (mode, pairs) => names.map((_, s) => {
+    if (!pairs || !maps.pair_moves) return maps.moves[mode][s];
+    return pairs.has(s) ? maps.pair_moves[mode][pairs.get(s)] : null;
+  });
+  const logOdds = (p) => Math.log(p / (1 - p));
+  const odds = (mode, pairs) => {
+    const all = modes.map((_, k) => moves(k, pairs));
+    return names.map((_, s) => all[mode][s] && all[mode][s].map((p, j) => {
+      const q = all.reduce((sum, one) => sum + one[s][j], 0) / K, found = logOdds(p) - logOdds(q);
+      return Number.isNaN(found) ? null : found;
+    }));
+  };
+  const words = (state) => {
+    const after = state.previous < 0 ? "" : `, having come from ${names[state.previous]}`;
+    if (state.gauge) {
+      R.el("reward-title").textContent = `Reward of ${modes[state.mode]}${after}`;
+      const mean = maps.history > 1 && state.previous < 0 && !(maps.kind === "table" && !maps.per_action) ? " Mean over the previous states." : "";
+      const some = state.previous >= 0 ? " Grey: cannot be reached from there in one step." : "";
+      const hatched = onMap && maps.unknown.some((x) => x) ? " Hatched: the training data say nothing." : "";
+      const goes = onMap && maps.preferred[state.mode].length ? (maps.kind === "grid" ? " Named" : " Ringed") + ": where it goes more than the other modes." : "";
+      const hint = onMap && maps.pairs ? " Click a place to choose it as the previous state." : "";
+      R.el("reward-words").textContent = `${state.gauge.name === "fitted" ? "Reward as fitted" : "Reward of least norm"}.${mean}${some}${hatched}${goes}${hint}`;
+    }
+    R.el("choice-title").textContent = state.view === "odds" ? `What ${modes[state.mode]} does more than the others` : `What ${modes[state.mode]} does${maps.pair_moves ? after : ""}`;
+    const blind = state.previous >= 0 && !maps.pair_moves ? " These choices do not depend on the previous state." : "";
+    R.el("choice-words").textContent = (state.view === "odds"
+      ? "Log-odds of each move against the average mode: red, taken more; blue, less."
+      : onMap ? "Probability of each move: the wider the arrow, the likelier; the disc is staying." : "Probability of the next state.") + " No gauge: the same for all equivalent rewards." + blind;
+  };
+
+  if (onMap) {
+    const left = maps.gauges.length ? new R.Map(R.el("reward-map"), maps, "Reward of each place") : null;
+    const right = new R.Map(R.el("choice-map"), maps, "Choices at each place");
+    const paintPair = (left, right, state) => {
+      const pairs = state.previous < 0 ? null : pairsAfter(state.previous), shown = {};
+      if (left) {
+        const all = pairs ? state.gauge.pair[state.mode] : state.gauge.state[state.mode];
+        const known = all.filter((r) => r !== null), low = Math.min(...known), high = Math.max(...known);
+        shown.values = names.map((_, s) => pairs ? (pairs.has(s) ? state.gauge.pair[state.mode][pairs.get(s)] : null) : state.gauge.state[state.mode][s]);
+        const unknown = (s) => (pairs ? maps.pair_unknown && pairs.has(s) && maps.pair_unknown[pairs.get(s)] : maps.unknown[s]);
+        left.paint(shown.values.map((r, s) => r === null ? null : unknown(s) ? "hatch" : R.shade("reward", high > low ? (r - low) / (high - low) : 0.5)));
+        left.mark(state.previous);
+        left.name(maps.preferred[state.mode]);
+        left.says = (s) => `${names[s]}\nreward ${shown.values[s] === null ? "—" : unknown(s) ? "not known" : R.number(shown.values[s])}`;
+        shown.range = [R.number(low), R.number(high)];
+      }
+      const probable = moves(state.mode, pairs), against = state.view === "odds" ? odds(state.mode, pairs) : null, drawn = [];
+      probable.forEach((row, s) => row && row.forEach((p, j) => {
+        const to = maps.following[s][j];
+        if (to === undefined) return;
+        if (!against && p > 0.004) drawn.push({ from: s, to, width: p, colour: R.facts.colours[state.mode], opacity: R.dark() ? 0.6 + 0.4 * p : 0.35 + 0.65 * p });
+        if (against && against[s][j] !== null) drawn.push({ from: s, to, width: 0.62, colour: R.shade("odds", 0.5 + against[s][j] / 6), opacity: 1 });
+      }));
+      right.paint(null); right.arrows(drawn); right.mark(state.previous);
+      right.says = (s) => {
+        const row = probable[s];
+        if (!row) return names[s];
+        const order = row.map((p, j) => [p, j]).filter(([, j]) => maps.following[s][j] !== undefined).sort((a, b) => b[0] - a[0]).slice(0, 6);
+        return [names[s], ...order.map(([p, j]) => `→ ${maps.following[s][j] === s ? "stay" : names[maps.following[s][j]]}: ${(100 * p).toFixed(p < 0.1 ? 1 : 0)} %` + (against && against[s][j] !== null ? ` (log-odds ${R.number(against[s][j], 2)})` : ""))].join("\n");
+      };
+      return shown.range;
+    };
+    const draw = () => {
+      const state = now(), range = paintPair(left, right, state);
+      words(state);
+      if (range) R.legend("reward-legend", "reward", ...range, "reward");
+      if (state.view === "odds") R.legend("choice-legend", "odds", "−3 or less", "3 or more", "log-odds against the average mode");
+      else R.el("choice-legend").replaceChildren();
+    };
+    R.printOther = (holders, state) => {
+      const [a, b] = holders.map((holder) => { holder.className = "map"; return new R.Map(holder, maps, ""); });
+      paintPair(left ? a : null, left ? b : a, state);
+    };
+    if (previousPick) for (const map of [left, right]) {
+      if (!map) continue;
+      map.holder.classList.add("picks");
+      map.onpick = (s) => { previousPick.value = +previousPick.value === s ? -1 : s; draw(); };
+    }
+    if (left) R.registerMap("reward-map", left, () => {
+      const rows = [["mode", "reward_gauge", "state", "previous", "reward"]];
+      for (const gauge of maps.gauges) modes.forEach((mode, k) => {
+        gauge.state[k].forEach((r, s) => rows.push([mode, gauge.name, names[s], "mean", r]));
+        if (gauge.pair) gauge.pair[k].forEach((r, i) => rows.push([mode, gauge.name, names[maps.pairs.state[i]], names[maps.pairs.previous[i]], r]));
+      });
+      return rows;
+    });
+    R.registerMap("choice-map", right, R.moveRows);
+    R.redraw.push(draw); R.drawRewards = draw;
+  } else {
+    const states = maps.shown, label = (s) => R.label(R.short(names[s], 18)), heat = (div, z, x, y, ramp, low, high, xTitle, yTitle) => {
+      const trace = { type: "heatmap", name: yTitle, z, x, y, xgap: 1, ygap: 1, zmin: low, zmax: high, colorscale: R.scale(ramp), hoverongaps: false, colorbar: { thickness: 10, outlinewidth: 0, tickfont: { color: R.css("soft"), size: 11 } }, hovertemplate: `${yTitle} %{y}<br>${xTitle} %{x}<br>%{z:.3g}<extra></extra>` };
+      const n = y.length, height = Math.max(320, Math.min(760, 110 + 22 * n));
+      div.style.height = height + "px";
+      R.plot(div, [trace], { xaxis: { title: { text: xTitle }, type: "category", showgrid: false, tickangle: x.length > 6 ? -45 : 0 }, yaxis: { title: { text: yTitle }, type: "category", autorange: "reversed", showgrid: false }, margin: { l: 60, r: 6, t: 8, b: 60 } }, height);
+    };
+    const paintPair = (left, right, state) => {
+      const pairs = state.previous < 0 ? null : pairsAfter(state.previous);
+      if (left) {
+        const g = state.gauge, k = state.mode, blank = R.facts.actions.map(() => null);
+        const range = (table) => { const flat = table.flat().filter((r) => r !== null); return [Math.min(...flat), Math.max(...flat)]; };
+        if (maps.per_action) {
+          const z = states.map((s) => pairs ? (pairs.has(s) ? g.pair_action[k][pairs.get(s)] : blank) : g.action[k][s]);
+          const [low, high] = range(pairs ? g.pair_action[k] : g.action[k]);
+          heat(left, z, R.facts.actions.map((a) => R.label(R.short(a, 18))), states.map(label), "reward", low, high, "action", "state");
+        } else if (maps.pairs) {
+          const place = new Map(maps.pairs.state.map((s, i) => [maps.pairs.previous[i] * names.length + s, i]));
+          const z = states.map((p) => states.map((s) => { const i = place.get(p * names.length + s); return i === undefined ? null : g.pair[k][i]; }));
+          heat(left, z, states.map(label), states.map(label), "reward", ...range(g.pair[k]), "state", "previous state");
+        } else {
+          R.plot(left, [{ type: "bar", name: "reward", x: states.map(label), y: states.map((s) => g.state[k][s]), marker: { color: R.facts.colours[k] } }], { xaxis: { type: "category", tickangle: -45 }, yaxis: { title: { text: "reward" } }, showlegend: false }, 360);
+        }
+      }
+      const table = state.view === "odds" ? odds(state.mode, pairs) : moves(state.mode, pairs);
+      const z = states.map((s) => states.map((to) => { const j = maps.following[s].indexOf(to); return j < 0 || !table[s] || table[s][j] === null ? null : Math.max(-9, Math.min(9, table[s][j])); }));
+      if (state.view === "odds") heat(right, z, states.map(label), states.map(label), "odds", -3, 3, "next state", "state");
+      else heat(right, z, states.map(label), states.map(label), "probability", 0, Math.max(...maps.moves.flat(2)), "next state", "state");
+    };
+    const draw = () => { const state = now(); words(state); paintPair(state.gauge ? R.el("reward-map") : null, R.el("choice-map"), state); };
+    R.printOther = (holders, state) => {
+      for (const holder of holders) holder.className = "plot";
+      paintPair(state.gauge ? holders[0] : null, holders[holders.length - 1], state);
+    };
+    for (const id of ["reward-map", "choice-map"]) if (R.el(id)) R.registerPlot(id, R.el(id));
+    R.csv["choice-map"] = R.moveRows;
+    R.redraw.push(draw); R.drawRewards = draw;
+  }
+  for (const name of ["reward-mode", "reward-gauge", "reward-view", "reward-previous"]) if (R.el(name)) R.el(name).addEventListener("change", R.drawRewards);
+  R.drawRewards();
+  // On paper nobody can pick: the other modes follow below.
+  R.printRewards = () => {
+    const picked = now(), parts = modes.map((name, k) => [name, k]).filter(([, k]) => k !== picked.mode);
+    for (const [name, k] of parts.slice(0, 7)) {
+      const made = (tag, parent, text) => { const element = document.createElement(tag); if (text) element.textContent = text; parent.append(element); return element; };
+      const pair = made("div", R.el("reward-others")), titles = picked.gauge ? [`Reward of ${name}`, `What ${name} does`] : [`What ${name} does`];
+      pair.className = picked.gauge ? "pair" : "pair single";
+      const holders = titles.map((title) => { const figure = made("figure", pair); made("h3", figure, title); return made("div", figure); });
+      R.printOther(holders, { ...picked, mode: k });
+    }
+  };
+};
+R.moveRows = () => {
+  const maps = R.facts.maps, names = R.facts.states, rows = [["mode", "state", "next_state", "probability"]];
+  R.facts.modes.forEach((mode, k) => maps.moves[k].forEach((row, s) => maps.following[s].forEach((to, j) => rows.push([mode, names[s], names[to], row[j]]))));
+  return rows;
+};

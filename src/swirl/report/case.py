@@ -1,0 +1,88 @@
+"""What a report is about: a fitted model, the data, and the modes that the model reads in them."""
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from swirl.estimator import HiddenModeEstimator, UnseenStatesWarning, as_trajectories
+from swirl.mdp import MDP
+from swirl.trajectories import Trajectories
+
+
+@dataclass(frozen=True)
+class Case:
+    """A model, data, and what the one says about the other."""
+
+    model: Any
+    data: Trajectories
+    env: MDP | None
+    """None for models of continuous recordings."""
+    modes: list[np.ndarray]
+    """Most likely mode of each step (Viterbi)."""
+    posterior: list[np.ndarray]
+    """p(mode | whole session) of each step."""
+    mode_names: list[str]
+    colours: list[str]
+    """One per mode, the same in every figure."""
+    state_names: list[str]
+    action_names: list[str]
+
+    @property
+    def n_modes(self) -> int:
+        """Number of modes."""
+        return len(self.mode_names)
+
+    @property
+    def n_states(self) -> int:
+        """Number of states."""
+        return len(self.state_names)
+
+
+def read_case(model: Any, data: Any) -> Case:
+    """Decode the data, once for all sections.
+
+    >>> import swirl
+    >>> world = swirl.datasets.gridworld(n_sessions=2, n_steps=30)
+    >>> case = read_case(world.true_model(), world.trajectories)
+    >>> case.n_modes, case.mode_names, case.state_names[3], case.posterior[0].shape
+    (2, ['mode 0', 'mode 1'], 'state 3', (30, 2))
+    """
+    from swirl.plots.style import mode_colours, mode_labels
+
+    if not isinstance(model, HiddenModeEstimator):
+        raise ValueError(
+            f"model is {type(model).__name__}: expected a fitted model, such as swirl.SWIRL(env).fit(data) or "
+            'swirl.load("fit.nc")'
+        )
+    data = as_trajectories(data)
+    with warnings.catch_warnings():  # the report says it in words
+        warnings.simplefilter("ignore", UnseenStatesWarning)
+        modes = [np.asarray(path) for path in model.predict(data)]
+        posterior = [np.asarray(share) for share in model.predict_proba(data)]
+    env = getattr(model, "_world", getattr(model, "env", None))  # model-free models keep what training saw
+    env = env if isinstance(env, MDP) else None
+    n_modes = len(model.initial_modes_)
+    n_states = data.n_states if env is None else env.n_states
+    n_actions = data.n_actions if env is None else env.n_actions
+    return Case(
+        model,
+        data,
+        env,
+        modes,
+        posterior,
+        mode_labels(None, n_modes),
+        mode_colours(n_modes),
+        _names("state", n_states, getattr(env, "state_names", None), data.state_names),
+        _names("action", n_actions, getattr(env, "action_names", None), data.action_names),
+    )
+
+
+def _names(noun: str, n: int, *given: Any) -> list[str]:
+    """The first names that are given and suffice; "state 0", "state 1", … where there are none."""
+    for names in given:
+        if names is not None and len(names) >= n:
+            # "17" alone would not be read as a place in a sentence.
+            return [f"{noun} {name}" if str(name).isdecimal() else str(name) for name in names[:n]]
+    return [f"{noun} {i}" for i in range(n)]

@@ -1,0 +1,198 @@
+"""Sentences: what was fitted, how it ended, and each mode in words."""
+
+from typing import Any
+
+import numpy as np
+
+from swirl.baselines.arhmm import ARHMM
+from swirl.baselines.gaussian_arhmm import GaussianARHMM
+from swirl.baselines.markov import BackoffMarkov
+from swirl.faults import counted
+from swirl.model import SWIRL
+from swirl.report.case import Case
+from swirl.report.plain import listed, minus, number, percent
+
+MOST_SWITCHES = 8  # kinds of switches that are told
+GAUGE = (
+    "Different rewards can lead to exactly the same behaviour, and no recording can tell them apart: rewards are known "
+    "only up to a “gauge”. The colours show one member of each family of equivalent rewards. “As fitted” is the one "
+    "that the prior of the fit preferred; “least norm” is the smallest of them, and the one to use when rewards "
+    "of different fits or animals are compared. Do not read much into the size or the sign at a single place. The picture "
+    "beside it has no such freedom: the moves that a mode prefers are the same for all rewards of the family."
+)
+NO_INTERVALS = (
+    "There are no confidence intervals of rewards and switching here yet. What there is: whether other starting points of "
+    "the fit say the same, and how clear the modes are at each step. Both say nothing about what other animals would do."
+)
+
+
+def model_name(case: Case) -> str:
+    """Short name of the model, as `swirl.make` knows it.
+
+    >>> import swirl
+    >>> from swirl.report.case import read_case
+    >>> world = swirl.datasets.gridworld(n_sessions=2, n_steps=30)
+    >>> model_name(read_case(world.true_model(), world.trajectories))
+    'S-2'
+    """
+    model = case.model
+    if isinstance(model, SWIRL):
+        if model.switching == "fixed":
+            return f"F-{model.history}"
+        if case.n_modes == 1 and model.history == 1:
+            return "MaxEnt"
+        return f"{'S' if depends_on_state(case) else 'I'}-{model.history}"
+    if isinstance(model, ARHMM):
+        return "rARHMM" if depends_on_state(case) else "ARHMM"
+    return "Markov" if isinstance(model, BackoffMarkov) else type(model).__name__
+
+
+def depends_on_state(case: Case) -> bool:
+    """Whether the probability of switching depends on the state."""
+    table = np.asarray(case.model.mode_transitions_)
+    return bool(len(table) > 1 and np.ptp(table, axis=0).max() > 1e-9)
+
+
+def what_was_fitted(case: Case) -> str:
+    """Say what the model is, in a sentence."""
+    model, name, modes = case.model, model_name(case), counted(case.n_modes, "mode")
+    if isinstance(model, SWIRL):
+        lead = f"{name}: switching inverse reinforcement learning with {modes}"
+        lead = f"{name}: inverse reinforcement learning without modes" if case.n_modes == 1 else lead
+        return f"{lead}. Each mode follows a reward {reward_symbol(case)}{_switching(case)}."
+    if isinstance(model, ARHMM | GaussianARHMM):
+        return f"{name}: an autoregressive hidden Markov model with {modes}{_switching(case)}."
+    return f"{name}, with {modes}{_switching(case)}."
+
+
+def reward_symbol(case: Case) -> str:
+    """The reward with its arguments, as the paper writes it."""
+    length = int(case.model.history)
+    subscript = str(length - 1).translate(str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉"))
+    past = {1: "sₜ", 2: "sₜ, sₜ₋₁", 3: "sₜ, sₜ₋₁, sₜ₋₂"}.get(length, f"sₜ, …, sₜ₋{subscript}")
+    return f"r({past}{', aₜ' if case.model.rewards_.ndim == 3 else ''})"
+
+
+def _switching(case: Case) -> str:
+    if case.n_modes == 1:
+        return ""
+    if getattr(case.model, "switching", None) == "fixed":
+        return "; a session keeps to one mode"
+    return f"; switching {'depends on' if depends_on_state(case) else 'does not depend on'} the state"
+
+
+def data_sentence(facts: dict[str, Any]) -> str:
+    """Say what the data are.
+
+    >>> data_sentence({"sessions": 3, "steps": 240, "shortest": 80, "longest": 80, "subjects": 0, "groups": 0,
+    ...                "states": 25, "visited_states": 20, "actions": 5, "observed_actions": 240, "gaps": 0})
+    '3 sessions of 80 steps, 240 in all; 25 states, 20 of them visited; 5 actions, known at all steps.'
+    """
+    each = facts["shortest"] == facts["longest"]
+    span = f"{facts['longest']:,}" if each else f"{facts['shortest']:,} to {facts['longest']:,}"
+    whole = "" if facts["sessions"] == 1 else f", {facts['steps']:,} in all"
+    of = f" of {counted(facts['subjects'], 'subject')}" if facts["subjects"] else ""
+    groups = f" in {counted(facts['groups'], 'group')}" if facts["groups"] else ""
+    visited = "all visited" if facts["visited_states"] == facts["states"] else f"{facts['visited_states']:,} of them visited"
+    parts = [
+        f"{counted(facts['sessions'], 'session')}{of}{groups} of {span} steps{whole}",
+        f"{counted(facts['states'], 'state')}, {visited}",
+    ]
+    if facts["observed_actions"]:
+        known = facts["observed_actions"] / facts["steps"]
+        where = "all steps" if known == 1 else f"{percent(known)} of the steps"
+        parts.append(f"{counted(facts['actions'], 'action')}, known at {where}")
+    if facts["gaps"]:
+        parts.append(counted(facts["gaps"], "gap"))
+    return "; ".join(parts) + "."
+
+
+def fit_sentences(fit: dict[str, Any], data: dict[str, Any]) -> list[str]:
+    """Say how the fit ended, and how well it does on these data."""
+    lines = []
+    if fit["report"] is None:
+        lines.append("The parameters were given, not fitted.")
+    else:
+        lines.append(minus(fit["report"][:1].upper() + fit["report"][1:]))
+    if fit["score"] is not None:
+        what = {"action": "action", "next_state": "next state", "density": "observation"}[fit["currency"]]
+        seen = {True: ", on the data it was fitted to", False: ", on data that it was not fitted to", None: ""}
+        lines.append(
+            f"Score on these data: {number(fit['score'], 5)} nats per {what}, given the past, over "
+            f"{counted(fit['n_scored'], 'step')}{seen[data['same_as_training']]}."
+        )
+    if data["unseen_steps"]:
+        lines.append(
+            f"{counted(data['unseen_steps'], 'step')} of these data lie in states that training never visited: there "
+            "the prior alone decides."
+        )
+    return lines
+
+
+def mode_sentence(fact: dict[str, Any], state_names: list[str], of_moves: bool) -> str:
+    r"""Describe a mode in a sentence or two.
+
+    >>> fact = {"share": 0.62, "steps": 149, "bouts": 4, "median_bout": 18.0, "moves": [], "places": [
+    ...     {"state": 1, "times": 12, "ratio": 2.41}]}
+    >>> mode_sentence(fact, ["home", "water"], of_moves=False).replace("\xa0", " ")
+    '62 % of the steps, in 4 bouts (median 18 steps). Where it goes more: 2.4 × to water.'
+    """
+    if not fact["steps"]:
+        return "No step of these data is decoded as this mode."
+    bouts = counted(fact["bouts"], "bout")
+    if fact["median_bout"] is not None:
+        bouts += f" (median {number(fact['median_bout'])} steps)"
+    lead = f"{percent(fact['share'])} of the steps, in {bouts}."
+    if of_moves:
+        found = [f"{m['ratio']:.1f} × {state_names[m['state']]} → {state_names[m['next']]}" for m in fact["moves"]]
+        return f"{lead} What it does more: {listed(found)}." if found else f"{lead} No move stands out."
+    found = [f"{p['ratio']:.1f} × to {state_names[p['state']]}" for p in fact["places"]]
+    return f"{lead} Where it goes more: {listed(found)}." if found else f"{lead} No place stands out."
+
+
+def switching_sentences(facts: dict[str, Any], case: Case) -> list[str]:
+    """Say where the animal switches most, by decoded switches."""
+    counts = np.asarray(facts["counts"])
+    total = counts.sum(axis=2)
+    if not total.sum():
+        return ["No switch was decoded in these data."]
+    lines = []
+    for i, j in sorted(np.argwhere(total > 0).tolist(), key=lambda pair: -total[pair[0], pair[1]])[:MOST_SWITCHES]:
+        best = np.argsort(-counts[i, j], kind="stable")[:2]
+        where = [f"{case.state_names[s]} ({percent(counts[i, j, s] / total[i, j])})" for s in best if counts[i, j, s]]
+        lines.append(f"{case.mode_names[i]} → {case.mode_names[j]}: {total[i, j]:,} switch{'' if total[i, j] == 1 else 'es'}, most at {listed(where)}.")
+    return lines
+
+
+def restart_sentence(facts: dict[str, Any] | None, fit: dict[str, Any]) -> str:
+    """Say whether the starting points agree."""
+    if fit["n_restarts"] is None:
+        return "The model was not fitted by restarts here, so nothing can be said of other starting points."
+    if facts is None:
+        return "There was a single starting point: whether another would say the same is not known."
+    near, n = facts["n_near"], len(facts["rows"])
+    if near < 2:
+        return (
+            f"Of {n} starting points none but the best came within {facts['near_width']:g} nats per step of it: the best "
+            "one may be luck. More restarts would show."
+        )
+    lead = f"{near} of {n} starting points ended within {facts['near_width']:g} nats per step of the best"
+    if facts["agreement"] is None:
+        return f"{lead}."
+    spread = ""
+    if facts["policy_spread"] is not None:
+        spread = f"; their policies differ by {number(float(np.mean(facts['policy_spread'])), 2)} on average (total variation, 0 to 1)"
+    return f"{lead}; their modes agree with the fit's at {percent(facts['agreement'])} of the steps{spread}."
+
+
+def check_sentence(facts: dict[str, Any]) -> str:
+    """Say how many statistics lie within the range of the simulations."""
+    n, inside, draws = len(facts["rows"]), facts["n_inside"], facts["n_draws"]
+    expected = percent((draws - 1) / (draws + 1)) if draws > 1 else "none"
+    part = "" if facts["sessions"] == facts["all_sessions"] else f" (here: the first {facts['sessions']:,} sessions)"
+    return (
+        f"{counted(draws, 'data set')} of the same size{part} {'was' if draws == 1 else 'were'} simulated from the model and decoded "
+        f"as the real one was. {inside} of {n} statistics of the real data lie within the range of the simulated ones "
+        f"(about {expected} would if the model were true). Parameters are the fitted ones, without their uncertainty, so the "
+        "ranges are on the narrow side."
+    )

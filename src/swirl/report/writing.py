@@ -1,0 +1,128 @@
+"""The report itself: gather the facts, fill the page, write it whole or not at all."""
+
+import os
+import secrets
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+ASSETS = Path(__file__).parent / "assets"
+SCRIPTS = ("core.js", "figures.js", "maps.js", "rewards.js", "switching.js", "session.js", "timeline.js", "replay.js", "start.js")
+
+
+def write(
+    path: Any,
+    model: Any,
+    data: Any,
+    *,
+    comparison: Any = None,
+    signal: str | None = None,
+    title: str | None = None,
+    run: dict[str, Any] | None = None,
+    n_draws: int = 5,
+    overwrite: bool = False,
+) -> Path:
+    """Write a report on a fitted model as one HTML file and return its path; see `build` for the arguments.
+
+    The file opens without a network and asks for nothing. An existing file is left alone unless `overwrite`.
+
+    >>> import tempfile, swirl
+    >>> data = swirl.datasets.gridworld(n_sessions=2, n_steps=40)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write(f"{folder}/report.html", data.true_model(), data.trajectories, n_draws=0).stat().st_size < 6e6
+    True
+    """
+    path = Path(path)
+    if path.is_dir():
+        raise IsADirectoryError(f"path={str(path)!r} is a folder; give the name of a file, such as report.html")
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"path={str(path)!r}: the folder {str(path.parent)!r} does not exist; create it")
+    if path.exists() and not overwrite:
+        raise FileExistsError(f"path={str(path)!r} exists already; pass overwrite=True or choose another name")
+    page = build(model, data, comparison=comparison, signal=signal, title=title, run=run, n_draws=n_draws)
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
+    try:
+        temporary.write_text(page, encoding="utf-8")
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+    return path
+
+
+def build(
+    model: Any,
+    data: Any,
+    *,
+    comparison: Any = None,
+    signal: str | None = None,
+    title: str | None = None,
+    run: dict[str, Any] | None = None,
+    n_draws: int = 5,
+) -> str:
+    """Make a report on a fitted model as one self-contained HTML page.
+
+    Parameters
+    ----------
+    model
+        Any fitted model of `swirl.models()`; sections that do not apply to it are left out.
+    data
+        `Trajectories` to report on: those it was fitted to, or others.
+    comparison
+        What `swirl.compare` returned, for a section on how the models did.
+    signal
+        Name of one of `data.signals`, for the timeline and a section on the signal by mode.
+    title
+        Heading of the page.
+    run
+        Where the fit came from, for the last section: such as config, command, data file, seconds.
+    n_draws
+        Simulated data sets for the predictive checks; 0 leaves them out.
+
+    Examples
+    --------
+    >>> import swirl
+    >>> data = swirl.datasets.gridworld(n_sessions=2, n_steps=40)
+    >>> "<h2" in build(data.true_model(), data.trajectories, n_draws=0)
+    True
+    """
+    environment = _templates()
+    from swirl.report.contents import contents
+    from swirl.report.plain import to_json
+
+    if not isinstance(n_draws, int) or isinstance(n_draws, bool) or n_draws < 0:
+        raise ValueError(f"n_draws={n_draws!r}: expected a whole number; 0 leaves the predictive checks out")
+    page, facts = contents(model, data, comparison=comparison, signal=signal, title=title, run=run, n_draws=n_draws)
+    return environment.get_template("page.html.j2").render(
+        **page,
+        facts=to_json(facts),
+        plotly=_plotly(),
+        style=_asset("style.css"),
+        script="\n".join(_asset(name) for name in SCRIPTS),
+    )
+
+
+def _templates() -> Any:
+    try:
+        import jinja2
+        import plotly.offline  # noqa: F401
+    except ImportError as error:
+        raise ValueError("the report needs plotly and jinja2: pip install 'swirl-irl[report]'") from error
+    return jinja2.Environment(
+        loader=jinja2.FileSystemLoader(ASSETS), autoescape=True, trim_blocks=True, lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )  # fmt: skip
+
+
+@cache
+def _plotly() -> str:
+    """plotly.js, packed: a third of its size, and none of the addresses in it can be mistaken for a request."""
+    from plotly.offline import get_plotlyjs
+
+    from swirl.report.plain import squeezed
+
+    return squeezed(get_plotlyjs())
+
+
+@cache
+def _asset(name: str) -> str:
+    return (ASSETS / name).read_text(encoding="utf-8")
