@@ -6,6 +6,7 @@ Nothing is loaded from the network, neither while building nor by the pages: the
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
@@ -86,3 +87,8 @@ html_theme_options = {
 }
 pygments_style = "friendly"
 pygments_dark_style = "github-dark"
+
+
+def setup(app: Any) -> None:
+    """Tell the pages where the site is being written: one of them puts an example report there."""
+    app.connect("builder-inited", lambda app: os.environ.update(DOCS_OUTPUT=str(app.outdir)))

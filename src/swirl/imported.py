@@ -125,11 +125,12 @@ def import_tracks(
 ) -> Imported:
     """Read position tracks (DeepLabCut, SLEAP, movement, tables, NWB) as visits to places."""
     where = place_choice(grid, bounds, polygons, nodes, edges)
+    of_nwb = [path for path in paths if str(path).lower().endswith(".nwb")]
     found: list[Any] = []
+    if of_nwb:
+        found += nwb.read_nwb_tracks(of_nwb, series=series, keypoint=keypoint, least_confidence=least_confidence)
     for path in paths:
-        if str(path).lower().endswith(".nwb"):
-            found += nwb.read_nwb_tracks(path, series=series, keypoint=keypoint, least_confidence=least_confidence)
-        else:
+        if path not in of_nwb:
             found += tracks.read_tracks(
                 path, keypoint=keypoint, individual=individual, fps=fps, least_confidence=least_confidence
             )
@@ -138,6 +139,8 @@ def import_tracks(
     return of_visits(visits(found, where, least_dwell=least_dwell, skipped=skipped), where)
 
 
-def import_bouts(paths: list[Any], *, table: str | None = None, label: str | None = None) -> Imported:
+def import_bouts(
+    paths: list[Any], *, table: str | None = None, label: str | None = None, longest_pause: float | None = None
+) -> Imported:
     """Read labelled intervals of NWB files: one step per bout."""
-    return of_syllables(nwb.read_nwb_bouts(paths, table=table, label=label))
+    return of_syllables(nwb.read_nwb_bouts(paths, table=table, label=label, longest_pause=longest_pause))

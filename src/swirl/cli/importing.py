@@ -150,6 +150,10 @@ def nwb(
     output: Output = OUTPUT,
     table: Annotated[str | None, typer.Option(metavar="NAME", help="Table of intervals, bouts or events.")] = None,
     label: Annotated[str | None, typer.Option(metavar="COLUMN", help="Its column of labels.")] = None,
+    longest_pause: Annotated[
+        float | None,
+        typer.Option(metavar="S", help="Longer pauses between bouts (s) are gaps; by default the median bout."),
+    ] = None,
     contents: Annotated[bool, typer.Option("--list", help="Only show what the files hold.")] = False,
     force: Force = False,
     as_json: Json = False,
@@ -172,4 +176,5 @@ def nwb(
                 typer.echo("  " + "  ".join(str(value) for value in entry.values() if value not in (None, "")))
         return
     check_free(output, force)
-    _finish(importing.import_bouts(list(paths), table=table, label=label), output, force, as_json, quiet)
+    imported = importing.import_bouts(list(paths), table=table, label=label, longest_pause=longest_pause)
+    _finish(imported, output, force, as_json, quiet)

@@ -5,7 +5,7 @@ read, and nothing is unpickled.
 """
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
@@ -14,15 +14,10 @@ from typing import Any
 import numpy as np
 
 from swirl.faults import Faults, some
+from swirl.importers.moseq_hdf5 import AXES, CANNOT, checked_groups, from_hdf5
 from swirl.importers.sessions import Sessions
 from swirl.importers.syllables import Recording, syllable_sessions
 
-_CANNOT = "The MoSeq results cannot be read"
-
-MOST_FRAMES = 10**8
-"""Of one recording (38 days at 30 frames per second); more is taken for a damaged or hostile file."""
-
-AXES = ("centroid_x", "centroid_y", "centroid_z")
 SIGNALS = (*AXES, "angular_velocity", "velocity_px_s", "velocity_mm_s")
 CLOCKS = ("timestamp", "timestamps", "time")
 NUMBERS = ("syllable", "frame_index", "fps", "heading", *SIGNALS, *CLOCKS)
@@ -30,14 +25,6 @@ TEXTS = ("name", "group", "subject", "label")
 BLANK = ["", "nan", "NaN", "NAN", "NA", "N/A", "null", "None"]
 
 NOT_RECORDINGS = ("index.csv", "syll_info.csv", "stats_df.csv", "moseq_df.csv")
-
-FOREIGN = (
-    (("nwb_version",), "an NWB file: read it as NWB"),
-    (("model_snapshots",), "a checkpoint of keypoint-MoSeq: give the results.h5 that it wrote"),
-    (("tracks", "node_names"), "a SLEAP file, with positions and no syllables: read it as tracks"),
-    (("instances", "points"), "a SLEAP project, with positions and no syllables: read it as tracks"),
-)
-"""Names at the top of an HDF5 file that show it to be of another kind."""
 
 SECONDS, STAMPS, FRAMES = "seconds", "time stamps", "frames"
 
@@ -90,12 +77,12 @@ def read_moseq(
     if fps is not None and not (np.isfinite(fps) and fps > 0):
         faults.add(f"fps={fps}: give frames per second, a number above 0")
     files = _files(Path(path), notes, faults)
-    faults.raise_if_any(_CANNOT)
+    faults.raise_if_any(CANNOT)
     recordings: Iterable[Recording]
     if _is_hdf5(files[0], faults):
-        layout, names = "results of keypoint-MoSeq (HDF5)", _checked_groups(files[0], latents, faults)
+        layout, names = "results of keypoint-MoSeq (HDF5)", checked_groups(files[0], latents, faults)
         units = dict.fromkeys(names.values(), FRAMES if fps is None else SECONDS)
-        recordings = _from_hdf5(files[0], names, fps, latents)
+        recordings = from_hdf5(files[0], names, fps, latents)
     else:
         layout, recordings, units = _from_tables(files, fps, latents, notes, faults)
     told = _groups(index, files[0].parent, set(units), notes, faults)
@@ -104,7 +91,7 @@ def read_moseq(
     if len(kinds := dict.fromkeys(units.values())) > 1:
         which = ", ".join(f"{kind} in {some([name for name in units if units[name] == kind])}" for kind in kinds)
         faults.add(f"{where}: times are {which}: give fps=…, so that all are seconds")
-    faults.raise_if_any(_CANNOT)
+    faults.raise_if_any(CANNOT)
 
     sessions = syllable_sessions(
         (replace(recording, **told.get(recording.name, {})) for recording in recordings),
@@ -148,113 +135,8 @@ def _is_hdf5(file: Path, faults: Faults) -> bool:
     is_one = bool(h5py.is_hdf5(file))
     if not is_one and file.suffix.lower() in (".h5", ".hdf5"):
         faults.add(f"{file} is not an HDF5 file, whatever its name says; it may be damaged: copy it again")
-        faults.raise_if_any(_CANNOT)
+        faults.raise_if_any(CANNOT)
     return is_one
-
-
-def _checked_groups(file: Path, latents: bool, faults: Faults) -> dict[str, str]:
-    """Find the recordings, HDF5 path → name, and check their arrays without reading them."""
-    import h5py
-
-    names: dict[str, str] = {}
-    try:
-        with h5py.File(file, "r") as results:
-            if (kind := _foreign(results)) is not None:
-                faults.add(f"{file} is {kind}")
-                return names
-            stack: list[Any] = [results]
-            visited = set()
-            while stack:
-                group = stack.pop()
-                if group in visited:  # a hostile file can hold itself
-                    continue
-                visited.add(group)
-                if "syllable" in group:
-                    names[group.name] = group.name.strip("/") or file.stem
-                    _check_arrays(file, group, latents, faults)
-                    continue
-                solid = [key for key in group if _is_here(file, group, key, faults)]
-                inner = [x for key in solid if isinstance(x := group[key], h5py.Group)]
-                if not inner:
-                    held = f"{file}: {group.name} holds {some(list(group)) or 'nothing'}, and no 'syllable'"
-                    faults.add(f"{held}: expected /<recording>/syllable, as keypoint-MoSeq writes results.h5")
-                stack += reversed(inner)
-    except (OSError, RuntimeError, KeyError) as error:
-        faults.add(f"{file} cannot be read as HDF5; it may be damaged or cut short: copy it again ({error})")
-    return names
-
-
-def _foreign(results: Any) -> str | None:
-    """Say what else a file is; None for results of MoSeq.  Attributes are asked for by name, never read."""
-    for marks, kind in FOREIGN:
-        if {*results, *results.attrs}.issuperset(marks):
-            return kind
-    import h5py
-
-    here = [key for key in results if isinstance(results.get(key, getlink=True), h5py.HardLink)]
-    if any("pandas_type" in results[key].attrs for key in here):
-        return "a table that pandas wrote, as DeepLabCut does, with positions and no syllables: read it as tracks"
-    return None
-
-
-def _is_here(file: Path, group: Any, key: str, faults: Faults) -> bool:
-    """Refuse what is only pointed to: a link can lead to any other file of the user."""
-    import h5py
-
-    elsewhere = not isinstance(group.get(key, getlink=True), h5py.HardLink)
-    if not elsewhere and isinstance(group[key], h5py.Dataset):
-        elsewhere = group[key].is_virtual or bool(group[key].external)
-    if elsewhere:
-        faults.add(f"{file}: {group.name.rstrip('/')}/{key} is a link or lies in another file: copy the data into it")
-    return not elsewhere
-
-
-def _check_arrays(file: Path, group: Any, latents: bool, faults: Faults) -> None:
-    """Check types and shapes of the arrays of one recording, by what the file says of them."""
-    lengths: dict[str, int] = {}
-    for key in ("syllable", "centroid", "heading", *["latent_state"] * latents):
-        if key not in group or not _is_here(file, group, key, faults):
-            continue
-        at, array = f"{file}: {group.name.rstrip('/')}/{key}", group[key]
-        shape, kind = getattr(array, "shape", None), getattr(getattr(array, "dtype", None), "kind", "group")
-        if shape is None or kind not in "iuf":
-            faults.add(f"{at} holds {getattr(array, 'dtype', 'a group')}: expected numbers; objects are not read")
-        elif len(shape) != (2 if key in ("centroid", "latent_state") else 1):
-            faults.add(f"{at} has shape {shape}: expected one {'row' if len(shape) == 1 else 'number'} per frame")
-        elif key == "centroid" and shape[1] not in (2, 3):
-            faults.add(f"{at} has shape {shape}: expected 2 or 3 columns (x, y, z)")
-        elif shape[0] > MOST_FRAMES:
-            faults.add(f"{at} has {shape[0]:,} frames: more than {MOST_FRAMES:,} are not read; split the recording")
-        else:
-            lengths[key] = shape[0]
-    if len(set(lengths.values())) > 1:
-        told = ", ".join(f"{key} {n:,}" for key, n in lengths.items())
-        faults.add(
-            f"{file}: {group.name} has arrays of different lengths ({told}): expected one entry per frame in each"
-        )
-
-
-def _from_hdf5(file: Path, names: dict[str, str], fps: float | int | None, latents: bool) -> Iterator[Recording]:
-    """Read one recording at a time."""
-    import h5py
-
-    with h5py.File(file, "r") as results:
-        for at, name in names.items():
-            group: Any = results[at]
-            try:
-                read = {key: group[key][()] for key in ("syllable", "centroid", "heading") if key in group}
-                latent = {key: group[key][()] for key in ("latent_state",) if latents and key in group}
-            except OSError as error:
-                raise ValueError(f"{_CANNOT}: {file}: {at} is damaged; copy the file again ({error})") from None
-            centroid = read["centroid"].T if "centroid" in read else ()
-            yield Recording(
-                name,
-                read["syllable"],
-                np.arange(len(read["syllable"])) / (fps or 1),
-                signals=dict(zip(AXES, centroid, strict=False)) | latent,
-                angles={"heading": read["heading"]} if "heading" in read else None,
-                source=f"{file}: {at}",
-            )
 
 
 def _from_tables(

@@ -120,7 +120,7 @@ def triggered_average(
     _check_channel(channel, average.mean.shape[2])
     if mode is not None and mode not in average.modes:
         raise ValueError(f"mode: got {mode}, but the average is of mode {', '.join(map(str, average.modes))}")
-    chosen = average.modes if mode is None else (mode,)
+    chosen: tuple[int, ...] = average.modes if mode is None else (mode,)
     n_modes = 1 + max(average.modes)
     names, shades = mode_labels(mode_names, n_modes), checked_colours(colours, n_modes)
     ax = new_axes(3.3, 2.3) if ax is None else ax
@@ -196,8 +196,10 @@ def signal_correlation(
             low, high = np.quantile(null, [(1 - level) / 2, (1 + level) / 2])
             ax.bar([mode], [high - low], 0.62, low, color=BAND, label="_null", zorder=1)
         if np.isfinite(test.correlation[mode]):
-            ax.plot([mode], [test.correlation[mode]], marker="o", markersize=6.5, color=shades[mode],
-                    markeredgecolor=INK, markeredgewidth=0.9, linestyle="none", label=names[mode], zorder=3)  # fmt: skip
+            ax.plot(
+                [mode], [test.correlation[mode]], marker="o", markersize=6.5, color=shades[mode], markeredgecolor=INK,
+                markeredgewidth=0.9, linestyle="none", label=names[mode], zorder=3,
+            )  # fmt: skip
             ax.annotate(f"p = {test.p_value[mode]:.2g}", (mode, test.correlation[mode]), (0, 6),
                         textcoords="offset points", ha="center", va="bottom", fontsize=TICK_SIZE - 1,
                         color=SOFT_INK)  # fmt: skip

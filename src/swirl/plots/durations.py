@@ -1,7 +1,7 @@
 """How long bouts of each mode last: the share that goes on, or a histogram, on a log axis."""
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from jaxtyping import Float
@@ -94,7 +94,7 @@ def survival(
     all is cut, the line ends above 0.
 
     >>> import numpy as np
-    >>> x, y = survival(np.array([1.0, 3.0]), np.array([2.0]))  # the one cut at 2 is not at risk at 3
+    >>> x, y = survival(np.array([1.0, 3.0]), np.array([2.0]))  # of three, one ends at 1; the one cut at 2 says no more
     >>> x.tolist(), y.round(3).tolist()
     ([1.0, 1.0, 3.0, 3.0], [1.0, 1.0, 0.667, 0.0])
     """
@@ -102,7 +102,9 @@ def survival(
     if not len(durations):
         return np.zeros(0), np.zeros(0)
     at, ended = np.unique(durations, return_counts=True)
-    risk = (durations[:, None] >= at).sum(axis=0) + (cut[:, None] >= at).sum(axis=0)
+    # One cut at d may have ended just there: it was at risk of ending before d only.
+    risk = len(durations) - np.searchsorted(np.sort(durations), at, side="left")
+    risk = risk + len(cut) - np.searchsorted(np.sort(cut), at, side="right")
     after = np.cumprod(1 - ended / risk)  # the share that lasts longer than this
     longest = max(float(at[-1]), float(cut.max(initial=0.0)))
     x = np.concatenate([[min(1.0, at[0])], at, [longest]])
@@ -138,7 +140,9 @@ def _plain_ticks(ax: Axes) -> None:
     ax.minorticks_off()
 
 
-def _check(lengths: list[np.ndarray], censored: list[np.ndarray], expected: object, kind: str, has_cut: bool) -> None:
+def _check(
+    lengths: list[np.ndarray], censored: list[np.ndarray], expected: Sequence[Any] | None, kind: str, has_cut: bool
+) -> None:
     faults = []
     if kind not in ("survival", "histogram"):
         faults.append(f'kind: got {kind!r}, expected "survival" or "histogram"')
@@ -151,7 +155,7 @@ def _check(lengths: list[np.ndarray], censored: list[np.ndarray], expected: obje
             if own.ndim != 1 or not (np.isfinite(own) & (own > 0)).all():
                 faults.append(f"{argument}[{mode}]: expected lengths above 0, one per bout")
     for argument, parts in (("cut", censored), ("expected", expected)):
-        if parts is not None and len(parts) != len(lengths):  # pyright: ignore[reportArgumentType]
-            faults.append(f"{argument}: got {len(parts)} entries, expected one for each of {len(lengths)} modes")  # pyright: ignore[reportArgumentType]
+        if parts is not None and len(parts) != len(lengths):
+            faults.append(f"{argument}: got {len(parts)} entries, expected one for each of {len(lengths)} modes")
     if faults:
         raise ValueError("\n".join(faults))

@@ -20,7 +20,7 @@ def bout_figures(case: Case, bouts: list[dict[str, Any]]) -> list[dict[str, Any]
     for figure in figures:
         figure["layout"] = {
             "xaxis": {"type": "log", "title": {"text": "bout of at least … steps"}, "range": [0, float(np.log10(longest)) + 0.05],
-                      "tickvals": [1, 3, 10, 30, 100, 300, 1000, 3000, 10000]},
+                      "tickangle": 0, "tickvals": [1, 3, 10, 30, 100, 300, 1000, 3000, 10000]},
             "yaxis": {"range": [0, 1.04], "tickformat": ".0%", "title": {"text": "share of bouts"}},
             "showlegend": bool(len(figure["data"]) > 1),
             "legend": {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"},

@@ -1,0 +1,255 @@
+"""One column of a table at a time: labels, times, gaps, signals, and who or what a row belongs to."""
+
+import re
+from dataclasses import dataclass
+from numbers import Number
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Int
+
+from swirl.faults import Faults, counted, some
+from swirl.reading import MISSING
+
+LARGEST_LABEL = 2**31 - 1  # models hold arrays with one row per label: a larger number is an identifier or a time
+A_NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?")
+MARKS = {"1": True, "1.0": True, "true": True, "0": False, "0.0": False, "false": False, "": False}
+
+
+@dataclass(frozen=True)
+class Table:
+    """Columns (pandas Series) by name, where they are from, and what is found about them on the way.
+
+    >>> Table({}, np.array([2, 4, 5]), Faults(), []).where(np.array([1, 2]))
+    'lines 4, 5'
+    """
+
+    columns: dict[str, Any]
+    lines: Int[np.ndarray, " row"] | None  # the line of each row in its file; None: rows are counted from 0
+    faults: Faults
+    notes: list[str]
+    unordered: frozenset[str] = frozenset()  # text that is categorical only to save memory
+    written: bool = False  # a CSV: whole numbers arrive as text
+
+    def where(self, rows: np.ndarray) -> str:
+        """Name a few rows, as in "line 3" or "rows 1, 5"."""
+        noun, numbers = ("row", rows) if self.lines is None else ("line", self.lines[rows])
+        return f"{noun}{'s' if len(rows) > 1 else ''} {some(numbers.tolist())}"
+
+
+def _codes(series: Any) -> tuple[np.ndarray, list[Any]]:
+    """Take a column as (number of the value in each row, −1 where blank; the values)."""
+    import pandas as pd
+
+    if isinstance(series.dtype, pd.CategoricalDtype):
+        codes, values = series.cat.codes.to_numpy(), list(series.cat.categories)
+    else:
+        codes, values = pd.factorize(series)
+        values = list(values)
+    blank = [isinstance(value, str) and not value.strip() for value in values]
+    if any(blank):
+        codes = np.append(np.where(blank, MISSING, np.arange(len(values))), MISSING)[codes]
+    return codes.astype(np.int64), values
+
+
+def read_labels(
+    table: Table, noun: str, column: str, names: tuple[str, ...] | None
+) -> tuple[Int[np.ndarray, " row"], tuple[str, ...] | None]:
+    """Read a column of states or actions as (label of each row, −1 where missing; their names).
+
+    >>> import pandas as pd
+    >>> table = Table({"state": pd.Series(["water", None, "home"])}, None, Faults(), [])
+    >>> read_labels(table, "state", "state", None)
+    (array([ 1, -1,  0]), ('home', 'water'))
+    """
+    import pandas as pd
+
+    series = table.columns[column]
+    if pd.api.types.is_numeric_dtype(series.dtype) and not pd.api.types.is_bool_dtype(series.dtype):
+        values = series.to_numpy(np.float64, na_value=np.nan) if series.hasnans else series.to_numpy()
+        return _numbered(table, noun, column, values, names), names
+    codes, values = _codes(series)
+    used = np.bincount(codes[codes >= 0], minlength=len(values)) > 0
+    there = [_without_point(value) for value, seen in zip(values, used, strict=True) if seen]
+    strange = [value for value in there if not isinstance(value, str | Number) or isinstance(value, complex)]
+    if strange:
+        table.faults.add(f"{column} holds {type(strange[0]).__name__} ({strange[0]}): give whole numbers or names")
+        return codes, names
+    # The order of categories is the user's; pandas keeps those that never occur, and so do we.
+    ordered = isinstance(series.dtype, pd.CategoricalDtype) and column not in table.unordered
+    ordered = ordered and all(isinstance(value, str) for value in values)
+    if there and not ordered and all(A_NUMBER.fullmatch(str(value)) for value in there):
+        numbers = [float(value) if seen else np.nan for value, seen in zip(values, used, strict=True)]
+        return _numbered(table, noun, column, np.array([*numbers, np.nan])[codes], names), names
+    of_number = [value for value in there if not isinstance(value, str | bool)]
+    if of_number and len(of_number) < len(there):
+        table.notes.append(f"{column} mixes text with numbers, such as {of_number[0]}: all were read as names")
+    text = [str(_without_point(value)) for value in values]
+    if names is None:
+        filled = [x for x, seen in zip(text, used, strict=True) if x.strip() and (seen or ordered)]
+        names = tuple(filled if ordered else sorted(set(filled)))
+    number = {name: i for i, name in enumerate(names)}
+    unknown = [i for i, x in enumerate(text) if used[i] and x not in number]
+    if unknown:
+        at = table.where(np.flatnonzero(np.isin(codes, unknown)))
+        got = some([repr(text[i]) for i in unknown])
+        table.faults.add(f"{column} is {got} in {at}: not among {noun}_names, which are {some(names, 20)}")
+    # An unknown name is a fault already, not a missing label.
+    return np.array([*(number.get(x, 0) for x in text), MISSING])[codes], names
+
+
+def _numbered(
+    table: Table, noun: str, column: str, values: np.ndarray, names: tuple[str, ...] | None
+) -> Int[np.ndarray, " row"]:
+    """Read labels that are numbers: whole, from 0, and within the names if there are names."""
+    whole = values.dtype.kind in "iu"
+    blank = np.zeros(len(values), bool) if whole else np.isnan(values)
+    # −1 is how `Trajectories` itself writes a missing action.
+    wrong = (values < (MISSING if noun == "action" else 0)) | (values > LARGEST_LABEL)
+    wrong |= False if whole else (values != np.floor(values)) & ~blank
+    if wrong.any():
+        at = np.flatnonzero(wrong)
+        leave = "leave it blank where it is not known" if values[at[0]] < 0 else "give whole numbers from 0, or names"
+        table.faults.add(f"{column} is {values[at[0]]:g} in {table.where(at)}: not a label; {leave}")
+        return np.where(blank, MISSING, 0)
+    labels = values.astype(np.int64) if whole else np.where(blank, MISSING, values).astype(np.int64)
+    if names is None:
+        return labels
+    if all(name.isdecimal() for name in names):
+        number = {int(name): i for i, name in enumerate(names)}
+        seen, inverse = np.unique(labels, return_inverse=True)
+        read = np.array([number.get(label, MISSING) for label in seen.tolist()])[inverse]
+    else:
+        read = np.where(labels < len(names), labels, MISSING)
+    unknown = np.flatnonzero((read == MISSING) & (labels != MISSING))
+    if unknown.size:
+        table.faults.add(
+            f"{column} is {labels[unknown[0]]} in {table.where(unknown)}: not among the {counted(len(names), 'name')} "
+            f"in {noun}_names ({some(names)})"
+        )
+    return read
+
+
+def _without_point(value: Any) -> Any:
+    """Python's own value, a whole number without a point: a column with blanks makes 3 into 3.0."""
+    value = value.item() if isinstance(value, np.generic) else value
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def session_names(codes: np.ndarray, values: list[Any]) -> tuple[np.ndarray, list[Any]]:
+    """Sessions by name: 1 and "1" are the same, and a day has no hour.
+
+    >>> session_names(np.array([0, 1, 2]), [1, "1", "2025-03-01 00:00:00"])
+    (array([0, 0, 1]), ['1', '2025-03-01'])
+    """
+    names = [str(value).removesuffix(" 00:00:00") for value in values]
+    different = list(dict.fromkeys(names))
+    if len(different) < len(names):
+        codes = np.array([*map(different.index, names), MISSING])[codes]
+    return codes, different
+
+
+def read_identities(table: Table, column: str) -> tuple[np.ndarray, list[Any]]:
+    """Take sessions, subjects or groups as (number in each row, −1 where blank; values in order of appearance).
+
+    >>> import pandas as pd
+    >>> table = Table({"subject": pd.Series(["m2", None, "m1", "m2"])}, None, Faults(), [])
+    >>> read_identities(table, "subject")
+    (array([ 0, -1,  1,  0]), ['m2', 'm1'])
+    """
+    import pandas as pd
+
+    codes, values = _codes(table.columns[column])
+    values = [_without_point(value) for value in values]
+    filled = [value for value in values if not isinstance(value, str) or value.strip()]
+    if table.written and all(isinstance(value, str) and re.fullmatch("0|[1-9][0-9]*", value) for value in filled):
+        values = [int(value) if value.strip() else value for value in values]
+    codes, order = pd.factorize(np.where(codes < 0, len(values), codes))
+    names = [*values, None]
+    blank = np.flatnonzero(order == len(values))
+    if not blank.size:
+        return codes.astype(np.int64), [names[i] for i in order]
+    at = int(blank[0])
+    codes = np.where(codes == at, MISSING, codes - (codes > at))
+    return codes.astype(np.int64), [names[i] for i in order if i < len(values)]
+
+
+def read_times(table: Table, column: str) -> np.ndarray:
+    """Times as floats (NaN where blank or not finite), or as dates (NaT).
+
+    >>> import pandas as pd
+    >>> table = Table({"t": pd.Series(["0.5", "", "2"])}, None, Faults(), [])
+    >>> read_times(table, "t")
+    array([0.5, nan, 2. ])
+    """
+    import pandas as pd
+
+    series = table.columns[column]
+    if pd.api.types.is_timedelta64_dtype(series.dtype):
+        return series.dt.total_seconds().to_numpy()
+    if not pd.api.types.is_numeric_dtype(series.dtype) and not pd.api.types.is_datetime64_any_dtype(series.dtype):
+        blank = (series.isna() | (series.astype(str).str.strip() == "")).to_numpy()
+        numbers: Any = pd.to_numeric(series, errors="coerce")
+        if (numbers.isna().to_numpy() & ~blank).any():
+            rest = series.where(numbers.isna())
+            dates: Any = pd.to_datetime(rest, format="ISO8601", utc=True, errors="coerce")
+            series = dates if dates.notna().sum() > numbers.notna().sum() else numbers
+        else:
+            series = numbers
+        wrong = np.flatnonzero(series.isna().to_numpy() & ~blank)
+        if wrong.size:
+            got = table.columns[column].iloc[wrong[0]]
+            table.faults.add(
+                f"{column} is {got!r} in {table.where(wrong)}: give seconds, or dates such as 2025-03-01T09:30:00.25"
+            )
+    if pd.api.types.is_datetime64_any_dtype(series.dtype):
+        return (series if series.dt.tz is None else series.dt.tz_convert(None)).to_numpy()
+    times = series.to_numpy(na_value=np.nan) if series.hasnans else series.to_numpy()
+    times = times if times.dtype.kind == "f" else times.astype(np.float64)
+    return times if np.isfinite(times).all() else np.where(np.isfinite(times), times, np.nan)
+
+
+def read_gaps(table: Table, column: str) -> Bool[np.ndarray, " row"]:
+    """Read the steps at which a new segment starts.
+
+    >>> import pandas as pd
+    >>> table = Table({"gap": pd.Series(["", "true", "0"])}, None, Faults(), [])
+    >>> read_gaps(table, "gap")
+    array([False,  True, False])
+    """
+    codes, values = _codes(table.columns[column])
+    marks = [MARKS.get(str(value).strip().casefold()) for value in values]
+    wrong = [i for i, mark in enumerate(marks) if mark is None]
+    rows = np.flatnonzero(np.isin(codes, wrong)) if wrong else np.zeros(0, np.int64)
+    if rows.size:
+        table.faults.add(
+            f"{column} is {values[codes[rows[0]]]!r} in {table.where(rows)}: give 1 (or true) where a new segment "
+            "starts, and 0, false or nothing elsewhere"
+        )
+    return np.array([*map(bool, marks), False])[codes]
+
+
+def read_signal(table: Table, channels: list[str]) -> np.ndarray:
+    """Numbers of one signal: (rows,), or (rows, channels).
+
+    >>> import pandas as pd
+    >>> table = Table({"x": pd.Series([0.5, None]), "y": pd.Series([1, 2])}, None, Faults(), [])
+    >>> read_signal(table, ["x", "y"])
+    array([[0.5, 1. ],
+           [nan, 2. ]])
+    """
+    import pandas as pd
+
+    read = []
+    for column in channels:
+        series = table.columns[column]
+        if not pd.api.types.is_numeric_dtype(series.dtype):
+            numbers: Any = pd.to_numeric(series, errors="coerce")
+            wrong = np.flatnonzero((numbers.isna() & series.notna()).to_numpy())
+            if wrong.size:
+                got = series.iloc[wrong[0]]
+                table.faults.add(f"{column} is {got!r} in {table.where(wrong)}: a signal holds numbers; correct it")
+            series = numbers
+        values = series.to_numpy() if series.dtype.kind == "f" and isinstance(series.dtype, np.dtype) else None
+        read.append(series.to_numpy(np.float64, na_value=np.nan) if values is None else values)
+    return read[0] if len(read) == 1 else np.stack(read, axis=1)

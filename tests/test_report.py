@@ -1,0 +1,475 @@
+"""The report: numbers by hand, what is on the page and what is not, names that would break it, files left whole."""
+
+import base64
+import gzip
+import json
+import re
+import subprocess
+import sys
+from functools import cache
+from html.parser import HTMLParser
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from swirl import report
+from swirl.baselines import ARHMM
+from swirl.comparison import Comparison
+from swirl.datasets import gridworld
+from swirl.history import Histories
+from swirl.mdp import MDP
+from swirl.model import SWIRL
+from swirl.plots.policy import state_transitions
+from swirl.report import checks, sessions
+from swirl.report.case import Case, read_case
+from swirl.report.certainty import restart_facts
+from swirl.report.contents import contents
+from swirl.report.facts import data_facts, mode_facts, switch_counts
+from swirl.report.places import map_facts, places
+from swirl.report.signal import mean_by_mode, onset_average
+from swirl.report.words import model_name
+from swirl.trajectories import Trajectories
+
+EVIL = '<b>"x"</b></script><script>boom()</script>'
+N_STATES, N_SESSIONS, N_STEPS = 25, 3, 80  # one shape everywhere: what decodes is compiled once
+
+
+@cache
+def grid():
+    """A gridworld, its truth as a model, and recordings with everything that a recording can have."""
+    world = gridworld(n_sessions=N_SESSIONS, n_steps=N_STEPS)
+    drawn = world.trajectories
+    data = Trajectories(
+        drawn.states,
+        drawn.actions,
+        names=[EVIL, "second", "third"],
+        subjects=["m1", "m1", EVIL],
+        times=[np.arange(N_STEPS) * 0.5 + 7 for _ in range(N_SESSIONS)],
+        gaps=[[], [30], []],
+        signals={
+            "dopamine": [(path == 23).astype(float) * 2 + 0.5 for path in drawn.states],
+            "lick": [(path == 23).astype(float) for path in drawn.states],
+        },
+        modes=drawn.modes,
+        n_states=N_STATES,
+        n_actions=5,
+    )
+    return world.true_model(), data
+
+
+@cache
+def syllables(per_action=True):
+    """An environment without places: the action is the next state."""
+    rng = np.random.default_rng(0)
+    names = [f"syllable {i}" for i in range(N_STATES - 1)] + [EVIL]
+    env = MDP.deterministic(np.tile(np.arange(N_STATES), (N_STATES, 1)), state_names=names, action_names=names)
+    model = SWIRL.from_parameters(
+        env,
+        history=1 if per_action else 2,
+        rewards=rng.normal(size=(2, N_STATES, N_STATES)),
+        mode_transitions=[[0.95, 0.05], [0.1, 0.9]],
+        initial_modes=[0.5, 0.5],
+    )
+    return model, model.sample(N_SESSIONS, N_STEPS)
+
+
+def one_mode():
+    env = gridworld(n_sessions=2, n_steps=5).env
+    return SWIRL.from_parameters(
+        env, history=1, rewards=np.zeros((1, N_STATES)), mode_transitions=[[1.0]], initial_modes=[1.0]
+    )
+
+
+def comparison(model):
+    return Comparison(
+        of="action",
+        n_scored=40,
+        names=("one <mode>", "two"),
+        models={"one <mode>": one_mode(), "two": model},
+        log_likelihoods=np.array([[-30.0, -20.0], [-24.0, -17.0]]),
+        steps=np.array([24, 16]),
+        subjects=(None, None),
+        seconds=np.array([0.5, 2.0]),
+        chosen={"two": {"prior": "<i>"}},
+    )
+
+
+@cache
+def full_page():
+    model, data = grid()
+    run = {"command": ["swirl", "fit", "<data>.csv"], "config": {"modes": 2, "note": EVIL}, "seconds": 3.5}
+    return report.build(
+        model, data, comparison=comparison(model), signal="dopamine", title=EVIL, run=run, n_draws=2
+    )
+
+
+class Page(HTMLParser):
+    """Tags, attributes and texts of a page, scripts apart."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.tags, self.texts, self.scripts, self.inside = [], [], [], None
+        self.feed(page)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        self.inside = tag
+
+    def handle_endtag(self, tag):
+        self.inside = None
+
+    def handle_data(self, text):
+        (self.scripts if self.inside == "script" else self.texts).append(text)
+
+    def ids(self):
+        return {attrs["id"] for _, attrs in self.tags if "id" in attrs}
+
+    def facts(self):
+        return json.loads(next(text for text in self.scripts if text.startswith('{"modes"')))
+
+
+def test_importing_loads_little():
+    program = """
+import json, sys, swirl.report
+print(json.dumps([name for name in ("plotly", "jinja2", "matplotlib", "pandas", "jax") if name in sys.modules]))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout) == []
+
+
+# ---------------------------------------------------------------------- numbers by hand
+
+
+def test_modes_by_hand():
+    # Mode 0 goes to 2 four times (of 9 steps that another follows), mode 1 to 0 four times and never to 2.
+    modes = [[0] * 9 + [1] * 9]
+    states = [[0, 2, 0, 2, 0, 2, 0, 2, 1, 1, 0, 1, 0, 1, 0, 1, 0, 1]]
+    first, second = mode_facts(modes, states, None, 2, 3)
+    assert [first["share"], first["bouts"], first["whole_bouts"], first["median_bout"]] == [0.5, 1, 0, None]
+    # Expected at the rate of both modes: 4 arrivals × 9 / 17 steps.
+    assert first["places"] == [{"state": 2, "times": 4, "ratio": pytest.approx(4.5 / (4 * 9 / 17 + 0.5))}]
+    assert [place["state"] for place in second["places"]] == [1]
+    # From 0, mode 0 made 4 of the 4 moves to 2; both modes together left 0 eight times.
+    assert first["moves"][0] == {"state": 0, "next": 2, "times": 4, "ratio": pytest.approx(4.5 / (4 * 4 / 8 + 0.5))}
+
+
+def test_nothing_is_counted_across_gaps():
+    modes, states = [[0, 0, 1, 1]], [[0, 1, 2, 0]]
+    assert switch_counts(modes, states, None, 2, 3).sum() == 1
+    assert switch_counts(modes, states, [[2]], 2, 3).sum() == 0
+    lags, mean, _, onsets = onset_average([[1.0, 2.0, 3.0, 4.0, 5.0]], [[0, 0, 1, 1, 1]], [[1]], 2, 3, 2)
+    assert onsets.tolist() == [0, 1]
+    np.testing.assert_array_equal(mean[1], [np.nan, np.nan, 2.0, 3.0, 4.0, 5.0])
+    assert lags.tolist() == [-3, -2, -1, 0, 1, 2]
+
+
+def test_signal_by_mode_counts_sessions_not_steps():
+    values = [[0.0] * 10 + [1.0], [4.0, 5.0]]
+    modes = [[0] * 10 + [1], [0, 1]]
+    mean, sem, n_sessions, n_steps = mean_by_mode(values, modes, 3)
+    assert mean[:2].tolist() == [2.0, 3.0]
+    assert np.isnan(mean[2])
+    assert sem[:2].tolist() == [2.0, 2.0]
+    assert (n_sessions.tolist(), n_steps.tolist()) == ([2, 2, 0], [11, 2, 0])
+
+
+def test_data_facts():
+    model, data = grid()
+    facts = data_facts(read_case(model, data))
+    assert [facts[name] for name in ("sessions", "steps", "subjects", "gaps")] == [3, 240, 2, 1]
+    assert facts["visited_states"] == len(np.unique(np.concatenate(data.states)))
+    assert facts["same_as_training"] is None
+    assert facts["fingerprint"] == data.fingerprint()
+
+
+def test_maps_show_the_models_own_tables():
+    model, data = grid()
+    facts = map_facts(read_case(model, data))
+    assert facts["kind"] == "grid"
+    fitted, canonical = facts["gauges"]
+    np.testing.assert_allclose(fitted["state"], model.reward_map(), rtol=2e-3)
+    np.testing.assert_allclose(canonical["state"], model.reward_map("canonical"), rtol=2e-3, atol=1e-4)
+    table, pairs = model.reward_table(), facts["pairs"]
+    np.testing.assert_allclose(fitted["pair"], table[:, pairs["state"], pairs["previous"]], rtol=2e-3)
+    assert facts["pair_moves"] is None  # r(s, s') without an action: the policy does not see the previous state
+    onward = state_transitions(model.state_policies()[1], model.env)
+    for state, following in enumerate(facts["following"]):
+        np.testing.assert_allclose(facts["moves"][1][state][: len(following)], onward[state, following], atol=1e-3)
+
+
+def test_policies_that_see_the_previous_state_are_kept_by_pair():
+    env = MDP.deterministic([[1, 2], [0, 2], [0, 1]], coordinates=[[0, 0], [3, 0], [0, 5]])
+    histories = Histories.reachable(env.successors, 2)
+    rewards = np.zeros((1, histories.n_histories, 2))
+    rewards[0, (histories.table == [1, 0]).all(axis=1), 1] = 3.0  # at 1 from 0: go on to 2
+    model = SWIRL.from_parameters(
+        env,
+        history=2,
+        rewards=rewards,
+        histories=histories.table,
+        mode_transitions=[[1.0]],
+        initial_modes=[1.0],
+        discount=0.01,
+    )
+    path = np.array([0, 1, 2])
+    case = Case(
+        model, Trajectories([path]), env, [0 * path], [np.ones((3, 1))], ["mode 0"], ["#000"], ["a", "b", "c"], ["0", "1"]
+    )
+    facts = map_facts(case)
+    assert facts["kind"] == "graph"
+    by_pair = {
+        (p, s): facts["pair_moves"][0][i]
+        for i, (p, s) in enumerate(zip(facts["pairs"]["previous"], facts["pairs"]["state"], strict=True))
+    }
+    assert facts["following"][1] == [0, 2]
+    assert by_pair[0, 1][1] > 0.9
+    assert by_pair[2, 1][1] == pytest.approx(0.5, abs=0.02)
+
+
+def test_cells_or_corridors():
+    square = [[0, 0], [1, 0], [0, 1], [1, 1]]
+    ways = [[1, 2], [0, 3], [0, 3], [1, 2]]
+    assert places(MDP.deterministic(ways, coordinates=square))["kind"] == "grid"
+    assert places(MDP.deterministic(ways, coordinates=[[0, 0], [3, 0], [0, 1], [3, 1]]))["kind"] == "graph"
+    assert places(MDP.deterministic(ways)) is None
+
+
+def unpacked(session):
+    return json.loads(gzip.decompress(base64.b64decode(session["packed"])))
+
+
+def test_sessions_are_packed_whole():
+    model, data = grid()
+    case = read_case(model, data)
+    facts = sessions.session_facts(case, "dopamine")
+    assert facts["left_out"] == 0
+    assert facts["events"] == ["lick"]
+    second = unpacked(facts["sessions"][1])
+    assert second["states"] == data.states[1].tolist()
+    assert second["modes"] == case.modes[1].tolist()
+    assert second["gaps"] == [30]
+    assert second["times"][:2] == [7.0, 7.5]
+    assert second["events"] == [np.flatnonzero(data.states[1] == 23).tolist()]
+    np.testing.assert_allclose(np.array(second["posterior"]).T / 1000, case.posterior[1], atol=6e-4)
+
+
+def test_long_recordings_are_cut_aloud(monkeypatch):
+    model, data = grid()
+    case = read_case(model, data)
+    monkeypatch.setattr(sessions, "MOST_STEPS", 20)
+    monkeypatch.setattr(sessions, "MOST_LETTERS", 700)
+    facts = sessions.session_facts(case)
+    assert facts["left_out"] == 3 - len(facts["sessions"]) > 0
+    assert len(unpacked(facts["sessions"][0])["states"]) == 20
+    assert facts["cut"][0].startswith("<b>")
+    page = report.build(model, data, n_draws=0)
+    assert "were left out of this section" in page
+    assert "the first 20 steps are here" in page
+
+
+def test_checks_name_what_lies_outside():
+    model, data = grid()
+    found = checks.check_facts(read_case(model, data), 3)
+    row = next(row for row in found["rows"] if row["what"] == "staying")
+    assert row["low"] == min(row["drawn"])
+    assert len(row["drawn"]) == 3
+    assert row["inside"] == (row["low"] <= row["real"] <= row["high"])
+    assert found["n_inside"] == sum(row["inside"] for row in found["rows"])
+    assert checks.check_facts(read_case(model, data), 0) is None
+
+
+class Restarted(SWIRL):
+    """Given parameters that pretend to have been fitted from three starting points."""
+
+    def use_restart(self, index):
+        order = [1, 0] if index else [0, 1]
+        other = self.align_to(self)
+        other._set_chain(self.mode_transitions_[:, order][:, :, order], self.initial_modes_[order])
+        other._set_rewards(self._histories, self.rewards_[order], self.policies_[order])
+        return other
+
+
+def restarted():
+    model, data = grid()
+    given = {"rewards": model.rewards_, "histories": model.histories_, "mode_transitions": model.mode_transitions_}
+    fitted = Restarted.from_parameters(model.env, history=2, initial_modes=model.initial_modes_, **given)
+    fitted.restarts_ = [
+        SimpleNamespace(
+            objective=end, objective_trace=np.array([-500.0, end]), status=status, n_iterations=1, converged=True
+        )
+        for end, status in ((-357.0, "converged"), (-357.1, "converged"), (-400.0, "iterations ran out"))
+    ]
+    fitted.best_restart_, fitted.n_observed_ = 0, 240
+    fitted.fit_report_, fitted.converged_ = "converged after 1 iterations. Objective -357.000.", True
+    return fitted, data
+
+
+def test_restarts_are_matched_before_they_are_compared():
+    fitted, data = restarted()
+    facts = restart_facts(read_case(fitted, data))
+    assert [row["restart"] for row in facts["rows"]] == [0, 1, 2]
+    assert [row["near"] for row in facts["rows"]] == [True, True, False]
+    assert facts["rows"][1]["behind"] == pytest.approx(0.1 / 240)
+    assert facts["rows"][1]["agreement"] == 1.0  # the same modes under other numbers
+    assert facts["policy_spread"] == [0, 0]
+    page, _ = contents(fitted, data, comparison=None, signal=None, title=None, run=None, n_draws=0)
+    assert page["fit_words"][0].startswith("Converged after 1 iterations. Objective −357")
+    assert "2 of 3 starting points" in page["restart_words"]
+    assert "from 3 random starting points (seed 0;" in page["methods"]
+
+
+# ---------------------------------------------------------------------- the page
+
+
+def test_all_sections_are_there():
+    wanted = "summary comparison rewards session switching durations checks signal uncertainty methods provenance"
+    assert set(wanted.split()) <= Page(full_page()).ids()
+
+
+def test_names_do_not_break_the_page():
+    page = Page(full_page())
+    tags = [tag for tag, _ in page.tags]
+    assert tags.count("script") == 4
+    text = "".join(page.texts)
+    assert text.count(EVIL) >= 4  # heading, title, session, subject, config: as text
+    assert "boom()" not in "".join(s for s in page.scripts if not s.startswith("{"))
+    assert page.facts()["timeline"]["sessions"][0]["name"].startswith(EVIL)
+    title = page.facts()["figures"]["comparison"]["data"][0]["y"]
+    assert title == ["one &lt;mode&gt;", "two"]  # plotly reads a little HTML
+
+
+def test_nothing_is_fetched_and_the_file_is_small():
+    page = full_page()
+    assert len(page.encode()) < 6e6
+    for tag, attrs in Page(page).tags:
+        assert tag not in ("link", "iframe", "img", "object", "embed", "base")
+        assert not {"src", "srcset", "data"} & set(attrs)
+        assert attrs.get("href", "#").startswith("#")
+    assert "@import" not in page
+    assert not re.search(r"url\(\s*['\"]?(https?:)?//", page)
+    assert set(re.findall(r"https?://[^\s\"'<]+", page)) == {"http://www.w3.org/2000/svg"}
+    assert "default-src 'none'" in page
+
+
+def test_the_same_page_twice():
+    model, data = grid()
+    assert report.build(model, data, n_draws=0) == report.build(model, data, n_draws=0)
+
+
+def test_figures_are_what_plotly_expects():
+    graph_objects = pytest.importorskip("plotly.graph_objects")
+    fitted, data = restarted()
+    _, facts = contents(
+        fitted, data, comparison=comparison(fitted), signal="dopamine", title=None, run=None, n_draws=2
+    )
+    wanted = {"comparison", "bouts-0", "bouts-1", "occupancy", "signal-mean", "signal-onset", "certainty", "restarts"}
+    assert set(facts["figures"]) == wanted
+    for spec in facts["figures"].values():
+        text = re.sub(r'"@\w+"', '"#123456"', json.dumps(spec))
+        spec = json.loads(text)
+        graph_objects.Figure(data=spec["data"], layout=spec["layout"])  # raises on an unknown property
+
+
+def test_mode_colours_are_the_same_everywhere():
+    facts = Page(full_page()).facts()
+    for mode, colour in enumerate(facts["colours"]):
+        assert facts["figures"][f"bouts-{mode}"]["data"][-1]["line"]["color"] == colour
+        assert facts["figures"]["certainty"]["data"][mode]["marker"]["color"] == colour
+        assert facts["figures"]["signal-mean"]["data"][0]["marker"]["color"][mode] == colour
+        assert full_page().count(f"background: {colour}") >= 4
+
+
+@pytest.mark.parametrize("per_action", [True, False])
+def test_environments_without_places(per_action):
+    model, data = syllables(per_action)
+    page, facts = contents(model, data, comparison=None, signal=None, title=None, run=None, n_draws=0)
+    assert facts["maps"]["kind"] == "table"
+    assert facts["maps"]["per_action"] is per_action
+    assert facts["replay"] == "ring"
+    assert page["title"] == f"I-{1 if per_action else 2} on 3 sessions"
+    if per_action:
+        names = [gauge["name"] for gauge in facts["maps"]["gauges"]]
+        assert names == ["canonical", "fitted"]  # the fitted gauge is the log-policy
+        assert np.shape(facts["maps"]["gauges"][1]["action"]) == (2, N_STATES, N_STATES)
+    else:
+        assert len(facts["maps"]["pairs"]["state"]) == N_STATES**2
+
+
+def test_a_model_without_rewards_has_no_reward_map():
+    model, data = grid()
+    other = ARHMM(model.env, n_modes=2)
+    other._as_fitted = other.get_params()
+    other._histories = Histories.reachable(model.env.successors, 1)
+    other.moves_ = other._moves()
+    known = other.moves_[None] >= 0
+    other.emissions_ = np.broadcast_to(known / known.sum(axis=2, keepdims=True), (2, *other.moves_.shape)).copy()
+    other.histories_ = other._histories.table
+    other.initial_states_ = np.full(N_STATES, 1 / N_STATES)
+    other._set_chain(np.broadcast_to([[0.9, 0.1], [0.2, 0.8]], (N_STATES, 2, 2)).copy(), np.array([0.5, 0.5]))
+    case = read_case(other, data)
+    assert model_name(case) == "ARHMM"
+    page = report.build(other, data, n_draws=0)
+    assert 'id="reward-map"' not in page
+    assert 'id="choice-map"' in page
+    assert "this model has no rewards" in page
+    assert map_facts(case)["moves"][0][0][:3] == [0.333, 0.333, 0.333]
+
+
+def test_one_mode_leaves_out_what_modes_are_for():
+    _, data = grid()
+    page, facts = contents(one_mode(), data, comparison=None, signal="dopamine", title=None, run=None, n_draws=1)
+    names = [name for name, _ in page["sections"]]
+    assert names == ["summary", "rewards", "session", "checks", "methods", "provenance"]
+    assert facts["switching"] is None
+    assert page["title"] == "MaxEnt on 3 sessions"
+    assert all(row["what"] != "dwell time" for row in page["checks"]["rows"])
+
+
+# ---------------------------------------------------------------------- files and wrong arguments
+
+
+def test_files_are_written_whole_or_not_at_all(tmp_path, monkeypatch):
+    model, data = grid()
+    path = tmp_path / "my report é.html"
+    assert report.write(path, model, data, n_draws=0) == path
+    text = path.read_text(encoding="utf-8")
+    assert text.startswith("<!doctype html>")
+    with pytest.raises(FileExistsError, match="overwrite=True"):
+        report.write(path, model, data, n_draws=0)
+    report.write(path, model, data, n_draws=0, title="again", overwrite=True)
+    assert "again" in path.read_text(encoding="utf-8")
+    monkeypatch.setattr("os.replace", lambda *_: (_ for _ in ()).throw(OSError("disk full")))
+    with pytest.raises(OSError, match="disk full"):
+        report.write(tmp_path / "other.html", model, data, n_draws=0)
+    assert [entry.name for entry in tmp_path.iterdir()] == [path.name]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"signal": "dopa"}, r"signal='dopa': no such signal; the data have 'dopamine', 'lick'"),
+        ({"n_draws": -1}, r"n_draws=-1"),
+        ({"comparison": "S-2"}, r"comparison is str"),
+    ],
+)
+def test_wrong_arguments_are_told(arguments, words):
+    with pytest.raises(ValueError, match=words):
+        report.build(*grid(), **arguments)
+
+
+def test_a_signal_of_many_channels_is_refused():
+    model, data = grid()
+    wide = Trajectories(data.states, data.actions, signals={"pose": [np.zeros((N_STEPS, 3))] * N_SESSIONS})
+    with pytest.raises(ValueError, match="has 3 channels"):
+        report.build(model, wide, signal="pose")
+    with pytest.raises(ValueError, match="model is str"):
+        report.build("model", data)
+    with pytest.raises(FileNotFoundError, match="does not exist"):
+        report.write("/nowhere/report.html", model, data)
+
+
+def test_missing_libraries_are_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    with pytest.raises(ValueError, match=r"pip install 'swirl-irl\[report\]'"):
+        report.build(*grid())
