@@ -112,7 +112,9 @@ def _walk(env: Any, n_sessions: int, n_steps: int, rng: Any) -> tuple[list, list
     actions = rng.integers(env.n_actions, size=(n_sessions, n_steps))
     branches = rng.integers(env.n_branches, size=(n_sessions, n_steps))
     for t in range(1, n_steps):
-        states[:, t] = following[states[:, t - 1], actions[:, t - 1], branches[:, t - 1]]
+        move = (states[:, t - 1], actions[:, t - 1])
+        possible = env.successors.probability[*move, branches[:, t - 1]] > 0  # a branch may not be used
+        states[:, t] = following[*move, branches[:, t - 1] * possible]
     return list(states), list(actions)
 
 

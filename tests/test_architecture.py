@@ -33,7 +33,7 @@ LAYERS = [
     ("baselines.drifting", "baselines"),
     ("registry",),
     ("metrics", "selection", "comparison"),
-    ("behaviour", "naming", "signals", "predictive", "robustness"),
+    ("behaviour", "naming", "signals", "triggered", "predictive", "robustness"),
     ("exporters.writing", "exporters.tables", "exporters.nwb", "exporters.matlab", "exporters"),
     ("environments", "data_files", "checkup.findings", "checkup.figures", "checkup.notes", "checkup.sessions"),
     ("checkup.clock", "checkup.states", "checkup.moves", "checkup.actions", "checkup.histories", "checkup.signals"),
@@ -43,7 +43,12 @@ LAYERS = [
     ("datasets.spontaneous", "datasets.rosenberg", "datasets.random_walk", "datasets"),
     ("plots.style", "plots.labels", "plots.layout", "plots.figure", "plots.grid", "plots.split", "plots.panels"),
     ("plots.scores", "plots.segments", "plots.graph", "plots.policy", "plots.paths", "plots.raster", "plots.bands"),
-    ("plots.tables", "plots.dependence", "plots.checks", "plots.references", "plots"),
+    ("plots.tables", "plots.dependence", "plots.checks", "plots.references", "plots.anywhere", "plots.moves"),
+    ("plots.durations", "plots.by_mode", "plots", "fit_figures"),
+    ("report.plain", "report.case", "report.facts", "report.certainty", "report.checks", "report.sessions"),
+    ("report.signal", "report.words", "report.methods", "report.places", "report.provenance"),
+    ("report.figures_bouts", "report.figures_certainty", "report.figures_checks", "report.figures_comparison"),
+    ("report.figures_signal", "report.contents", "report.writing", "report"),
     ("demo.figures", "demo.report", "demo.run", "demo"),
     ("reproduce.settings", "reproduce.ledger", "reproduce.published", "reproduce.page", "reproduce.checked"),
     ("reproduce.gridworld_drawings", "reproduce.gridworld_figures", "reproduce.gridworld"),
@@ -52,12 +57,13 @@ LAYERS = [
     ("reproduce.spontaneous_figures", "reproduce.spontaneous_checks", "reproduce.spontaneous_fits"),
     ("reproduce.spontaneous_sections", "reproduce.spontaneous", "reproduce.run", "reproduce"),
     ("doctor", "cli.words", "cli.doctor", "cli.demo", "cli.fetch", "cli.reproduce", "cli.importing", "cli.check"),
-    ("cli.fit", "cli.apply", "cli.export", "cli.report", "cli.app", "cli"),
+    ("cli.fit", "cli.apply", "cli.export", "cli.report", "cli.plot", "cli.app", "cli"),
     ("__init__", "__main__"),
 ]
 ORDER = [name for layer in LAYERS for name in layer]
 
-NOT_AT_IMPORT = ("matplotlib", "xarray", "h5py", "h5netcdf", "pandas", "typer", "sklearn", "numba", "pooch", "pydantic", "pynwb")
+NOT_AT_IMPORT = ("matplotlib", "xarray", "h5py", "h5netcdf", "pandas", "typer", "sklearn", "numba", "pooch")
+NOT_AT_IMPORT += ("pydantic", "pynwb", "pyarrow", "plotly", "jinja2")
 
 
 def name_of(path):

@@ -173,9 +173,9 @@ def test_bouts():
         "group": [2, 2, 1],
         "start_step": [0, 2, 0],
         "stop_step": [2, 3, 1],
-        # The bout before the gap stops at its own last step; a step without a mode still ends the one before.
+        # Before the gap and at the end a step lasts the median step, 0.2 s; a step without a mode ends the bout before.
         "start_time": [0.1, 7.0, 1 / 3],
-        "stop_time": [0.30000000000000004, 7.0, 2 / 3],
+        "stop_time": [0.30000000000000004 + 0.20000000000000004, 7.2, 2 / 3],
         "mode": ["rest", "rest", "run"],
         "n_steps": [2, 1, 1],
     }

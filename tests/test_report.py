@@ -201,17 +201,11 @@ def test_maps_show_the_models_own_tables():
 def test_policies_that_see_the_previous_state_are_kept_by_pair():
     env = MDP.deterministic([[1, 2], [0, 2], [0, 1]], coordinates=[[0, 0], [3, 0], [0, 5]])
     histories = Histories.reachable(env.successors, 2)
-    rewards = np.zeros((1, histories.n_histories, 2))
-    rewards[0, (histories.table == [1, 0]).all(axis=1), 1] = 3.0  # at 1 from 0: go on to 2
-    model = SWIRL.from_parameters(
-        env,
-        history=2,
-        rewards=rewards,
-        histories=histories.table,
-        mode_transitions=[[1.0]],
-        initial_modes=[1.0],
-        discount=0.01,
-    )
+    policies = np.full((1, histories.n_histories, 2), 0.5)
+    policies[0, (histories.table == [1, 0]).all(axis=1)] = [0.1, 0.9]  # at 1 from 0: go on to 2
+    model = SWIRL(env, n_modes=1, history=2, reward="state-action")
+    model._set_rewards(histories, np.log(policies), policies)
+    model._set_chain(np.ones((3, 1, 1)), np.ones(1))
     path = np.array([0, 1, 2])
     case = Case(
         model, Trajectories([path]), env, [0 * path], [np.ones((3, 1))], ["mode 0"], ["#000"], ["a", "b", "c"], ["0", "1"]
@@ -223,8 +217,9 @@ def test_policies_that_see_the_previous_state_are_kept_by_pair():
         for i, (p, s) in enumerate(zip(facts["pairs"]["previous"], facts["pairs"]["state"], strict=True))
     }
     assert facts["following"][1] == [0, 2]
-    assert by_pair[0, 1][1] > 0.9
-    assert by_pair[2, 1][1] == pytest.approx(0.5, abs=0.02)
+    assert by_pair[0, 1] == [0.1, 0.9]
+    assert by_pair[2, 1] == [0.5, 0.5]
+    assert facts["moves"][0][1] == [0.3, 0.7]
 
 
 def test_cells_or_corridors():

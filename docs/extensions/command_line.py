@@ -1,5 +1,6 @@
 """The directive `commands`: every command of `swirl` with its options, read from the program itself."""
 
+import re
 import textwrap
 from typing import Any
 
@@ -10,69 +11,62 @@ from typer.main import get_command
 
 from swirl.cli.app import app as program
 
-
-def walk(command: Any, context: Any, path: tuple[str, ...]) -> list[tuple[tuple[str, ...], Any, Any]]:
-    """Return each command with its name in full and its context, groups before what is in them."""
-    found = [(path, command, context)]
-    for name in command.list_commands(context) if hasattr(command, "list_commands") else ():
-        inner = command.get_command(context, name)
-        found += walk(inner, typer.Context(inner, info_name=name, parent=context), (*path, name))
-    return found
+MARKUP = re.compile(r"([\\`*_$|<>\[\]])")
 
 
 def commands() -> list[tuple[tuple[str, ...], Any, Any]]:
-    """Return all commands, `swirl` itself first."""
+    """Return all commands with their names in full and their contexts, `swirl` itself first."""
     group = get_command(program)
-    return walk(group, typer.Context(group, info_name="swirl"), ("swirl",))
+    return _walk(group, typer.Context(group, info_name="swirl"), ("swirl",))
+
+
+def _walk(command: Any, context: Any, path: tuple[str, ...]) -> list[tuple[tuple[str, ...], Any, Any]]:
+    found = [(path, command, context)]
+    for name in command.list_commands(context) if hasattr(command, "list_commands") else ():
+        inner = command.get_command(context, name)
+        found += _walk(inner, typer.Context(inner, info_name=name, parent=context), (*path, name))
+    return found
 
 
 def described(path: tuple[str, ...], command: Any, context: Any) -> str:
-    """Describe a command in MyST: what it does, how it is called, its options, an example."""
-    lines = [_prose(command.help or "").replace("\n\n", "\n\n")]
-    lines += ["", "```text", _usage(path, command, context), "```", ""]
-    entries = [(name, words) for name, words in (_parameter(p, context) for p in command.get_params(context)) if words]
-    for name, words in entries:
-        lines += [name, f": {words}", ""]
+    """Describe a command in MyST: what it does, its arguments and options, an example."""
+    lines = [_prose(command.help or ""), ""]
+    for parameter in command.get_params(context):
+        record = parameter.get_help_record(context)
+        if record is not None and parameter.name != "help":
+            lines += [_names(parameter, record[0]), f": {_words(record[1])}", ""]
     example = (command.epilog or "").removeprefix("Example:").strip()
     if example:
-        lines += ["Example:", "", "```sh", example, "```", ""]
+        lines += ["```sh", example, "```", ""]
     return "\n".join(lines)
 
 
 def _prose(text: str) -> str:
+    """Paragraphs with their backticks, and nothing else, as markup."""
     paragraphs = [" ".join(part.split()) for part in textwrap.dedent(text).split("\n\n")]
-    return "\n\n".join(part.replace("|", r"\|").replace("*", r"\*").replace("$", r"\$") for part in paragraphs if part)
+    return "\n\n".join(_plain(part) for part in paragraphs if part)
 
 
-def _usage(path: tuple[str, ...], command: Any, context: Any) -> str:
-    return " ".join([*path, *command.collect_usage_pieces(context)])
+def _plain(text: str) -> str:
+    parts = re.split(r"(`[^`]+`)", text)
+    parts[::2] = [MARKUP.sub(r"\\\1", part) for part in parts[::2]]
+    return "".join(parts)
 
 
-def _parameter(parameter: Any, context: Any) -> tuple[str, str]:
-    """Name and words of an option or argument; no words for one that is hidden."""
-    help_text = getattr(parameter, "help", None)
-    if getattr(parameter, "hidden", False) or not help_text:
-        return "", ""
-    metavar = parameter.make_metavar(context)
+def _names(parameter: Any, names: str) -> str:
     if parameter.param_type_name == "argument":
-        name = f"`{metavar.strip('[]')}`"
-    else:
-        value = "" if getattr(parameter, "is_flag", False) else f" {metavar}"
-        name = ", ".join(f"`{option}{value}`" for option in parameter.opts)
-    words = _prose(help_text)
-    default = parameter.show_default if isinstance(parameter.show_default, str) else parameter.default
-    plain = isinstance(default, str | int | float) or hasattr(default, "name")
-    if plain and not isinstance(default, bool) and str(default) not in ("", "None"):
-        words += f" Default: `{getattr(default, 'value', default)}`."
-    elif parameter.required and parameter.param_type_name == "option":
-        words += " Required."
-    if getattr(parameter, "envvar", None):
-        words += f" Also by the environment variable `{parameter.envvar}`."
-    return name, words
+        names = re.sub(r" <(str|path)>$", "", names)  # says nothing that the words do not
+    long_first = sorted(names.split(", "), key=lambda name: not name.startswith("--")) if names[0] == "-" else [names]
+    return ", ".join(f"`{name}`" for name in long_first)
+
+
+def _words(words: str) -> str:
+    words = re.sub(r"\[default: \(?(.*?)\)?\]$", r"(default: `\1`)", words).replace("[required]", "(required)")
+    return _plain(re.sub(r"\[env var: (\w+)\]", r"(or the environment variable `\1`)", words))
 
 
 class Commands(SphinxDirective):
-    """Sections for all commands; those of a group are one level down."""
+    """A section for each command; those of a group are one level down."""
 
     has_content = False
 
@@ -80,8 +74,7 @@ class Commands(SphinxDirective):
         """Write the sections as MyST and parse them."""
         text = []
         for path, command, context in commands():
-            title = " ".join(path)
-            text += [f"{'#' * (1 + len(path))} {title}" if len(path) > 1 else "## swirl", "", described(path, command, context)]
+            text += [f"{'#' * max(2, len(path))} {' '.join(path)}", "", described(path, command, context)]
         return self.parse_text_to_nodes("\n".join(text), allow_section_headings=True)
 
 

@@ -80,7 +80,14 @@ def import_moseq(
     return of_syllables(found)
 
 
-def place_choice(grid: str | None, bounds: str | None, polygons: Any, nodes: Any, edges: Any) -> Any:
+def place_choice(
+    grid: str | None = None,
+    bounds: str | None = None,
+    polygons: Any = None,
+    nodes: Any = None,
+    edges: Any = None,
+    reach: float | None = None,
+) -> Any:
     """The places that options describe: polygons, a graph's nodes, a grid, or (rows, columns) of one yet to be laid."""
     given = [name for name, value in (("--grid", grid), ("--polygons", polygons), ("--nodes", nodes)) if value]
     if len(given) != 1:
@@ -89,11 +96,12 @@ def place_choice(grid: str | None, bounds: str | None, polygons: Any, nodes: Any
             f"places: got {got}; give just one of --grid 10x8, --polygons FILE, --nodes FILE with --edges FILE"
         )
     if polygons:
-        return places.read_polygons(polygons)
+        return places.read_polygons(polygons, edges)
     if nodes:
         if not edges:
             raise ValueError("--nodes needs --edges: a CSV with columns from, to")
-        return places.read_nodes(nodes, edges)
+        # Along corridors: the nearest node may lie behind a wall.
+        return places.read_nodes(nodes, edges, reach=reach, corridors=reach is None)
     try:
         rows, columns = (int(x) for x in str(grid).lower().replace("×", "x").split("x"))
     except ValueError:
@@ -119,12 +127,14 @@ def import_tracks(
     keypoint: str | None = None,
     individual: str | None = None,
     least_confidence: float = 0.6,
+    reach: float | None = None,
     least_dwell: float = 0.0,
+    longest_break: float | None = None,
     skipped: str = "gap",
     series: str | None = None,
 ) -> Imported:
     """Read position tracks (DeepLabCut, SLEAP, movement, tables, NWB) as visits to places."""
-    where = place_choice(grid, bounds, polygons, nodes, edges)
+    where = place_choice(grid, bounds, polygons, nodes, edges, reach)
     of_nwb = [path for path in paths if str(path).lower().endswith(".nwb")]
     found: list[Any] = []
     if of_nwb:
@@ -136,7 +146,8 @@ def import_tracks(
             )
     if isinstance(where, tuple):
         where = places.Grid.around(found, where)
-    return of_visits(visits(found, where, least_dwell=least_dwell, skipped=skipped), where)
+    sessions = visits(found, where, least_dwell=least_dwell, longest_break=longest_break, skipped=skipped)
+    return of_visits(sessions, where)
 
 
 def import_bouts(

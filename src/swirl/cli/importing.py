@@ -115,13 +115,20 @@ def tracks(
     ] = None,
     polygons: Annotated[Path | None, typer.Option(metavar="FILE", help="Places are polygons (JSON).")] = None,
     nodes: Annotated[Path | None, typer.Option(metavar="FILE", help="Places are nodes (CSV: name, x, y).")] = None,
-    edges: Annotated[Path | None, typer.Option(metavar="FILE", help="Ways between nodes (CSV: from, to).")] = None,
+    edges: Annotated[Path | None, typer.Option(metavar="FILE", help="Ways between them (CSV: from, to).")] = None,
+    reach: Annotated[
+        float | None,
+        typer.Option(metavar="R", help="Only within R of a node; by default the nearer end of the nearest corridor."),
+    ] = None,
     fps: Fps = None,
     keypoint: Annotated[str | None, typer.Option(metavar="NAME", help="Body part; by default their mean.")] = None,
     individual: Annotated[str | None, typer.Option(metavar="NAME", help="Animal, where a file has several.")] = None,
     series: Annotated[str | None, typer.Option(metavar="PATH", help="Series within an NWB file.")] = None,
     least_confidence: Annotated[float, typer.Option(min=0.0, max=1.0, help="Below it a point is missing.")] = 0.6,
     least_dwell: Annotated[float, typer.Option(min=0.0, metavar="S", help="Shorter visits (s) are flicker.")] = 0.0,
+    longest_break: Annotated[
+        float | None, typer.Option(metavar="S", help="Longer stretches without a place (s) are gaps; by default 0.5.")
+    ] = None,
     skipped: Annotated[
         str, typer.Option(help="Moves between places that do not touch: gap, shortest (fill in) or error.")
     ] = "gap",
@@ -136,8 +143,8 @@ def tracks(
     check_free(output, force)
     imported = importing.import_tracks(
         list(paths), grid=grid, bounds=bounds, polygons=polygons, nodes=nodes, edges=edges, fps=fps, keypoint=keypoint,
-        individual=individual, least_confidence=least_confidence, least_dwell=least_dwell, skipped=skipped,
-        series=series,
+        individual=individual, least_confidence=least_confidence, reach=reach, least_dwell=least_dwell,
+        longest_break=longest_break, skipped=skipped, series=series,
     )  # fmt: skip
     _finish(imported, output, force, as_json, quiet)
 

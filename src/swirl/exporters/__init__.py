@@ -1,4 +1,5 @@
 """What was recorded and inferred, written for other programs; each file is written whole or not at all.
 
-One format per file: `tables` (pandas, CSV, Parquet), `nwb`, `matlab`.  `writing` holds the care of writing itself.
+One format per file: `tables` (pandas, CSV, Parquet), `nwb` (NWB files with EthogramBouts), `matlab` (MATLAB .mat).
+`bouts` says when a bout stops, alike in all of them, and `writing` holds the care of writing itself.
 """

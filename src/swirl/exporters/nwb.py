@@ -22,6 +22,7 @@ from jaxtyping import Float, Int
 
 from swirl._version import __version__
 from swirl.behaviour import find_segments
+from swirl.exporters.bouts import step_ends
 from swirl.exporters.writing import whole_file
 from swirl.faults import Faults, checked_names, counted, some
 from swirl.reading import float_array, mode_paths, per_session
@@ -37,6 +38,8 @@ class _Modes(NamedTuple):
     """What is written, checked."""
 
     paths: list[np.ndarray]
+    ends: list[np.ndarray]
+    """When each step ends."""
     probabilities: list[np.ndarray] | None
     names: tuple[str, ...]
     definitions: list[str]
@@ -70,8 +73,8 @@ def write_nwb(
 
     In ``processing/behavior`` a file holds ModeEthogram (the modes: name, definition, number), ModeBouts (start, stop
     and label of each bout), ModeObservationIntervals (the segments; outside them nothing is known) and, with
-    `probabilities`, ModeProbabilities (a TimeSeries for each mode).  A bout stops when the next starts; the last step
-    of a segment is taken to last as long as the median step.
+    `probabilities`, ModeProbabilities (a TimeSeries for each mode).  A bout stops when the step after it starts;
+    before a gap and at the end of a session its last step is taken to last as long as the median step.
 
     Parameters
     ----------
@@ -198,7 +201,8 @@ def _checked(
     except (TypeError, ValueError) as error:
         faults.add(f"parameters cannot be written as JSON: {error}")
     faults.raise_if_any(_CANNOT)
-    return _Modes(paths, None if given is None else rows, names, texts, encoded)
+    ends = step_ends(data.times or [], data.gaps)
+    return _Modes(paths, ends, None if given is None else rows, names, texts, encoded)
 
 
 def _plain(value: Any) -> Any:
@@ -290,17 +294,10 @@ def _whole(targets: list[Path], folder: Path | None, overwrite: bool) -> Iterato
 # ---------------------------------------------------------------------- what a file holds
 
 
-def _bouts(data: Trajectories, times: list[np.ndarray], path: np.ndarray, i: int) -> _Bouts:
-    """When each bout starts and stops."""
-    clock, gaps = times[i].astype(float), data.gaps[i]
-    inside = [np.delete(np.diff(t), g - 1) for t, g in zip(times, data.gaps, strict=True)]
-    known = inside[i] if inside[i].size else np.concatenate(inside)
-    usual = float(np.median(known)) if known.size else 0.0
-    ends = np.append(clock[1:], np.inf)
-    final = np.append(gaps, len(clock)) - 1  # the last step of each segment
-    ends[final] = np.minimum(clock[final] + usual, ends[final])
+def _bouts(times: np.ndarray, ends: np.ndarray, path: np.ndarray, gaps: np.ndarray) -> _Bouts:
+    """When each bout of a session starts and stops."""
     found = find_segments([path], [gaps])
-    start, stop = clock[found.start], ends[found.stop - 1]
+    start, stop = times[found.start].astype(float), ends[found.stop - 1]
     fresh = np.append(True, (found.start[1:] != found.stop[:-1]) | np.isin(found.start[1:], gaps))
     last = np.append(np.flatnonzero(fresh)[1:], len(fresh)) - 1
     return _Bouts(start, stop, found.mode, np.column_stack([start[fresh], stop[last]]))
@@ -357,7 +354,7 @@ def _add(pynwb: Any, file: Any, data: Trajectories, modes: _Modes, i: int) -> No
         return VectorData(name=name, description=description, data=values)
 
     times = data.times or []
-    bouts = _bouts(data, times, modes.paths[i], i)
+    bouts = _bouts(times[i], modes.ends[i], modes.paths[i], data.gaps[i])
     ethogram = Ethogram(
         name=free("ModeEthogram"),
         description="The modes that the animal may be in, whether they occur or not",

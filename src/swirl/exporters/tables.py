@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from swirl.behaviour import find_segments
+from swirl.exporters.bouts import step_ends
 from swirl.exporters.writing import whole_file
 from swirl.faults import Faults, checked_names, counted, some
 from swirl.reading import MISSING
@@ -82,7 +83,8 @@ def segments_frame(data: Trajectories, modes: Any, mode_names: Any = None) -> An
 
     Columns: session, subject and group (where known), start_step, stop_step (the step after the last), start_time and
     stop_time (where there are times), mode, n_steps. A bout ends at a gap, and at a step without a mode (−1). It stops
-    when the next step begins; before a gap and at the end of a session, where that is not known, at its last step.
+    when the step after it starts; before a gap and at the end of a session, where that is not known, its last step is
+    taken to last as long as the median step, as in NWB files.
 
     Examples
     --------
@@ -90,8 +92,8 @@ def segments_frame(data: Trajectories, modes: Any, mode_names: Any = None) -> An
     >>> segments_frame(data, [[0, 1, 1, 1]], mode_names=["rest", "run"])
       session  start_step  stop_step  start_time  stop_time  mode  n_steps
     0   day 1           0          1         0.0        0.5  rest        1
-    1   day 1           1          3         0.5        1.0   run        2
-    2   day 1           3          4         9.0        9.0   run        1
+    1   day 1           1          3         0.5        1.5   run        2
+    2   day 1           3          4         9.0        9.5   run        1
     """
     import pandas as pd
 
@@ -109,13 +111,11 @@ def segments_frame(data: Trajectories, modes: Any, mode_names: Any = None) -> An
             columns[column] = _spread(values, found.session)
     columns |= {"start_step": found.start, "stop_step": found.stop}
     if data.times is not None:
-        times, flat = np.concatenate(data.times), data.flat()
-        first = np.cumsum(data.lengths) - data.lengths
-        stop = first[found.session] + found.stop
-        # Past the last step there is nothing, as at the start of another segment.
-        follows = ~np.append(flat.starts, True)[stop]
-        columns["start_time"] = times[first[found.session] + found.start]
-        columns["stop_time"] = times[np.where(follows, stop, stop - 1)]
+        times, ends = np.concatenate(data.times), np.concatenate(step_ends(data.times, data.gaps))
+        first = (np.cumsum(data.lengths) - data.lengths)[found.session]
+        columns["start_time"] = times[first + found.start]
+        # In the precision of the times: a stop and the start that follows are written alike.
+        columns["stop_time"] = ends[first + found.stop - 1].astype(times.dtype)
     return pd.DataFrame({**columns, "mode": _labelled(found.mode, names), "n_steps": found.length})
 
 

@@ -120,7 +120,7 @@ def triggered_average(
     _check_channel(channel, average.mean.shape[2])
     if mode is not None and mode not in average.modes:
         raise ValueError(f"mode: got {mode}, but the average is of mode {', '.join(map(str, average.modes))}")
-    chosen: tuple[int, ...] = average.modes if mode is None else (mode,)
+    chosen = list(average.modes) if mode is None else [mode]
     n_modes = 1 + max(average.modes)
     names, shades = mode_labels(mode_names, n_modes), checked_colours(colours, n_modes)
     ax = new_axes(3.3, 2.3) if ax is None else ax

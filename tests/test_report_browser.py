@@ -1,0 +1,262 @@
+"""The report in a real browser: pick, zoom, replay, dark; nothing asked of the network, no complaint in the console.
+
+With SWIRL_REPORT_SHOTS=folder the pages are also photographed there, wide and narrow, light and dark.
+"""
+
+import os
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from swirl import report
+from swirl.datasets import gridworld
+from swirl.mdp import MDP
+from swirl.model import SWIRL
+from swirl.trajectories import Trajectories
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+if CHROMIUM is None:
+    pytest.skip("no chromium on this machine: apt-get install chromium to drive the report", allow_module_level=True)
+sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: pip install playwright")
+
+SHOTS = os.environ.get("SWIRL_REPORT_SHOTS")
+EVIL = '<b>"x"</b></script><script>boom()</script>'
+WIDE, NARROW = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
+
+
+def grid_page(folder):
+    """Short walks, and one long recording that must be thinned."""
+    world = gridworld(n_sessions=3, n_steps=80)
+    drawn = world.trajectories
+    long = np.tile(drawn.states[0], 80)  # a gap at each seam: the walk need not join up
+    states = [*drawn.states, long]
+    data = Trajectories(
+        states,
+        [*drawn.actions, np.tile(drawn.actions[0], 80)],
+        names=[EVIL, "second", "third", "long"],
+        gaps=[[], [30], [], list(range(80, len(long), 80))],
+        times=[np.arange(len(path)) * 0.5 for path in states],
+        signals={
+            "dopamine": [np.sin(np.arange(len(path)) / 9) + (path == 23) for path in states],
+            "lick": [(path == 23).astype(float) for path in states],
+        },
+        n_states=25,
+        n_actions=5,
+    )
+    return report.write(
+        folder / "grid report.html", world.true_model(), data, signal="dopamine", title=EVIL, n_draws=1
+    )
+
+
+def table_page(folder):
+    """Syllables: the action is the next state, and states have no places."""
+    rng = np.random.default_rng(0)
+    names = ["rear", "walk", EVIL]
+    env = MDP.deterministic(np.tile(np.arange(3), (3, 1)), state_names=names, action_names=names)
+    model = SWIRL.from_parameters(
+        env,
+        history=2,
+        rewards=rng.normal(size=(2, 3, 3, 3)),
+        mode_transitions=rng.dirichlet([9, 1], size=(3, 2)) * [[1, 1], [1, 1]],
+        initial_modes=[0.5, 0.5],
+    )
+    return report.write(folder / "table.html", model, model.sample(2, 60), n_draws=0)
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with sync_api.sync_playwright() as playwright:
+        running = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield running
+        running.close()
+
+
+def opened(browser, path, **settings):
+    """A page, ready, with what it said and asked for."""
+    page = browser.new_context(viewport=WIDE, **settings).new_page()
+    page.said, page.asked = [], []
+    page.on("console", lambda message: page.said.append(message.text))
+    page.on("pageerror", lambda error: page.said.append(str(error)))
+    page.on("request", lambda request: page.asked.append(request.url))
+    page.goto(path.as_uri())
+    page.wait_for_function("document.documentElement.dataset.ready === 'yes'", timeout=60_000)
+    return page
+
+
+def quiet(page):
+    assert page.said == []
+    assert {url.split(":")[0] for url in page.asked} <= {"file", "data", "blob"}
+    assert page.evaluate("typeof window.boom") == "undefined"
+
+
+def photograph(page, name):
+    if not SHOTS:
+        return
+    Path(SHOTS).mkdir(parents=True, exist_ok=True)
+    page.evaluate("R.drawAll()")
+    page.wait_for_timeout(400)
+    page.screenshot(path=f"{SHOTS}/{name}.png", full_page=True)
+
+
+@pytest.fixture(scope="module")
+def grid(browser, tmp_path_factory):
+    page = opened(browser, grid_page(tmp_path_factory.mktemp("grid")), color_scheme="light", accept_downloads=True)
+    photograph(page, "grid-wide-light")
+    yield page
+    quiet(page)
+    page.context.close()
+
+
+def fills(page, holder):
+    """Colours of the states of a map."""
+    return page.eval_on_selector_all(f"#{holder} .state", "all => all.map(one => one.getAttribute('fill'))")
+
+
+def test_pick_a_mode_and_a_previous_state(grid):
+    first, arrows = fills(grid, "reward-map"), grid.inner_html("#choice-map g:nth-of-type(4)")
+    assert len(first) == 25
+    assert "polygon" in arrows
+    grid.locator("#reward-mode label", has_text="mode 1").click()
+    second = fills(grid, "reward-map")
+    assert second != first
+    assert grid.inner_html("#choice-map g:nth-of-type(4)") != arrows
+    assert grid.text_content("#reward-title") == "Reward of mode 1"
+    grid.select_option("#reward-previous", "12")
+    third = fills(grid, "reward-map")
+    none = grid.evaluate("R.css('none')")
+    # From the middle cell five can be reached; of the others nothing is said.
+    assert sorted(s for s, colour in enumerate(third) if colour != none) == [7, 11, 12, 13, 17]
+    assert "having come from" in grid.text_content("#reward-title")
+    grid.locator("#choice-map .state").nth(0).click()  # a place is picked on the map as well
+    assert grid.input_value("#reward-previous") == "0"
+    grid.locator("#choice-map .state").nth(0).click()
+    assert grid.input_value("#reward-previous") == "-1"
+    assert fills(grid, "reward-map") == second
+    grid.locator("#reward-gauge label", has_text="least norm").click()
+    assert fills(grid, "reward-map") != second
+    grid.locator("#reward-view label", has_text="against").click()
+    assert "Log-odds" in grid.text_content("#choice-words")
+
+
+def test_controls_answer_to_the_keyboard(grid):
+    grid.locator("#switch-from input").nth(0).focus()
+    before = fills(grid, "switch-map")
+    grid.keyboard.press("ArrowRight")
+    assert grid.text_content("#switch-title") == "From mode 1 to mode 0"
+    assert fills(grid, "switch-map") != before
+    unnamed = grid.eval_on_selector_all(
+        "button, select, input",
+        "all => all.filter(e => !e.labels?.length && !e.textContent.trim() && !e.ariaLabel).map(e => e.outerHTML)",
+    )
+    assert unnamed == []
+
+
+def test_zoom_the_timeline(grid):
+    span = "() => { const [a, b] = R.timelineRange(); return b - a; }"
+    whole = grid.evaluate(span)
+    grid.locator('button[data-zoom="in"]').click()
+    assert grid.evaluate(span) == pytest.approx(whole / 2)
+    grid.locator('button[data-zoom="all"]').click()
+    assert grid.evaluate(span) == pytest.approx(whole)
+    grid.locator("#timeline").scroll_into_view_if_needed()
+    box = grid.locator("#timeline .bglayer, #timeline .draglayer .nsewdrag").first.bounding_box()
+    box = grid.locator("#timeline .nsewdrag").first.bounding_box()
+    y = box["y"] + box["height"] / 2
+    grid.mouse.move(box["x"] + 0.25 * box["width"], y)
+    grid.mouse.down()
+    grid.mouse.move(box["x"] + 0.5 * box["width"], y, steps=4)
+    grid.mouse.up()
+    grid.wait_for_function(f"({span})() < {0.5 * whole}")
+    assert grid.evaluate(span) == pytest.approx(whole / 4, rel=0.1)
+    grid.locator('button[data-zoom="all"]').click()
+
+
+def test_long_sessions_are_thinned_until_zoomed(grid):
+    points = "() => document.getElementById('timeline').data.find(trace => trace.name === 'state').x.length"
+    grid.select_option("#session-pick", "3")
+    grid.wait_for_function("R.session && R.session.name === 'long'")
+    assert "steps 0 to 1,00" in grid.text_content("#timeline-words")  # it begins with the first thousand
+    grid.locator('button[data-zoom="all"]').click()
+    assert grid.evaluate(points) <= 1200
+    assert "one point for 6 steps" in grid.text_content("#timeline-words")
+    for _ in range(4):
+        grid.locator('button[data-zoom="in"]').click()
+    assert "Every step is drawn" in grid.text_content("#timeline-words")
+    grid.select_option("#session-pick", "0")
+    grid.wait_for_function("R.session.name.startsWith('<b>')")
+    assert grid.text_content("#timeline-words").startswith(EVIL)
+
+
+def test_replay(grid):
+    dot = "() => ['cx', 'cy', 'fill'].map(name => document.getElementById('replay-dot').getAttribute(name)).join()"
+    before = grid.evaluate(dot)
+    grid.select_option("#replay-speed", "60")
+    grid.locator("#replay-play").click()
+    assert grid.text_content("#replay-play") == "Pause"
+    grid.wait_for_function("+document.getElementById('replay-step').value > 5")
+    grid.locator("#replay-play").click()
+    assert grid.text_content("#replay-play") == "Play"
+    assert grid.evaluate(dot) != before
+    assert grid.locator("#timeline-cursor").is_visible()
+    grid.locator("#replay-step").focus()
+    step = int(grid.input_value("#replay-step"))
+    grid.keyboard.press("ArrowRight")
+    assert int(grid.input_value("#replay-step")) == step + 1
+    mode = grid.evaluate("R.session.modes[R.now]")
+    assert grid.get_attribute("#replay-dot", "fill") == grid.evaluate("R.facts.colours")[mode]
+
+
+def test_downloads(grid):
+    with grid.expect_download() as waiting:
+        grid.locator('button[data-csv="timeline"]').click()
+    lines = waiting.value.path().read_text(encoding="utf-8-sig").splitlines()
+    assert lines[0] == "step,time,state,action,mode,p(mode 0),p(mode 1),dopamine,lick"
+    assert len(lines) == 81
+    with grid.expect_download() as waiting:
+        grid.locator('button[data-picture="reward-map"]').click()
+    assert waiting.value.path().read_text().startswith("<svg")
+
+
+def test_dark_phone_and_paper(grid):
+    colour = "() => getComputedStyle(document.body).backgroundColor"
+    light, plot = grid.evaluate(colour), "() => document.getElementById('timeline')._fullLayout.font.color"
+    ink = grid.evaluate(plot)
+    grid.locator("#theme").click()
+    assert grid.evaluate(colour) != light
+    assert grid.get_attribute("#theme", "aria-pressed") == "true"
+    grid.wait_for_function(f"({plot})() !== '{ink}'")
+    photograph(grid, "grid-wide-dark")
+    grid.set_viewport_size(NARROW)
+    grid.evaluate("R.drawAll()")
+    grid.wait_for_function("document.documentElement.scrollWidth <= innerWidth")
+    grid.wait_for_function("document.getElementById('timeline')._fullLayout.width <= innerWidth")
+    photograph(grid, "grid-narrow-dark")
+    grid.set_viewport_size(WIDE)
+    assert grid.evaluate("document.documentElement.scrollWidth") <= WIDE["width"]
+    pdf = grid.pdf(format="A4")
+    assert pdf.startswith(b"%PDF")
+    assert grid.evaluate(colour) != light  # what was worn before printing is worn after it
+    grid.locator("#theme").click()
+    grid.evaluate("document.getElementById('methods-copy').click()")
+    grid.wait_for_function("document.getElementById('methods-copied').textContent === 'Copied.'")
+
+
+def test_tables_where_states_have_no_places(browser, tmp_path):
+    page = opened(browser, table_page(tmp_path), color_scheme="dark")
+    assert page.get_attribute("html", "data-theme") == "dark"
+    values = "() => JSON.stringify(document.getElementById('reward-map').data[0].z)"
+    first = page.evaluate(values)
+    page.locator("#reward-mode label", has_text="mode 1").click()
+    second = page.evaluate(values)
+    page.select_option("#reward-previous", "2")
+    assert len({first, second, page.evaluate(values)}) == 3
+    labels = page.eval_on_selector_all("#reward-map .ytick text", "all => all.map(one => one.textContent)")
+    assert labels[2].startswith('<b>"x"</b>')
+    assert page.locator("#replay-map .state").count() == 3
+    photograph(page, "table-wide-dark")
+    page.set_viewport_size(NARROW)
+    page.wait_for_function("document.documentElement.scrollWidth <= innerWidth")
+    photograph(page, "table-narrow-dark")
+    quiet(page)
