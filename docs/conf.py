@@ -89,6 +89,12 @@ pygments_style = "friendly"
 pygments_dark_style = "github-dark"
 
 
+def point_at_studies(app: Any, name: str, text: list[str]) -> None:
+    """Links to the studies lead to the repository's files there, and to pages of the site here."""
+    text[0] = text[0].replace("](../studies/results/", "](studies/")
+
+
 def setup(app: Any) -> None:
-    """Tell the pages where the site is being written: one of them puts an example report there."""
+    """Connect, and tell the pages where the site is being written: one of them puts an example report there."""
+    app.connect("source-read", point_at_studies)
     app.connect("builder-inited", lambda app: os.environ.update(DOCS_OUTPUT=str(app.outdir)))

@@ -96,7 +96,7 @@ def test_every_help_ends_in_an_example(name):
     assert last[1].startswith(f"swirl {name}" if name else "swirl ")
 
 
-@pytest.mark.parametrize(("typed", "hint"), [("dmeo", "'demo'"), ("zzz", "demo, doctor")])
+@pytest.mark.parametrize(("typed", "hint"), [("dmeo", "'demo'"), ("zzz", "demo, import")])
 def test_a_slip_of_the_pen_is_answered_with_a_hint(typed, hint):
     result = run(typed)
     assert result.exit_code == 2
@@ -235,3 +235,23 @@ def test_doctor_misses_what_is_needed_but_not_what_is_optional(monkeypatch):
     result = run("doctor")
     assert result.exit_code == 1
     assert "missing: scipy" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [("swirl f", ["fit", "fetch"]), ("swirl fit --mo", ["--model", "--modes"]), ("swirl import m", ["moseq"])],
+)
+def test_the_shell_completes_commands_and_options(words, offered):
+    done = subprocess.run(
+        [sys.executable, "-c", "from swirl.cli import main; main([])"],
+        env={
+            **os.environ,
+            "_SWIRL_COMPLETE": "complete_bash",
+            "COMP_WORDS": words,
+            "COMP_CWORD": str(words.count(" ")),
+        },
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.stdout.split() == offered

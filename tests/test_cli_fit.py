@@ -71,6 +71,16 @@ def test_apply_gives_the_modes_of_the_fit(folder, tmp_path):
     np.testing.assert_allclose(written["t"], np.concatenate(data.times))
 
 
+def test_a_line_for_each_start(folder, tmp_path):
+    options = ["--model", "Markov-1", "--env", folder / "grid.csv", "-o", tmp_path / "counts.nc", "-v"]
+    done = run("fit", folder / "sessions.csv", *options)
+    assert done.exit_code == 0, done.output
+    assert "counts.nc" in done.stdout
+    from swirl.cli.fit import details
+
+    assert details(swirl.load(folder / "fit.nc"), None).startswith("start 0       kept: ")
+
+
 def test_nothing_is_overwritten(folder, tmp_path):
     (tmp_path / "modes.csv").write_text("mine")
     for command in (

@@ -108,11 +108,11 @@ def test_a_segment_does_not_reach_into_the_next(tmp_path):
     np.testing.assert_allclose(read.signals["duration"][0], [1.1, 2.0, 1.0])
 
 
-def test_the_pauses_at_gaps_do_not_count_as_steps_and_a_lone_step_lasts_as_long_as_others():
-    data = Trajectories([[0, 1, 0, 1], [0]], times=[[0.0, 1.0, 50.0, 99.0], [7.0]], gaps=[[2, 3], []])
-    bouts = [_bouts(data, data.times, np.zeros(n, int), i) for i, n in enumerate((4, 1))]
-    assert [b.stop.tolist() for b in bouts] == [[2.0, 51.0, 100.0], [8.0]]
-    assert bouts[0].observed.tolist() == [[0.0, 2.0], [50.0, 51.0], [99.0, 100.0]]
+def test_each_segment_is_observed_by_itself():
+    times, ends = np.array([0.0, 1.0, 50.0, 99.0]), np.array([1.0, 2.0, 51.0, 100.0])
+    bouts = _bouts(times, ends, np.array([0, 1, 1, 1]), np.array([2, 3]))
+    assert (bouts.start.tolist(), bouts.stop.tolist()) == ([0.0, 1.0, 50.0, 99.0], [1.0, 2.0, 51.0, 100.0])
+    assert bouts.observed.tolist() == [[0.0, 2.0], [50.0, 51.0], [99.0, 100.0]]
 
 
 @pytest.fixture

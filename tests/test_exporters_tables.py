@@ -180,6 +180,8 @@ def test_bouts():
         "n_steps": [2, 1, 1],
     }
     assert pd.isna(frame.subject[2])
+    short = Trajectories([[0, 1]], times=[np.array([0.1, 0.3], np.float32)])
+    assert [segments_frame(short, [[0, 1]])[name].dtype for name in ("start_time", "stop_time")] == [np.float32] * 2
     untimed = segments_frame(Trajectories([[0, 1, 0]]), [[1, 1, 0]])
     assert untimed.columns.tolist() == ["session", "start_step", "stop_step", "mode", "n_steps"]
     assert untimed["mode"].tolist() == [1, 0]

@@ -59,9 +59,7 @@ def test_tracks_in_a_maze(tmp_path):
     pd.DataFrame({"name": range(127), "x": xy[:, 0], "y": xy[:, 1]}).to_csv(tmp_path / "nodes.csv", index=False)
     edges = [(s, t) for s in range(127) for t in (2 * s + 1, 2 * s + 2) if t < 127]
     pd.DataFrame(edges, columns=["from", "to"]).to_csv(tmp_path / "edges.csv", index=False)
-    frames = np.concatenate(
-        [np.linspace(xy[a], xy[b], 10, endpoint=False) for a, b in zip(path, path[1:], strict=False)]
-    )
+    frames = np.concatenate([np.linspace(xy[a], xy[b], 10, endpoint=False) for a, b in pairwise(path)])
     frames = np.concatenate([frames, np.repeat(xy[path[-1:]], 10, axis=0)])
     track = pd.DataFrame(frames, columns=["x", "y"])
     track["t"] = np.arange(len(track)) / 30

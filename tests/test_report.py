@@ -99,9 +99,7 @@ def comparison(model):
 def full_page():
     model, data = grid()
     run = {"command": ["swirl", "fit", "<data>.csv"], "config": {"modes": 2, "note": EVIL}, "seconds": 3.5}
-    return report.build(
-        model, data, comparison=comparison(model), signal="dopamine", title=EVIL, run=run, n_draws=2
-    )
+    return report.build(model, data, comparison=comparison(model), signal="dopamine", title=EVIL, run=run, n_draws=2)
 
 
 class Page(HTMLParser):
@@ -208,7 +206,15 @@ def test_policies_that_see_the_previous_state_are_kept_by_pair():
     model._set_chain(np.ones((3, 1, 1)), np.ones(1))
     path = np.array([0, 1, 2])
     case = Case(
-        model, Trajectories([path]), env, [0 * path], [np.ones((3, 1))], ["mode 0"], ["#000"], ["a", "b", "c"], ["0", "1"]
+        model,
+        Trajectories([path]),
+        env,
+        [0 * path],
+        [np.ones((3, 1))],
+        ["mode 0"],
+        ["#000"],
+        ["a", "b", "c"],
+        ["0", "1"],
     )
     facts = map_facts(case)
     assert facts["kind"] == "graph"
@@ -355,9 +361,7 @@ def test_the_same_page_twice():
 def test_figures_are_what_plotly_expects():
     graph_objects = pytest.importorskip("plotly.graph_objects")
     fitted, data = restarted()
-    _, facts = contents(
-        fitted, data, comparison=comparison(fitted), signal="dopamine", title=None, run=None, n_draws=2
-    )
+    _, facts = contents(fitted, data, comparison=comparison(fitted), signal="dopamine", title=None, run=None, n_draws=2)
     wanted = {"comparison", "bouts-0", "bouts-1", "occupancy", "signal-mean", "signal-onset", "certainty", "restarts"}
     assert set(facts["figures"]) == wanted
     for spec in facts["figures"].values():

@@ -45,9 +45,7 @@ def grid_page(folder):
         n_states=25,
         n_actions=5,
     )
-    return report.write(
-        folder / "grid report.html", world.true_model(), data, signal="dopamine", title=EVIL, n_draws=1
-    )
+    return report.write(folder / "grid report.html", world.true_model(), data, signal="dopamine", title=EVIL, n_draws=1)
 
 
 def table_page(folder):
@@ -161,7 +159,6 @@ def test_zoom_the_timeline(grid):
     grid.locator('button[data-zoom="all"]').click()
     assert grid.evaluate(span) == pytest.approx(whole)
     grid.locator("#timeline").scroll_into_view_if_needed()
-    box = grid.locator("#timeline .bglayer, #timeline .draglayer .nsewdrag").first.bounding_box()
     box = grid.locator("#timeline .nsewdrag").first.bounding_box()
     y = box["y"] + box["height"] / 2
     grid.mouse.move(box["x"] + 0.25 * box["width"], y)
@@ -190,21 +187,20 @@ def test_long_sessions_are_thinned_until_zoomed(grid):
 
 
 def test_replay(grid):
-    dot = "() => ['cx', 'cy', 'fill'].map(name => document.getElementById('replay-dot').getAttribute(name)).join()"
-    before = grid.evaluate(dot)
     grid.select_option("#replay-speed", "60")
     grid.locator("#replay-play").click()
     assert grid.text_content("#replay-play") == "Pause"
-    grid.wait_for_function("+document.getElementById('replay-step').value > 5")
+    grid.wait_for_function("+document.getElementById('replay-step').value > 14")
     grid.locator("#replay-play").click()
     assert grid.text_content("#replay-play") == "Play"
-    assert grid.evaluate(dot) != before
     assert grid.locator("#timeline-cursor").is_visible()
     grid.locator("#replay-step").focus()
     step = int(grid.input_value("#replay-step"))
     grid.keyboard.press("ArrowRight")
     assert int(grid.input_value("#replay-step")) == step + 1
-    mode = grid.evaluate("R.session.modes[R.now]")
+    # At a whole step the dot is in its cell, in the colour of its mode.
+    state, mode = grid.evaluate("[R.session.states[R.now], R.session.modes[R.now]]")
+    assert [float(grid.get_attribute("#replay-dot", name)) for name in ("cx", "cy")] == [state % 5, state // 5]
     assert grid.get_attribute("#replay-dot", "fill") == grid.evaluate("R.facts.colours")[mode]
 
 
@@ -253,7 +249,7 @@ def test_tables_where_states_have_no_places(browser, tmp_path):
     page.select_option("#reward-previous", "2")
     assert len({first, second, page.evaluate(values)}) == 3
     labels = page.eval_on_selector_all("#reward-map .ytick text", "all => all.map(one => one.textContent)")
-    assert labels[2].startswith('<b>"x"</b>')
+    assert sorted(labels)[0].startswith('<b>"x"</b>')  # as it was written, not in bold
     assert page.locator("#replay-map .state").count() == 3
     photograph(page, "table-wide-dark")
     page.set_viewport_size(NARROW)

@@ -5,28 +5,34 @@ A figure is made by a function of a `Fit` that returns it with its table; one th
 """
 
 import warnings
-from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
 from swirl.baselines.iq_learn import IQLearn
 from swirl.behaviour import dwell_times, find_segments, split_at_gaps
-from swirl.discrete import DiscreteEstimator, option_successors
-from swirl.estimator import HiddenModeEstimator, UnseenStatesWarning, as_trajectories
+from swirl.estimator import UnseenStatesWarning
 from swirl.exporters.tables import segments_frame
-from swirl.faults import counted
+from swirl.fit_reading import (
+    MOST_NAMES,
+    DoesNotApply,
+    Fit,
+    action_rewards,
+    actions_are_states,
+    gauge,
+    moves,
+    pair_rewards,
+    small,
+    state_rewards,
+)
 from swirl.mdp import MDP
 from swirl.model import SWIRL
 from swirl.plots.anywhere import kind_of, state_map, state_names, transitions_by_state
 from swirl.plots.by_mode import (
-    restart_agreement,
     restart_agreements,
+    restart_matrix,
     signal_by_mode,
     signal_correlation,
     triggered_average,
@@ -39,16 +45,12 @@ from swirl.plots.policy import state_transitions
 from swirl.plots.raster import mode_prevalence, mode_raster, padded, prevalence
 from swirl.plots.scores import objective_traces
 from swirl.plots.segments import segmentation_strip
-from swirl.plots.style import PROBABILITY_COLOURS, mode_colours, mode_labels, named_mode_colours
+from swirl.plots.style import PROBABILITY_COLOURS
 from swirl.plots.tables import agreement_matrix, transition_map
-from swirl.rewards.gauge import GaugeTooLargeError
 from swirl.signals import signal_test
-from swirl.trajectories import Trajectories
 from swirl.triggered import mode_triggered_average
 from swirl.triggered import signal_by_mode as mean_by_mode
 
-MOST_STATES = 2_000  # beyond that a table of states by states is no figure
-MOST_NAMES = 40  # states that a table or a row of bars has room for; the most visited ones are drawn
 MOST_STEPS = 2_000  # of a session in the segmentation strip
 MOST_SESSIONS = 4  # in the segmentation strips
 MOST_COLUMNS = 3_000  # steps drawn in a raster: beyond that every second, third, … is
@@ -59,106 +61,24 @@ BEFORE, AFTER, SHIFTS = 10, 20, 200  # steps around a mode's start; shifted sign
 Drawn = tuple[Figure, Any]
 
 
-class DoesNotApply(ValueError):
-    """A figure that this fit has nothing for."""
-
-
-@dataclass(frozen=True)
-class Fit:
-    """A model, sessions, and what the one says of the other, read once for all figures."""
-
-    model: HiddenModeEstimator
-    data: Trajectories
-    env: MDP | None
-    modes: list[Int[np.ndarray, "_"]]
-    mode_names: list[str]
-    colours: list[str]
-    signal: str | None
-
-    @property
-    def n_modes(self) -> int:
-        """Number of modes."""
-        return len(self.mode_names)
-
-    @cached_property
-    def posterior(self) -> list[np.ndarray]:
-        """p(mode | whole session) of each step."""
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UnseenStatesWarning)
-            return [np.asarray(share) for share in self.model.predict_proba(self.data)]
-
-    @cached_property
-    def shown(self) -> list[int]:
-        """The states that a table or a row of bars has room for: all, or the most visited ones, in their order."""
-        env = self.environment()
-        visits = np.bincount(np.concatenate(self.data.states), minlength=env.n_states)
-        return np.sort(np.argsort(-visits, kind="stable")[:MOST_NAMES]).tolist()
-
-    def environment(self) -> MDP:
-        """The environment, or word that there is none."""
-        if self.env is None:
-            raise DoesNotApply("the model has no environment of labelled states")
-        return self.env
-
-    def several_modes(self) -> None:
-        """Refuse a model of one mode."""
-        if self.n_modes < 2:
-            raise DoesNotApply("the model has one mode")
-
-    def states(self, table: Any) -> Any:
-        """Names of states by their number, for a table."""
-        return np.array(state_names(self.environment()), dtype=object)[table]
-
-    def names(self, modes: Any) -> Any:
-        """Names of modes by their number, for a table."""
-        return np.array(self.mode_names, dtype=object)[modes]
-
-
-def read_fit(model: Any, data: Any, *, signal: str | None = None, mode_names: Sequence[str] | None = None) -> Fit:
-    """Decode the sessions, and check the names of signal and modes."""
-    if not isinstance(model, HiddenModeEstimator):
-        raise ValueError(f"model is {type(model).__name__}: expected a fitted model, such as swirl.load('fit.nc')")
-    data = as_trajectories(data)
-    known = data.signals or {}
-    if signal is not None and signal not in known:
-        there = f"the data have {', '.join(map(repr, known))}" if known else "the data have none"
-        raise ValueError(f"signal={signal!r}: no such signal; {there}")
-    n_modes = len(model.initial_modes_)
-    if mode_names is not None and len(mode_names) != n_modes:
-        raise ValueError(f"mode_names: got {counted(len(mode_names), 'name')} for {counted(n_modes, 'mode')}")
-    env = getattr(model, "_world", getattr(model, "env", None))  # model-free models keep what training saw
-    with warnings.catch_warnings():  # of states that training never visited: the report of a fit tells
-        warnings.simplefilter("ignore", UnseenStatesWarning)
-        modes = [np.asarray(path) for path in model.predict(data)]
-    return Fit(
-        model,
-        data,
-        env if isinstance(env, MDP) else None,
-        modes,
-        mode_labels(mode_names, n_modes),
-        mode_colours(n_modes) if mode_names is None else named_mode_colours(list(mode_names)),
-        signal,
-    )
-
-
 # ------------------------------------------------------------------------------------------------ what a mode wants
 
 
 def rewards(fit: Fit) -> Drawn:
     """Draw the reward of each state."""
-    env, values = fit.environment(), _state_rewards(fit)
+    env, values = fit.environment(), state_rewards(fit)
     axes = _panels(fit, _map_size(env))
     for mode, ax in enumerate(axes):
-        state_map(env, values[mode], title=fit.mode_names[mode], label=_gauge(fit), shown=fit.shown, ax=ax)
+        state_map(env, values[mode], title=fit.mode_names[mode], label=gauge(fit), shown=fit.shown, ax=ax)
     return _drawn(axes, {"mode": 0, "state": 1}, {"reward": values}, fit)
 
 
 def rewards_by_previous(fit: Fit) -> Drawn:
     """Draw the reward of each state by the state before."""
-    env, values = fit.environment(), _pair_rewards(fit)
+    env, values = fit.environment(), pair_rewards(fit)
     axes = _panels(fit, _map_size(env, table=True))
     for mode, ax in enumerate(axes):
-        arrival_map(env, values[mode], title=fit.mode_names[mode], label=_gauge(fit), shown=fit.shown, ax=ax)
+        arrival_map(env, values[mode], title=fit.mode_names[mode], label=gauge(fit), shown=fit.shown, ax=ax)
     return _drawn(axes, {"mode": 0, "state": 1, "previous": 1}, {"reward": values}, fit)
 
 
@@ -169,10 +89,10 @@ def rewards_by_action(fit: Fit) -> Drawn:
         raise DoesNotApply("the reward has no action argument")
     if kind_of(env) != "names" or env.n_actions > MOST_NAMES:
         raise DoesNotApply("states have places, on which rewards of actions are not drawn; see preferences")
-    values = _action_rewards(fit)
+    values = action_rewards(fit)
     actions = list(env.action_names or map(str, range(env.n_actions)))
     axes = _panels(fit, _map_size(env, table=True))
-    same = _actions_are_states(env) and len(fit.shown) == env.n_states
+    same = actions_are_states(env) and len(fit.shown) == env.n_states
     for mode, ax in enumerate(axes):
         transition_map(
             values[mode][fit.shown], list(fit.states(fit.shown)), action_names=actions, diagonal=not same,
@@ -185,10 +105,11 @@ def rewards_by_action(fit: Fit) -> Drawn:
 
 def reward_at_one_place(fit: Fit) -> Drawn:
     """Draw how the reward at one place depends on the state before, where that matters most."""
-    values = _pair_rewards(fit)
-    known = np.isfinite(values).all(axis=0)
-    low, high = (np.where(known, values, fill).T for fill in (np.inf, -np.inf))
-    spread = np.where(known.sum(axis=1) > 1, (high.max(axis=0) - low.min(axis=0)).max(axis=1), -np.inf)
+    values = pair_rewards(fit)
+    known = np.asarray(np.isfinite(values).all(axis=0))
+    high = np.where(known, values, -np.inf).max(axis=2)
+    low = np.where(known, values, np.inf).min(axis=2)
+    spread = np.where(known.sum(axis=1) > 1, (high - low).max(axis=0), -np.inf)
     if not np.isfinite(spread).any():
         raise DoesNotApply("no state can be reached from two others")
     visits = np.zeros(known.shape, np.int64)
@@ -204,7 +125,7 @@ def reward_at_one_place(fit: Fit) -> Drawn:
     )
     history_dependence(
         values[:, state, previous], list(fit.states(previous)), mode_names=fit.mode_names, colours=fit.colours,
-        label=_gauge(fit), xlabel="previous state", title=f"at {fit.states(state)}",
+        label=gauge(fit), xlabel="previous state", title=f"at {fit.states(state)}",
         note="differences at one place depend on the gauge", ax=figure.add_subplot(),
     )  # fmt: skip
     mode, place = np.indices((fit.n_modes, len(previous))).reshape(2, -1)
@@ -217,7 +138,7 @@ def reward_at_one_place(fit: Fit) -> Drawn:
 
 def policies(fit: Fit) -> Drawn:
     """Draw where each mode goes from each state."""
-    env, chosen = _moves(fit)
+    env, chosen = moves(fit)
     axes = _panels(fit, _map_size(env, table=True))
     for mode, ax in enumerate(axes):
         moves_map(env, chosen[mode], colour=fit.colours[mode], title=fit.mode_names[mode], shown=fit.shown, ax=ax)
@@ -228,7 +149,7 @@ def policies(fit: Fit) -> Drawn:
 def preferred_moves(fit: Fit) -> Drawn:
     """Draw what each mode does more than the modes on average; it needs no gauge."""
     fit.several_modes()
-    env, chosen = _moves(fit)
+    env, chosen = moves(fit)
     axes = _panels(fit, _map_size(env, table=True))
     for mode, ax in enumerate(axes):
         preferences(
@@ -242,7 +163,7 @@ def preferred_moves(fit: Fit) -> Drawn:
 
 def paths(fit: Fit) -> Drawn:
     """Draw what was done in each mode."""
-    env = _small(fit.environment())
+    env = small(fit.environment())
     states, modes = (split_at_gaps(values, fit.data.gaps) for values in (fit.data.states, fit.modes))
     axes = _panels(fit, _map_size(env, table=True))
     counts = []
@@ -408,7 +329,7 @@ def restarts(fit: Fit) -> Drawn:
         values, order, behind = restart_agreements(fit.model, fit.data)
     n = len(order)
     figure = Figure(figsize=(2.2 + 0.55 * n, 1.0 + 0.45 * n), dpi=150, layout="constrained")
-    restart_agreement((values, order, behind), None, ax=figure.add_subplot())
+    restart_matrix(values, order, behind, ax=figure.add_subplot())
     one, other = np.indices(values.shape).reshape(2, -1)
     columns = {"restart": np.array(order)[one], "other": np.array(order)[other], "adjusted_rand_index": values.ravel()}
     return figure, _frame({**columns, "behind_best_per_step": behind[one]})
@@ -448,8 +369,10 @@ def signal_around_starts(fit: Fit) -> Drawn:
                 ax.sharey(own[0])
             triggered_average(
                 average, mode=mode, channel=channel, mode_names=fit.mode_names, colours=fit.colours,
-                title=fit.mode_names[mode], xlabel="steps from its start", label=None if mode % columns == 0 else "", ax=ax,
+                title=fit.mode_names[mode], xlabel="steps from its start", ax=ax,
             )  # fmt: skip
+            if mode % columns:
+                ax.set_ylabel("")
     return figure, average.table().assign(mode=lambda table: fit.names(table["mode"]))
 
 
@@ -462,8 +385,8 @@ def signal_and_reward(fit: Fit) -> Drawn:
     if not fit.data.n_observed_actions:
         raise DoesNotApply("no action was observed")
     test = signal_test(
-        _action_rewards(fit), fit.modes, fit.data.states, fit.data.actions, [part.reshape(-1) for part in parts],
-        n_shifts=199, drop_diagonal=_actions_are_states(env),
+        action_rewards(fit), fit.modes, fit.data.states, fit.data.actions, [part.reshape(-1) for part in parts],
+        n_shifts=199, drop_diagonal=actions_are_states(env),
     )  # fmt: skip
     figure = Figure(figsize=(1.2 + 0.62 * fit.n_modes, 2.8), dpi=150, layout="constrained")
     signal_correlation(
@@ -477,120 +400,6 @@ def _wanted(fit: Fit) -> str:
     if fit.signal is None:
         raise DoesNotApply("no signal was asked for")
     return fit.signal
-
-
-# ------------------------------------------------------------------------------------------------ rewards and moves
-
-
-def _gauge(fit: Fit) -> str:
-    """What a reward is called beside its scale: which of the equivalent ones it is."""
-    per_action = isinstance(fit.model, SWIRL) and fit.model.rewards_.ndim == 3
-    return "reward (least norm)" if per_action else "reward (fitted gauge)"
-
-
-def _small(env: MDP) -> MDP:
-    if env.n_states > MOST_STATES:
-        raise DoesNotApply(f"{env.n_states:,} states are too many for a table of states by states")
-    return env
-
-
-def _state_rewards(fit: Fit) -> Float[np.ndarray, "mode state"]:
-    """Reward of each state; NaN where the training data say nothing about it."""
-    if isinstance(fit.model, IQLearn):
-        return fit.model.reward_map("marginal")
-    if not isinstance(fit.model, SWIRL):
-        raise DoesNotApply(f"{type(fit.model).__name__} has no rewards")
-    try:
-        values = fit.model.reward_map()
-    except GaugeTooLargeError:
-        raise DoesNotApply("there are too many histories for a reward of states") from None
-    full = fit.model._histories.full_length
-    known = ~_uninformed(fit.model)[full]
-    informed = np.bincount(fit.model._histories.states[full], weights=known, minlength=values.shape[1]) > 0
-    return np.where(informed, values, np.nan)
-
-
-def _uninformed(model: Any) -> Bool[np.ndarray, "history"]:
-    flags = getattr(model, "uninformed_", None)
-    return np.zeros(model._histories.n_histories, bool) if flags is None else np.asarray(flags, bool)
-
-
-def _pair_rewards(fit: Fit) -> Float[np.ndarray, "mode state previous"]:
-    """Reward of each state by the state before it, averaged over what came earlier; NaN where nothing is known."""
-    model, env = fit.model, _small(fit.environment())
-    if not isinstance(model, SWIRL) or model.rewards_.ndim != 2:
-        raise DoesNotApply("the model has no reward of states alone")
-    if model._histories.length < 2:
-        raise DoesNotApply("the reward sees one state only")
-    kept = model._histories.full_length & ~_uninformed(model)
-    pair = model._histories.table[kept, :2]
-    total, count = np.zeros((env.n_states, env.n_states, fit.n_modes)), np.zeros((env.n_states, env.n_states))
-    np.add.at(total, (pair[:, 0], pair[:, 1]), model.rewards_[:, kept].T)
-    np.add.at(count, (pair[:, 0], pair[:, 1]), 1)
-    known = count[..., None] > 0
-    return np.where(known, total / np.maximum(count[..., None], 1), np.nan).transpose(2, 0, 1)
-
-
-def _action_rewards(fit: Fit) -> Float[np.ndarray, "mode state action"]:
-    """Reward of each action in each state: r(h, a), or of what it leads to, E[r(h') | h, a]; over earlier states."""
-    model = fit.model
-    if not isinstance(model, SWIRL | IQLearn):
-        raise DoesNotApply(f"{type(model).__name__} has no rewards")
-    histories, values = model._histories, np.asarray(model.rewards_)
-    tables = histories.successors
-    if values.ndim == 2:
-        weight = np.asarray(tables.probability)
-        values = np.einsum("khab,hab->kha", values[:, np.asarray(tables.next)], weight)
-    values = np.where(np.asarray(tables.available), values, np.nan)
-    return _by_state(histories, values)
-
-
-def _by_state(histories: Any, values: np.ndarray) -> Float[np.ndarray, "mode state option"]:
-    """Mean over the full-length histories that end in each state; NaN where there are none."""
-    full = histories.full_length
-    states, own = histories.states[full], values[:, full]
-    known = np.isfinite(own)
-    total, count = np.zeros((2, histories.n_states, len(values), values.shape[2]))
-    np.add.at(total, states, np.where(known, own, 0.0).swapaxes(0, 1))
-    np.add.at(count, states, known.astype(float).swapaxes(0, 1))
-    return np.where(count > 0, total / np.maximum(count, 1), np.nan).swapaxes(0, 1)
-
-
-def _actions_are_states(env: MDP) -> bool:
-    """Whether the action is the next state, as for syllables."""
-    if env.n_states != env.n_actions or not env.is_deterministic:
-        return False
-    leads = np.asarray(env.successors.next)[:, :, 0] == np.arange(env.n_actions)
-    return bool(leads[np.asarray(env.available)].all())
-
-
-def _moves(fit: Fit) -> tuple[MDP, Float[np.ndarray, "mode state move"]]:
-    """Where each mode goes: an environment whose actions are the moves from state to state, and policies over these.
-
-    So models of actions and of next states are drawn alike.
-    """
-    model, env = fit.model, _small(fit.environment())
-    if not isinstance(model, DiscreteEstimator) or len(table := model._table()) != fit.n_modes:
-        raise DoesNotApply("the model has no policy for each mode")
-    histories = model._histories
-    options = option_successors(histories, model.target)
-    n = env.n_states
-    target = histories.states[np.asarray(options.next)[:n]]  # the first histories are the states alone
-    weight = np.asarray(options.probability)[:n] * np.asarray(options.available)[:n, :, None]
-    chosen = _by_state(histories, np.where(np.asarray(options.available), table, 0.0))
-    reach = np.zeros((n, n), bool)
-    state, option, branch = np.nonzero(weight > 0)
-    reach[state, target[state, option, branch]] = True
-    rank = np.cumsum(reach, axis=1) - 1
-    following = np.full((n, int(reach.sum(axis=1).max())), -1)
-    following[np.nonzero(reach)[0], rank[reach]] = np.nonzero(reach)[1]
-    moves = np.zeros((fit.n_modes, *following.shape))
-    share = chosen[:, state, option] * weight[state, option, branch]
-    np.add.at(moves, (slice(None), state, rank[state, target[state, option, branch]]), share)
-    total = moves.sum(axis=2, keepdims=True)
-    moves = np.where(total > 0, moves / np.where(total > 0, total, 1.0), np.nan)
-    drawn = MDP.deterministic(following, state_names=env.state_names, coordinates=env.coordinates)
-    return drawn, moves
 
 
 # ------------------------------------------------------------------------------------------------ panels and tables

@@ -2,7 +2,7 @@
 
 import inspect
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +20,13 @@ ARGUMENTS = {"modes": "n_modes", "restarts": "n_restarts", "seed": "random_state
 
 @dataclass(frozen=True)
 class Prepared:
-    """Data and environment of a run, ready for a model."""
+    """Data and environment of a run, ready for a model; the memory that its fit will need, where it is known."""
 
     env: MDP
     data: Trajectories
     train: Trajectories
     test: Trajectories | None
+    memory: Any = None
 
 
 def prepare(run: Run) -> Prepared:
@@ -85,8 +86,11 @@ def fit(run: Run, *, command: str | None = None, progress: bool | None = None) -
             n_steps=ready.train.n_steps,
             n_sessions=len(ready.train),
             n_restarts=model.n_restarts,
+            reward=model.reward,
+            switching=model.switching,
         )
         memory.check(predicted)
+        ready = replace(ready, memory=predicted)
     began = time.perf_counter()
     if "progress" in inspect.signature(model.fit).parameters:  # EM shows a line; counts are done before it could
         model.fit(ready.train, progress=progress)

@@ -96,7 +96,7 @@ def _show_version(asked: bool) -> bool:
 app = typer.Typer(
     cls=Commands,
     name="swirl",
-    add_completion=False,
+    add_completion=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Example:\n\nswirl demo --output swirl-demo",

@@ -61,6 +61,9 @@ def fit(
     force: Annotated[bool, typer.Option("--force", help="Replace the output file.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but faults.")] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Also show memory, and how each start ended.")
+    ] = False,
 ) -> None:
     """Fit a model to sessions: which modes there are, what each wants, and what makes the animal switch.
 
@@ -104,7 +107,20 @@ def fit(
         show_json({**facts, "file": str(saved)})
         return
     typer.echo(worded(facts))
+    if verbose:
+        typer.echo(details(fitted, ready.memory))
     typer.echo(f"\nSaved to {saved}\nNext: swirl report {shlex.quote(str(saved))} -o report.html")
+
+
+def details(model: Any, memory: Any) -> str:
+    """Predicted memory, and every start: what -v adds."""
+    lines = [f"{'memory':<14}{memory.worded()}"] if memory is not None else []
+    for i, start in enumerate(getattr(model, "restarts_", [])):
+        kept = "kept: " if i == model.best_restart_ else ""
+        objective = start.objective / model.n_observed_
+        iterations = f"{start.n_iterations} iterations"
+        lines.append(f"{f'start {i}':<14}{kept}{start.status} after {iterations}, objective {objective:.5f} per step")
+    return "\n".join(lines)
 
 
 def summary(model: Any, ready: Any) -> dict[str, Any]:

@@ -233,12 +233,30 @@ def restart_agreement(
     n_best
         How many restarts are compared.
     """
-    values, restarts, behind = restart_agreements(model, data, n_best=n_best)
-    names = [f"{restart} (−{gap:.4f})" for restart, gap in zip(restarts, behind, strict=True)]
+    return restart_matrix(*restart_agreements(model, data, n_best=n_best), title=title, ax=ax)
+
+
+def restart_matrix(
+    values: Float[np.ndarray, "restart restart"],
+    restarts: Sequence[int],
+    behind: Float[np.ndarray, " restart"],
+    *,
+    title: str | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the agreement of restarts that `restart_agreements` gives, the best first.
+
+    >>> import numpy as np
+    >>> ax = restart_matrix(np.array([[1.0, 0.8], [0.8, 1.0]]), [3, 0], np.array([0.0, 0.0021]))
+    >>> [tick.get_text() for tick in ax.get_yticklabels()]
+    ['3 (best)', '0 (−0.0021)']
+    """
+    names = [f"{restart} (−{gap:.4f})" if i else f"{restart} (best)" for i, (restart, gap) in
+             enumerate(zip(restarts, behind, strict=True))]  # fmt: skip
     ax = new_axes(2.2 + 0.55 * len(names), 1.0 + 0.45 * len(names)) if ax is None else ax
     agreement_matrix(values, names, title=title, ax=ax)
     ax.set_xticks(range(len(names)), [str(restart) for restart in restarts], rotation=0)
-    tidy(ax, xlabel="restart", ylabel="restart (nats/step behind the best)")
+    tidy(ax, xlabel="restart", ylabel="restart (nats/step behind)")
     ax.spines[:].set_visible(False)
     ax.tick_params(length=0)
     return ax

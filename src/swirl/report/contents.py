@@ -104,9 +104,7 @@ def contents(
         "restarts": restarts,
         "restart_words": restart_sentence(restarts, about_fit),
         "no_intervals": NO_INTERVALS,
-        "methods": methods_paragraph(
-            case, about_data, about_fit, comparison=comparison, checks=checks, signal=signal
-        ),
+        "methods": methods_paragraph(case, about_data, about_fit, comparison=comparison, checks=checks, signal=signal),
         "references": references(),
         "provenance": provenance(case, about_data, run),
         "replay": _replay(case, maps),

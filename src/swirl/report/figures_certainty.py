@@ -53,7 +53,12 @@ def restart_figure(facts: dict[str, Any]) -> dict[str, Any]:
         )
     layout = {
         "xaxis": {"title": {"text": "EM iteration"}},
-        "yaxis": {"type": "log", "title": {"text": "nats per step behind the best"}, "exponentformat": "power", "dtick": 1},
+        "yaxis": {
+            "type": "log",
+            "title": {"text": "nats per step behind the best"},
+            "exponentformat": "power",
+            "dtick": 1,
+        },
         "showlegend": False,
     }
     return {"data": traces, "layout": layout, "height": 300}

@@ -76,9 +76,7 @@ def _model(case: Case) -> str:
         )
     temperatures = np.unique(np.asarray(model.mode_temperatures_, float))
     alpha = number(float(temperatures[0])) if len(temperatures) == 1 else "set for each mode"
-    policy = (
-        f"the soft-optimal policy (discount {number(float(model.discount))}, temperature {alpha}) of a reward {reward_symbol(case)}"
-    )
+    policy = f"the soft-optimal policy (discount {number(float(model.discount))}, temperature {alpha}) of a reward {reward_symbol(case)}"
     if case.n_modes == 1:
         return (
             f"Behaviour was analysed with maximum-entropy inverse reinforcement learning, as implemented in swirl {__version__} "
@@ -138,5 +136,3 @@ def _comparison(comparison: Any) -> str:
         f"the {what} given the past, in nats per step: {scores}. Differences are paired by session, or by subject where several are "
         f"known. {comparison.verdict()}"
     )
-
-

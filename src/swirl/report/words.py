@@ -93,7 +93,9 @@ def data_sentence(facts: dict[str, Any]) -> str:
     whole = "" if facts["sessions"] == 1 else f", {facts['steps']:,} in all"
     of = f" of {counted(facts['subjects'], 'subject')}" if facts["subjects"] else ""
     groups = f" in {counted(facts['groups'], 'group')}" if facts["groups"] else ""
-    visited = "all visited" if facts["visited_states"] == facts["states"] else f"{facts['visited_states']:,} of them visited"
+    visited = (
+        "all visited" if facts["visited_states"] == facts["states"] else f"{facts['visited_states']:,} of them visited"
+    )
     parts = [
         f"{counted(facts['sessions'], 'session')}{of}{groups} of {span} steps{whole}",
         f"{counted(facts['states'], 'state')}, {visited}",
@@ -160,7 +162,9 @@ def switching_sentences(facts: dict[str, Any], case: Case) -> list[str]:
     for i, j in sorted(np.argwhere(total > 0).tolist(), key=lambda pair: -total[pair[0], pair[1]])[:MOST_SWITCHES]:
         best = np.argsort(-counts[i, j], kind="stable")[:2]
         where = [f"{case.state_names[s]} ({percent(counts[i, j, s] / total[i, j])})" for s in best if counts[i, j, s]]
-        lines.append(f"{case.mode_names[i]} → {case.mode_names[j]}: {total[i, j]:,} switch{'' if total[i, j] == 1 else 'es'}, most at {listed(where)}.")
+        lines.append(
+            f"{case.mode_names[i]} → {case.mode_names[j]}: {total[i, j]:,} switch{'' if total[i, j] == 1 else 'es'}, most at {listed(where)}."
+        )
     return lines
 
 

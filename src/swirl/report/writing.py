@@ -7,7 +7,17 @@ from pathlib import Path
 from typing import Any
 
 ASSETS = Path(__file__).parent / "assets"
-SCRIPTS = ("core.js", "figures.js", "maps.js", "rewards.js", "switching.js", "session.js", "timeline.js", "replay.js", "start.js")
+SCRIPTS = (
+    "core.js",
+    "figures.js",
+    "maps.js",
+    "rewards.js",
+    "switching.js",
+    "session.js",
+    "timeline.js",
+    "replay.js",
+    "start.js",
+)
 
 
 def write(

@@ -1,0 +1,74 @@
+"""`swirl plot`: the figures of a fit, for a paper or a talk, each with its numbers."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(add_completion=False)
+
+
+@app.command(epilog="Example:\n\nswirl plot fit.nc -o figures --signal dopamine --format pdf,png")
+def plot(
+    fit: Annotated[
+        Path | None, typer.Argument(metavar="FIT", help="A model that swirl fit saved.", show_default=False)
+    ] = None,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="DIR", help="Folder for figures and tables; made if need be.")
+    ] = Path("figures"),
+    data: Annotated[
+        Path | None, typer.Option(metavar="DATA", help="Sessions; by default those of the fit, from where they were.")
+    ] = None,
+    signal: Annotated[str | None, typer.Option(metavar="NAME", help="A column to set beside the modes.")] = None,
+    modes: Annotated[str | None, typer.Option(metavar="A,B,…", help="Names of the modes, in their order.")] = None,
+    formats: Annotated[str, typer.Option("--format", metavar="A,B,…", help="Some of pdf, png and svg.")] = "pdf,png",
+    only: Annotated[str | None, typer.Option(metavar="A,B,…", help="Only these figures; --list names them.")] = None,
+    listed: Annotated[bool, typer.Option("--list", help="List the figures and what they show, and stop.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace files in the folder.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print what was written as JSON.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but faults.")] = False,
+) -> None:
+    """Draw every figure that a fit has something for: rewards, policies, modes over time, durations, a signal.
+
+    Beside each figure stands a CSV with the numbers that it draws. Maps are drawn as the environment
+    is: cells of a grid, a graph of places, or names.
+    """
+    from swirl import fit_figures
+    from swirl.cli.words import show_json
+    from swirl.fitted_files import open_fit, sessions_of
+
+    if listed:
+        captions = {name: caption for name, (caption, _) in fit_figures.FIGURES.items()}
+        if as_json:
+            show_json(captions)
+        else:
+            width = max(map(len, captions)) + 2
+            typer.echo("\n".join(f"{name:<{width}}{caption}" for name, caption in captions.items()))
+        return
+    if fit is None:
+        raise ValueError("no fit: give a file that swirl fit saved, as in `swirl plot fit.nc`")
+    chosen = None if only is None else _names(only)
+    fit_figures.check_target(output, chosen, _names(formats), force)
+    model = open_fit(fit)
+    sessions = sessions_of(model, data)
+    files, left_out = fit_figures.write(
+        output,
+        model,
+        sessions,
+        signal=signal,
+        mode_names=None if modes is None else _names(modes),
+        only=chosen,
+        formats=_names(formats),
+        overwrite=force,
+    )
+    if as_json:
+        show_json({"files": {name: [str(file) for file in own] for name, own in files.items()}, "left_out": left_out})
+    elif not quiet:
+        typer.echo(f"Saved to {output}: {', '.join(files)}")
+        if left_out:
+            width = max(map(len, left_out)) + 2
+            typer.echo("Left out:\n" + "\n".join(f"  {name:<{width}}{why}" for name, why in left_out.items()))
+
+
+def _names(given: str) -> list[str]:
+    return [name.strip() for name in given.split(",") if name.strip()]
