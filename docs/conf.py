@@ -4,6 +4,7 @@ Nothing is loaded from the network, neither while building nor by the pages: the
 """
 
 import os
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -37,13 +38,22 @@ nb_execution_mode = "force"
 nb_execution_in_temp = True  # each page starts in an empty folder, as a new user does
 nb_execution_raise_on_error = True
 nb_execution_timeout = 300
-nb_merge_streams = True
+nb_code_prompt_show = "Show how the example is made"
+nb_code_prompt_hide = "Hide how the example is made"
 myst_enable_extensions = ["deflist", "colon_fence"]
 myst_heading_anchors = 3
 
 # The pages run the commands of this environment, in plain text of one width.
 os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
-os.environ |= {"COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb", "JAX_PLATFORMS": "cpu"}
+os.environ |= {"COLUMNS": "88", "NO_COLOR": "1", "TERM": "dumb", "JAX_PLATFORMS": "cpu"}
+# IPython starts with commands that print once, figures as vectors, and no traces in the builder's own history.
+profile = ROOT / "build" / "ipython" / "profile_default"
+(profile / "startup").mkdir(parents=True, exist_ok=True)
+shutil.copy(HERE / "extensions" / "whole_output.py", profile / "startup")
+(profile / "ipython_kernel_config.py").write_text(
+    "c.InlineBackend.figure_formats = {'svg'}\nc.HistoryManager.enabled = False\n", encoding="utf-8"
+)
+os.environ["IPYTHONDIR"] = str(profile.parent)
 # What XLA compiles for one page serves the next, and the next build.
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(ROOT / "build" / "compiled"))
 os.environ |= {"JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0", "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "0"}

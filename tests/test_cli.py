@@ -10,8 +10,8 @@ from types import ModuleType
 import pytest
 from typer.testing import CliRunner
 
+from swirl import doctor as doctor_command
 from swirl._version import __version__
-from swirl.cli import doctor as doctor_command
 from swirl.cli import main
 from swirl.cli.app import COMMANDS, app
 

@@ -64,18 +64,19 @@ def syllables(per_action=True):
     rng = np.random.default_rng(0)
     names = [f"syllable {i}" for i in range(N_STATES - 1)] + [EVIL]
     env = MDP.deterministic(np.tile(np.arange(N_STATES), (N_STATES, 1)), state_names=names, action_names=names)
-    model = SWIRL.from_parameters(
-        env,
-        history=1 if per_action else 2,
-        rewards=rng.normal(size=(2, N_STATES, N_STATES)),
-        mode_transitions=[[0.95, 0.05], [0.1, 0.9]],
-        initial_modes=[0.5, 0.5],
-    )
+    histories = Histories.reachable(env.successors, 1 if per_action else 2)
+    policies = rng.dirichlet(np.ones(N_STATES), size=(2, histories.n_histories))
+    rewards = np.log(policies) if per_action else rng.normal(size=(2, histories.n_histories))
+    kind = "state-action" if per_action else "state"
+    model = SWIRL(env, n_modes=2, history=histories.length, reward=kind)  # as given: nothing is solved
+    model._set_rewards(histories, rewards, policies)
+    model._set_chain(np.broadcast_to([[0.95, 0.05], [0.1, 0.9]], (N_STATES, 2, 2)).copy(), np.array([0.5, 0.5]))
+    model.initial_states_, model.mode_temperatures_ = np.full(N_STATES, 1 / N_STATES), np.ones(2)
     return model, model.sample(N_SESSIONS, N_STEPS)
 
 
 def one_mode():
-    env = gridworld(n_sessions=2, n_steps=5).env
+    env = gridworld(n_sessions=3, n_steps=80).env
     return SWIRL.from_parameters(
         env, history=1, rewards=np.zeros((1, N_STATES)), mode_transitions=[[1.0]], initial_modes=[1.0]
     )

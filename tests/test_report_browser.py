@@ -11,7 +11,9 @@ import numpy as np
 import pytest
 
 from swirl import report
+from swirl.comparison import Comparison
 from swirl.datasets import gridworld
+from swirl.history import Histories
 from swirl.mdp import MDP
 from swirl.model import SWIRL
 from swirl.trajectories import Trajectories
@@ -24,6 +26,30 @@ sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not 
 SHOTS = os.environ.get("SWIRL_REPORT_SHOTS")
 EVIL = '<b>"x"</b></script><script>boom()</script>'
 WIDE, NARROW = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
+
+
+class Decoded(SWIRL):
+    """A model whose modes are read off the state: decoding is tested elsewhere, and compiles for seconds."""
+
+    def predict(self, data):
+        return [(path % 5 > 1).astype(np.int64) for path in data.states]
+
+    def predict_proba(self, data):
+        sure = [np.where(path[:, None] == [0, 1], 0.9, 0.1) for path in self.predict(data)]
+        return [0.75 * share + 0.25 * np.roll(share, 1, axis=0) for share in sure]
+
+    def score(self, data, y=None, *, of=None):
+        return -1.5
+
+    @classmethod
+    def given(cls, env, history, rewards, policies, mode_transitions):
+        """Parameters as they are: nothing is solved."""
+        model = cls(env, n_modes=2, history=history, reward="state-action" if rewards.ndim == 3 else "state")
+        model._set_rewards(Histories.reachable(env.successors, history), rewards, policies)
+        model._set_chain(mode_transitions, np.array([0.5, 0.5]))
+        model.initial_states_ = np.full(env.n_states, 1 / env.n_states)
+        model.mode_temperatures_ = np.ones(2)
+        return model
 
 
 def grid_page(folder):
@@ -45,7 +71,21 @@ def grid_page(folder):
         n_states=25,
         n_actions=5,
     )
-    return report.write(folder / "grid report.html", world.true_model(), data, signal="dopamine", title=EVIL, n_draws=1)
+    truth = world.true_model()
+    model = Decoded.given(world.env, 2, truth.rewards_, truth.policies_, truth.mode_transitions_)
+    compared = Comparison(
+        of="action",
+        n_scored=40,
+        names=("two modes, with a long name", EVIL),
+        models={"two modes, with a long name": model, EVIL: model},
+        log_likelihoods=np.array([[-24.0, -17.0], [-30.0, -20.0]]),
+        steps=np.array([24, 16]),
+        subjects=(None, None),
+        seconds=np.array([0.5, 2.0]),
+        chosen={EVIL: {"strength": 3.0}},
+    )
+    path = folder / "grid report.html"
+    return report.write(path, model, data, comparison=compared, signal="dopamine", title=EVIL, n_draws=1)
 
 
 def table_page(folder):
@@ -53,13 +93,8 @@ def table_page(folder):
     rng = np.random.default_rng(0)
     names = ["rear", "walk", EVIL]
     env = MDP.deterministic(np.tile(np.arange(3), (3, 1)), state_names=names, action_names=names)
-    model = SWIRL.from_parameters(
-        env,
-        history=2,
-        rewards=rng.normal(size=(2, 3, 3, 3)),
-        mode_transitions=rng.dirichlet([9, 1], size=(3, 2)) * [[1, 1], [1, 1]],
-        initial_modes=[0.5, 0.5],
-    )
+    policies = rng.dirichlet([1.0, 1.0, 1.0], size=(2, 12))  # 3 short histories and 9 of two states
+    model = Decoded.given(env, 2, np.log(policies), policies, rng.dirichlet([9.0, 1.0], size=(3, 2)))
     return report.write(folder / "table.html", model, model.sample(2, 60), n_draws=0)
 
 

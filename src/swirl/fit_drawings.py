@@ -39,13 +39,14 @@ from swirl.plots.by_mode import (
 )
 from swirl.plots.dependence import history_dependence
 from swirl.plots.durations import bout_durations, survival
-from swirl.plots.moves import arrival_map, log_odds, moves_map, preferences, traffic
+from swirl.plots.moves import arrival_map, is_split, log_odds, moves_map, preferences, traffic
 from swirl.plots.paths import segment_traffic
 from swirl.plots.policy import state_transitions
 from swirl.plots.raster import mode_prevalence, mode_raster, padded, prevalence
 from swirl.plots.scores import objective_traces
 from swirl.plots.segments import segmentation_strip
-from swirl.plots.style import PROBABILITY_COLOURS
+from swirl.plots.split import split_key
+from swirl.plots.style import PROBABILITY_COLOURS, SOFT_INK, TICK_SIZE, tidy
 from swirl.plots.tables import agreement_matrix, transition_map
 from swirl.signals import signal_test
 from swirl.triggered import mode_triggered_average
@@ -76,7 +77,10 @@ def rewards(fit: Fit) -> Drawn:
 def rewards_by_previous(fit: Fit) -> Drawn:
     """Draw the reward of each state by the state before."""
     env, values = fit.environment(), pair_rewards(fit)
-    axes = _panels(fit, _map_size(env, table=True))
+    split = all(is_split(env, table) for table in values)
+    axes = _panels(fit, _map_size(env, table=True), fit.n_modes + split)
+    if split:
+        split_key(ax=axes.pop())
     for mode, ax in enumerate(axes):
         arrival_map(env, values[mode], title=fit.mode_names[mode], label=gauge(fit), shown=fit.shown, ax=ax)
     return _drawn(axes, {"mode": 0, "state": 1, "previous": 1}, {"reward": values}, fit)
@@ -100,7 +104,7 @@ def rewards_by_action(fit: Fit) -> Drawn:
         )  # fmt: skip
     mode, state, action = np.indices(values.shape).reshape(3, -1)
     columns = {"mode": fit.names(mode), "state": fit.states(state), "action": np.array(actions, dtype=object)[action]}
-    return _figure(axes), _frame({**columns, "reward": values.ravel()}, np.isfinite(values.ravel()))
+    return _figure(axes, fit), _frame({**columns, "reward": values.ravel()}, np.isfinite(values.ravel()))
 
 
 def reward_at_one_place(fit: Fit) -> Drawn:
@@ -120,12 +124,13 @@ def reward_at_one_place(fit: Fit) -> Drawn:
     state = int(np.argmax(passed if np.isfinite(passed).any() else spread))
     previous = np.flatnonzero(known[state])
     previous = np.sort(previous[np.argsort(-visits[state, previous], kind="stable")[:8]])
-    figure = Figure(
-        figsize=(max(3.0, 1.0 + 0.3 * len(previous) * (fit.n_modes + 1)), 2.9), dpi=150, layout="constrained"
-    )
+    name = str(fit.states(state))
+    here = f"state {name}" if name.isdecimal() else name
+    width = max(3.0, 1.0 + 0.3 * len(previous) * (fit.n_modes + 1))
+    figure = Figure(figsize=(width, 2.9), dpi=150, layout="constrained")
     history_dependence(
         values[:, state, previous], list(fit.states(previous)), mode_names=fit.mode_names, colours=fit.colours,
-        label=gauge(fit), xlabel="previous state", title=f"at {fit.states(state)}",
+        label=gauge(fit), xlabel="previous state", title=f"at {here}",
         note="differences at one place depend on the gauge", ax=figure.add_subplot(),
     )  # fmt: skip
     mode, place = np.indices((fit.n_modes, len(previous))).reshape(2, -1)
@@ -139,10 +144,13 @@ def reward_at_one_place(fit: Fit) -> Drawn:
 def policies(fit: Fit) -> Drawn:
     """Draw where each mode goes from each state."""
     env, chosen = moves(fit)
+    onward = np.stack([state_transitions(policy, env) for policy in chosen])
     axes = _panels(fit, _map_size(env, table=True))
     for mode, ax in enumerate(axes):
-        moves_map(env, chosen[mode], colour=fit.colours[mode], title=fit.mode_names[mode], shown=fit.shown, ax=ax)
-    onward = np.stack([state_transitions(policy, env) for policy in chosen])
+        moves_map(
+            env, chosen[mode], colour=fit.colours[mode], vmax=float(np.nanmax(onward)), title=fit.mode_names[mode],
+            shown=fit.shown, ax=ax,
+        )  # fmt: skip
     return _drawn(axes, {"mode": 0, "state": 1, "next_state": 1}, {"probability": onward}, fit, zeros=False)
 
 
@@ -193,11 +201,12 @@ def transitions(fit: Fit) -> Drawn:
     fit.several_modes()
     table, n = np.asarray(fit.model.mode_transitions_), fit.n_modes
     if fit.env is None or np.ptp(table, axis=0).max() < 1e-6:
-        mean = table.mean(axis=0)
+        mean, title = table.mean(axis=0), "probability of the next mode"
         figure = Figure(figsize=(2.0 + 0.6 * n, 1.2 + 0.5 * n), dpi=150, layout="constrained")
-        ax = agreement_matrix(mean, fit.mode_names, colours=PROBABILITY_COLOURS, label=None, ax=figure.add_subplot())
-        ax.set_xlabel("next mode")
-        ax.set_ylabel("mode")
+        ax = agreement_matrix(mean, fit.mode_names, colours=PROBABILITY_COLOURS, title=title, ax=figure.add_subplot())
+        tidy(ax, xlabel="next mode", ylabel="mode")
+        ax.spines[:].set_visible(False)
+        ax.tick_params(length=0)
         mode, following = np.indices(mean.shape).reshape(2, -1)
         columns = {"mode": fit.names(mode), "next_mode": fit.names(following), "probability": mean.ravel()}
         return figure, _frame(columns)
@@ -205,11 +214,17 @@ def transitions(fit: Fit) -> Drawn:
     pairs: list[tuple[int, int | None]] = [(a, b) for a in range(n) for b in range(n) if a != b]
     pairs = pairs if n <= MOST_MODES else [(a, None) for a in range(n)]
     axes = _panels(fit, _map_size(env), len(pairs), n - 1 if n in (3, 4, 5) else 4)
+    # A small probability that is the same everywhere must not look like a hot spot: scales differ fivefold at most.
+    off = np.where(np.eye(n, dtype=bool), 0.0, table)
+    off = off if n <= MOST_MODES else off.sum(axis=2, keepdims=True)
     for (mode, following), ax in zip(pairs, axes, strict=True):
-        transitions_by_state(env, table, mode, following, mode_names=fit.mode_names, shown=fit.shown, ax=ax)
+        highest = max(float(off[:, mode, following or 0].max()), float(off.max()) / 5)
+        transitions_by_state(
+            env, table, mode, following, mode_names=fit.mode_names, vmax=highest, shown=fit.shown, ax=ax
+        )
     state, mode, following = np.indices(table.shape).reshape(3, -1)
     columns = {"state": fit.states(state), "mode": fit.names(mode), "next_mode": fit.names(following)}
-    return _figure(axes), _frame({**columns, "probability": table.ravel()})
+    return _figure(axes, fit), _frame({**columns, "probability": table.ravel()})
 
 
 # ------------------------------------------------------------------------------------------------ when a mode is on
@@ -416,7 +431,7 @@ def _map_size(env: MDP, *, table: bool = False) -> tuple[float, float]:
     longest = 0.06 * min(25, max(map(len, state_names(env))))
     if table:
         side = 0.2 * n if n > 12 else 0.26 * n
-        return 1.3 + longest + side, 0.9 + longest + side
+        return 1.8 + longest + side, 0.9 + longest + side
     return 1.7 + longest, float(np.clip(0.8 + 0.17 * n, 1.5, 7.5))
 
 
@@ -429,8 +444,20 @@ def _panels(fit: Fit, size: tuple[float, float], n: int | None = None, columns: 
     return [figure.add_subplot(rows, columns, place + 1) for place in range(n)]
 
 
-def _figure(axes: list[Any]) -> Figure:
-    return axes[0].get_figure()
+def _figure(axes: list[Any], fit: Fit) -> Figure:
+    """The figure of panels that are drawn: names stand in the first column only, and states left out are told."""
+    figure = axes[0].get_figure()
+    env = fit.environment()
+    if kind_of(env) != "names":
+        return figure
+    for ax in axes:
+        if not ax.get_subplotspec().is_first_col():
+            ax.set_yticklabels([])
+            ax.set_ylabel("")
+    if len(fit.shown) < env.n_states:
+        note = f"the {len(fit.shown)} most visited of {env.n_states} states"
+        figure.suptitle(note, x=0.01, ha="left", fontsize=TICK_SIZE, color=SOFT_INK)
+    return figure
 
 
 def _frame(columns: dict[str, Any], kept: Any = None) -> Any:
@@ -453,7 +480,7 @@ def _drawn(
     columns = {name: words[kind](own) for (name, kind), own in zip(labels.items(), index, strict=True)}
     columns |= {name: array.ravel() for name, array in values.items()}
     kept = np.isfinite(first.ravel()) & (zeros | (first.ravel() != 0))
-    return _figure(axes), _frame(columns, kept)
+    return _figure(axes, fit), _frame(columns, kept)
 
 
 def _thinned(modes: list[np.ndarray]) -> tuple[list[np.ndarray], int]:

@@ -21,7 +21,7 @@ from swirl.rewards.gauge import GaugeTooLargeError
 from swirl.trajectories import Trajectories
 
 MOST_STATES = 2_000  # beyond that a table of states by states is no figure
-MOST_NAMES = 40  # states that a table or a row of bars has room for; the most visited ones are drawn
+MOST_NAMES = 30  # states that a table or a row of bars has room for; the most visited ones are drawn
 
 
 class DoesNotApply(ValueError):

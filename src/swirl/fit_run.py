@@ -85,6 +85,7 @@ def fit(run: Run, *, command: str | None = None, progress: bool | None = None) -
             history=model.history,
             n_steps=ready.train.n_steps,
             n_sessions=len(ready.train),
+            longest=int(ready.train.lengths.max()),
             n_restarts=model.n_restarts,
             reward=model.reward,
             switching=model.switching,

@@ -62,7 +62,8 @@ def signal_by_mode(
     ax = new_axes(1.0 + 0.62 * n_modes, 2.4) if ax is None else ax
     points = means.unit_means[:, :, channel]
     mean, sem = means.mean[:, channel], means.sem[:, channel]
-    aside = 0.26 * (np.arange(len(points)) % 9 - 4) / 4 if len(points) > 1 else np.zeros(1)
+    lanes = min(len(points), 9)
+    aside = 0.065 * (np.arange(len(points)) % lanes - (lanes - 1) / 2)
     for mode in range(n_modes):
         ax.scatter(mode + aside, points[:, mode], s=9, c=shades[mode], alpha=0.35, linewidths=0, label="_units")
         if np.isfinite(mean[mode]):
@@ -203,6 +204,10 @@ def signal_correlation(
             ax.annotate(f"p = {test.p_value[mode]:.2g}", (mode, test.correlation[mode]), (0, 6),
                         textcoords="offset points", ha="center", va="bottom", fontsize=TICK_SIZE - 1,
                         color=SOFT_INK)  # fmt: skip
+        else:
+            ax.annotate("n/a", (mode, 0), (0, 3), textcoords="offset points", ha="center", va="bottom",
+                        fontsize=TICK_SIZE - 1, color=SOFT_INK)  # fmt: skip
+    ax.use_sticky_edges = False  # bars would stand on the frame
     ax.axhline(0, color=SOFT_INK, linewidth=0.7, zorder=2)
     ax.set_xticks(range(n_modes), names)
     ax.set_xlim(-0.6, n_modes - 0.4)

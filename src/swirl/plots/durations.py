@@ -10,15 +10,16 @@ from matplotlib.lines import Line2D
 
 from swirl.plots.style import SOFT_INK, TICK_SIZE, checked_colours, mode_labels, mode_legend, new_axes, tidy
 
+Lengths = np.ndarray | Sequence[float | int]
 PLAIN = (1, 2, 5)  # leading digits at which a log axis is labelled
 
 
 def bout_durations(
-    durations: Sequence[np.ndarray | Sequence[float]],
+    durations: Sequence[Lengths],
     *,
     kind: Literal["survival", "histogram"] = "survival",
-    cut: Sequence[np.ndarray | Sequence[float]] | None = None,
-    expected: Sequence[np.ndarray | Sequence[float] | float | int] | None = None,
+    cut: Sequence[Lengths] | None = None,
+    expected: Sequence[Lengths | float | int] | None = None,
     expected_label: str = "model",
     bins: int = 20,
     mode_names: Sequence[str] | None = None,
@@ -57,9 +58,9 @@ def bout_durations(
     ax = new_axes(3.8, 2.5) if ax is None else ax
     longest = max([*(float(np.max(own)) for own in (*lengths, *censored) if len(own)), 1.0])
     shortest = min([*(float(own[0]) for own in lengths if len(own)), longest])
-    edges = np.geomspace(shortest * 0.999, max(longest, shortest * 1.5) * 1.001, bins + 1)
+    edges = _edges(lengths, shortest, longest, bins)
     for mode, (own, more) in enumerate(zip(lengths, censored, strict=True)):
-        named = {"color": shades[mode], "label": f"{names[mode]} (n = {len(own):,})", "zorder": 3}
+        named = {"color": shades[mode], "label": names[mode], "zorder": 3}
         if kind == "survival":
             x, y = survival(own, more)
             ax.plot(x, y, drawstyle="steps-pre", linewidth=1.5, **named)
@@ -74,14 +75,13 @@ def bout_durations(
     ax.set_ylim(0, 1.02 if kind == "survival" else None)
     _plain_ticks(ax)
     tidy(ax, title=title, xlabel=xlabel, ylabel="share of bouts this long" if kind == "survival" else "share of bouts")
-    mode_legend(ax, names, shades[:n_modes])
-    lines = [Line2D([], [], color=SOFT_INK, linewidth=1.5, label="data")]
-    lines += [Line2D([], [], color=SOFT_INK, linewidth=1.0, linestyle=(0, (3, 2)), label=expected_label)]
     if expected is not None:
-        first = ax.get_legend()
-        ax.legend(handles=lines, loc="upper right", frameon=False, fontsize=TICK_SIZE, handlelength=1.8)
-        if first is not None:
-            ax.add_artist(first)
+        lines = [Line2D([], [], color=SOFT_INK, linewidth=1.5, label="data")]
+        lines += [Line2D([], [], color=SOFT_INK, linewidth=1.0, linestyle=(0, (3, 2)), label=expected_label)]
+        key = ax.legend(handles=lines, loc="upper right", frameon=False, fontsize=TICK_SIZE, handlelength=1.8)
+        ax.add_artist(key)  # or the names of the modes would take its place
+    counts = [f"{name} (n = {len(own):,})" for name, own in zip(names, lengths, strict=True)]
+    mode_legend(ax, counts, shades[:n_modes])
     return ax
 
 
@@ -109,6 +109,13 @@ def survival(
     longest = max(float(at[-1]), float(cut.max(initial=0.0)))
     x = np.concatenate([[min(1.0, at[0])], at, [longest]])
     return x, np.concatenate([[1.0, 1.0], after])
+
+
+def _edges(lengths: list[np.ndarray], shortest: float, longest: float, bins: int) -> np.ndarray:
+    """Edges of bins of about equal width on a log axis; where lengths are whole numbers none is without one."""
+    if all((own == np.round(own)).all() for own in lengths):
+        return np.unique(np.round(np.geomspace(shortest, longest + 1, bins + 1))) - 0.5
+    return np.geomspace(shortest * 0.999, max(longest, shortest * 1.5) * 1.001, bins + 1)
 
 
 def _expected(given: object, longest: float, edges: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:

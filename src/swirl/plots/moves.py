@@ -13,7 +13,7 @@ from matplotlib.collections import PolyCollection
 from matplotlib.colors import Colormap, Normalize
 
 from swirl.mdp import MDP
-from swirl.plots.anywhere import Lattice, kind_of, lattice, state_names
+from swirl.plots.anywhere import kind_of, lattice, state_names
 from swirl.plots.layout import (
     CORRIDOR_WIDTH,
     bars,
@@ -89,7 +89,7 @@ def arrival_map(
             table[np.ix_(keep, keep)].T, [names[s] for s in keep], vmin=low, vmax=high, colours=colours, title=title,
             xlabel="current", ylabel="previous", colour_bar=colour_bar, label=label, ax=ax,
         )  # fmt: skip
-    if cells is not None and cells.is_full and _beside(cells, table):
+    if cells is not None and is_split(env, table):
         order = np.argsort(cells.cells)
         own = {name: int(cells.cells[state]) for name, state in (marks or {}).items()}
         return split_reward_map(
@@ -121,18 +121,43 @@ def arrival_map(
     return ax
 
 
+def is_split(env: MDP, table: Float[np.ndarray, "state state"]) -> bool:
+    """Whether `arrival_map` draws a table as split cells: a full grid, all of whose moves stay or go to the next cell.
+
+    `split_key` belongs beside such maps.
+
+    >>> import numpy as np
+    >>> is_split(MDP.deterministic([[1, 0], [0, 1]], coordinates=[[0, 0], [1, 0]]), np.eye(2))
+    True
+    """
+    cells = lattice(env)
+    if cells is None or not cells.is_full:
+        return False
+    state, previous = np.nonzero(np.isfinite(table))
+    far = np.abs(cells.row[state] - cells.row[previous]) + np.abs(cells.column[state] - cells.column[previous])
+    return bool((far <= 1).all())
+
+
 def moves_map(
     env: MDP,
     policy: Float[np.ndarray, "state action"],
     *,
     marks: Mapping[str, int] | None = None,
     colour: str = OKABE_ITO[0],
+    vmax: float | int | None = None,
     title: str | None = None,
     colour_bar: bool = True,
     shown: Sequence[int] | np.ndarray | None = None,
     ax: Axes | None = None,
 ) -> Axes:
     """Draw where a mode goes from each state: arrows between places (`policy_map`), or a table of P(s'|s) by name.
+
+    Parameters
+    ----------
+    colour
+        Of the arrows, such as the mode's.
+    vmax, shown
+        End of the scale, and the states to draw, where it is a table.
 
     Examples
     --------
@@ -146,7 +171,7 @@ def moves_map(
         return policy_map(policy, env, marks=marks, colour=colour, title=title, ax=ax)
     check_places("policy", policy.shape[0], env)
     onward = state_transitions(policy, env)
-    return _table(env, onward, shown, 0.0, None, PROBABILITY_COLOURS, title, colour_bar, "probability", ax)
+    return _table(env, onward, shown, 0.0, vmax, PROBABILITY_COLOURS, title, colour_bar, "probability", ax)
 
 
 def preferences(
@@ -210,7 +235,13 @@ def traffic(
     [[0.0, 1.0], [1.0, 0.0]]
     """
     if kind_of(env) != "names":
-        return paths_by_mode(env, states, modes, mode, marks=marks, colours=colours, title=title, ax=ax)
+        ax = ready(ax, layout(env))
+        paths_by_mode(env, states, modes, mode, marks=marks, colours=colours, title=title, ax=ax)
+        # Circles reach over the edge of the map; the title must not lie under them.
+        margin = 0.4 * layout(env).unit
+        ax.set_xlim(ax.get_xlim()[0] - margin, ax.get_xlim()[1] + margin)
+        ax.set_ylim(ax.get_ylim()[0] - margin, ax.get_ylim()[1] + margin)
+        return ax
     counts = segment_traffic(env.n_states, states, modes, mode)[0].astype(float)
     return _table(env, counts, shown, 0.0, None, PROBABILITY_COLOURS, title, colour_bar, "moves", ax)
 
@@ -232,13 +263,6 @@ def log_odds(
         # What sums leave of 0 or 1 is rounding, not odds.
         here, there = (np.where(p > 1 - 1e-12, 1.0, np.where(p < 1e-12, 0.0, p)) for p in (here, there))
         return (np.log(here) - np.log1p(-here)) - (np.log(there) - np.log1p(-there))
-
-
-def _beside(cells: Lattice, table: np.ndarray) -> bool:
-    """Whether all moves of a table stay or go to a cell that shares a side."""
-    state, previous = np.nonzero(np.isfinite(table))
-    far = np.abs(cells.row[state] - cells.row[previous]) + np.abs(cells.column[state] - cells.column[previous])
-    return bool((far <= 1).all())
 
 
 def _table(

@@ -2,9 +2,9 @@
 
 >>> import swirl
 >>> from swirl import report
->>> data = swirl.datasets.gridworld(n_sessions=2, n_steps=40)
->>> page = report.build(data.true_model(), data.trajectories, n_draws=0, title="Two short walks")
->>> page.startswith("<!doctype html>"), "Two short walks" in page
+>>> data = swirl.datasets.gridworld(n_sessions=3, n_steps=80)
+>>> page = report.build(data.true_model(), data.trajectories, n_draws=0, title="Short walks")
+>>> page.startswith("<!doctype html>"), "Short walks" in page
 (True, True)
 """
 

@@ -44,10 +44,10 @@ def read_case(model: Any, data: Any) -> Case:
     """Decode the data, once for all sections.
 
     >>> import swirl
-    >>> world = swirl.datasets.gridworld(n_sessions=2, n_steps=30)
+    >>> world = swirl.datasets.gridworld(n_sessions=3, n_steps=80)
     >>> case = read_case(world.true_model(), world.trajectories)
     >>> case.n_modes, case.mode_names, case.state_names[3], case.posterior[0].shape
-    (2, ['mode 0', 'mode 1'], '(0, 3)', (30, 2))
+    (2, ['mode 0', 'mode 1'], '(0, 3)', (80, 2))
     """
     from swirl.plots.style import mode_colours, mode_labels
 

@@ -22,10 +22,10 @@ def posterior_facts(case: Case) -> dict[str, Any] | None:
 
     >>> import swirl
     >>> from swirl.report.case import read_case
-    >>> world = swirl.datasets.gridworld(n_sessions=2, n_steps=30)
+    >>> world = swirl.datasets.gridworld(n_sessions=3, n_steps=80)
     >>> facts = posterior_facts(read_case(world.true_model(), world.trajectories))
     >>> sum(sum(row) for row in facts["counts"]), len(facts["edges"])
-    (60, 21)
+    (240, 21)
     """
     if case.n_modes < 2:
         return None

@@ -188,12 +188,13 @@ def _comparison(comparison: Comparison | None) -> dict[str, Any] | None:
         }
         for row in comparison.table()
     ]
+    tested = counted(len(comparison.steps), "test session")
     return {
         "rows": rows,
         "any_chosen": any(row["chosen"] for row in rows),
         "verdict": comparison.verdict(),
         "of": comparison.of.replace("_", " "),
-        "words": f"{counted(comparison.n_scored, 'step')} of {counted(len(comparison.steps), 'test session')} scored, once.",
+        "words": f"{counted(comparison.n_scored, 'step')} of {tested} scored, once.",
     }
 
 

@@ -23,10 +23,10 @@ def data_facts(case: Case) -> dict[str, Any]:
 
     >>> import swirl
     >>> from swirl.report.case import read_case
-    >>> world = swirl.datasets.gridworld(n_sessions=2, n_steps=30)
+    >>> world = swirl.datasets.gridworld(n_sessions=3, n_steps=80)
     >>> facts = data_facts(read_case(world.true_model(), world.trajectories))
     >>> facts["sessions"], facts["steps"], facts["states"], facts["gaps"]
-    (2, 60, 25, 0)
+    (3, 240, 25, 0)
     """
     data = case.data
     visited = np.unique(np.concatenate(data.states))
@@ -60,7 +60,7 @@ def fit_facts(case: Case) -> dict[str, Any]:
 
     >>> import swirl
     >>> from swirl.report.case import read_case
-    >>> world = swirl.datasets.gridworld(n_sessions=2, n_steps=30)
+    >>> world = swirl.datasets.gridworld(n_sessions=3, n_steps=80)
     >>> fit_facts(read_case(world.true_model(), world.trajectories))["report"] is None
     True
     """

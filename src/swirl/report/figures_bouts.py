@@ -19,12 +19,17 @@ def bout_figures(case: Case, bouts: list[dict[str, Any]]) -> list[dict[str, Any]
         figures.append({"data": traces, "title": name, "n": bout["n"], "median": bout["median"]})
     for figure in figures:
         figure["layout"] = {
-            "xaxis": {"type": "log", "title": {"text": "bout of at least … steps"}, "range": [0, float(np.log10(longest)) + 0.05],
-                      "tickangle": 0, "tickvals": [1, 3, 10, 30, 100, 300, 1000, 3000, 10000]},
+            "xaxis": {
+                "type": "log",
+                "title": {"text": "bout of at least … steps"},
+                "range": [0, float(np.log10(longest)) + 0.05],
+                "tickangle": 0,
+                "tickvals": [1, 3, 10, 30, 100, 300, 1000, 3000, 10000],
+            },
             "yaxis": {"range": [0, 1.04], "tickformat": ".0%", "title": {"text": "share of bouts"}},
             "showlegend": bool(len(figure["data"]) > 1),
             "legend": {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"},
-        }  # fmt: skip
+        }
         figure["height"] = 260
     return figures
 

@@ -1,5 +1,6 @@
 """How sure the modes are: the posterior's clarity, and the restarts beside one another."""
 
+from itertools import pairwise
 from typing import Any
 
 from swirl.report.case import Case
@@ -8,7 +9,7 @@ from swirl.report.case import Case
 def certainty_figure(case: Case, facts: dict[str, Any]) -> dict[str, Any]:
     """Histogram of the probability of the most probable mode, stacked by mode."""
     edges = facts["edges"]
-    middle = [round((a + b) / 2, 4) for a, b in zip(edges[:-1], edges[1:], strict=True)]
+    middle = [round((a + b) / 2, 4) for a, b in pairwise(edges)]
     total = max(sum(sum(row) for row in facts["counts"]), 1)
     traces = [
         {
@@ -38,7 +39,8 @@ def restart_figure(facts: dict[str, Any]) -> dict[str, Any]:
     for row in facts["rows"][::-1]:  # the kept one last, on top
         kept = row["kept"]
         trace = row["trace"]
-        agreement = "" if row["agreement"] is None else f", same mode as the fit at {row['agreement']:.0%} of the steps"
+        about = f"restart {row['restart']}: {row['status']}"
+        about += "" if row["agreement"] is None else f", same mode as the fit at {row['agreement']:.0%} of the steps"
         traces.append(
             {
                 "type": "scatter",
@@ -48,7 +50,7 @@ def restart_figure(facts: dict[str, Any]) -> dict[str, Any]:
                 # Distance to the best, so that the last steps can be told apart on a log axis.
                 "y": [None if y is None else round(best - y + 1e-5, 7) for y in trace["objective"]],
                 "line": {"color": "@ink" if kept else "@soft", "width": 2.5 if kept else 1.2},
-                "hovertemplate": f"iteration %{{x}}: %{{y:.2g}} behind<extra>restart {row['restart']}: {row['status']}{agreement}</extra>",
+                "hovertemplate": f"iteration %{{x}}: %{{y:.2g}} behind<extra>{about}</extra>",
             }
         )
     layout = {

@@ -42,8 +42,8 @@ def occupancy_figure(case: Case, checks: dict[str, Any]) -> dict[str, Any]:
 def check_strips(checks: dict[str, Any]) -> list[dict[str, Any]]:
     """For each statistic its words and the places of the dots in a small strip.
 
-    >>> row = {"what": "staying", "of": "", "summary": "rate", "real": 2.0, "drawn": [1.0, 3.0], "low": 1.0, "high": 3.0,
-    ...        "inside": True}
+    >>> row = {"what": "staying", "of": "", "summary": "rate", "real": 2.0, "drawn": [1.0, 3.0], "low": 1.0,
+    ...        "high": 3.0, "inside": True}
     >>> strip = check_strips({"rows": [row]})[0]
     >>> strip["words"], strip["real"], strip["at"], strip["drawn_at"]
     ('staying in place, share of steps', '2', 90.0, [8.0, 172.0])

@@ -19,7 +19,7 @@ def comparison_figure(comparison: Any) -> dict[str, Any]:
         "error_x": {"type": "data", "array": rounded(half, 3), "color": "@soft", "thickness": 1.5, "width": 4},
         "marker": {"size": 10, "color": "@ink", "symbol": kinds, "line": {"width": 1.5, "color": "@ink"}},
         "customdata": [[round(row["score"], 5), row["modes"]] for row in rows],
-        "hovertemplate": "%{y}<br>%{customdata[0]} nats per step<br>to the best %{x}<br>modes: %{customdata[1]}<extra></extra>",
+        "hovertemplate": "%{y}: %{customdata[0]} nats per step<br>modes: %{customdata[1]}<extra></extra>",
     }
     layout = {
         "xaxis": {"title": {"text": "nats per step, to the best"}, "zeroline": True},

@@ -12,9 +12,17 @@ from swirl.report.plain import number
 from swirl.report.words import depends_on_state, model_name, reward_symbol
 
 PAPER = (
-    "Ke, J., Wu, F., Wang, J., Markowitz, J. E., & Wu, A. (2025). Inverse Reinforcement Learning with Switching Rewards "
-    "and History Dependency for Characterizing Animal Behaviors. Proceedings of the 42nd International Conference on "
-    "Machine Learning (ICML)."
+    "Ke, J., Wu, F., Wang, J., Markowitz, J. E., & Wu, A. (2025). Inverse Reinforcement Learning with Switching "
+    "Rewards and History Dependency for Characterizing Animal Behaviors. Proceedings of the 42nd International "
+    "Conference on Machine Learning (ICML)."
+)
+GAUGE = (
+    "Rewards are identified only up to transformations that leave the policies unchanged; where rewards are compared, "
+    "the least-norm member of each family is used."
+)
+DECODED = (
+    "Modes were decoded as the most likely path (Viterbi); their probabilities are those of the forward–backward "
+    "algorithm."
 )
 
 
@@ -24,7 +32,8 @@ def references() -> list[str]:
     >>> references()[0].split(" (")[0]
     'Ke, J., Wu, F., Wang, J., Markowitz, J. E., & Wu, A.'
     """
-    return [PAPER, f"The swirl developers. swirl {__version__}: switching inverse reinforcement learning [software]."]
+    package = f"The swirl developers. swirl {__version__}: switching inverse reinforcement learning [software]."
+    return [PAPER, package]
 
 
 def methods_paragraph(
@@ -39,48 +48,45 @@ def methods_paragraph(
     """Say in the words of a methods section what was done; plain text."""
     parts = [_model(case), _data(data), _fit(case, fit)]
     if case.n_modes > 1:
-        parts.append(
-            "Modes were decoded as the most likely path (Viterbi); their probabilities are those of the forward–backward "
-            "algorithm."
-        )
+        parts.append(DECODED)
     if comparison is not None:
         parts.append(_comparison(comparison))
     elif fit["score"] is not None and data["same_as_training"] is False:
+        score = number(fit["score"], 4)
         parts.append(
-            f"On sessions not used for fitting, the score was {number(fit['score'], 4)} nats per step, from the forward "
-            f"filter alone ({fit['n_scored']:,} steps)."
+            f"On sessions not used for fitting, the score was {score} nats per step, from the forward filter alone "
+            f"({fit['n_scored']:,} steps)."
         )
     if checks:
-        parts.append(
-            f"The model was checked against {counted(checks['n_draws'], 'data set')} of the same size simulated from it."
-        )
+        drawn = counted(checks["n_draws"], "data set")
+        parts.append(f"The model was checked against {drawn} of the same size simulated from it.")
     if signal is not None and case.n_modes > 1:
         parts.append(
-            f"The signal “{signal}” was averaged over the steps of each mode within each session (mean ± standard error "
-            "over sessions), and around mode onsets."
+            f"The signal “{signal}” was averaged over the steps of each mode within each session (mean ± standard "
+            "error over sessions), and around mode onsets."
         )
     if isinstance(case.model, SWIRL):
-        parts.append(
-            "Rewards are identified only up to transformations that leave the policies unchanged; where rewards are "
-            "compared, the least-norm member of each family is used."
-        )
+        parts.append(GAUGE)
     return " ".join(part for part in parts if part)
 
 
 def _model(case: Case) -> str:
-    model = case.model
+    model, package = case.model, f"swirl {__version__}"
     if not isinstance(model, SWIRL):
         return (
-            f"Behaviour was analysed with a {model_name(case)} model with {counted(case.n_modes, 'hidden mode')}, as implemented "
-            f"in swirl {__version__} (after Ke et al., 2025)."
+            f"Behaviour was analysed with a {model_name(case)} model with {counted(case.n_modes, 'hidden mode')}, as "
+            f"implemented in {package} (after Ke et al., 2025)."
         )
     temperatures = np.unique(np.asarray(model.mode_temperatures_, float))
     alpha = number(float(temperatures[0])) if len(temperatures) == 1 else "set for each mode"
-    policy = f"the soft-optimal policy (discount {number(float(model.discount))}, temperature {alpha}) of a reward {reward_symbol(case)}"
+    policy = (
+        f"the soft-optimal policy (discount {number(float(model.discount))}, temperature {alpha}) of a reward "
+        f"{reward_symbol(case)}"
+    )
     if case.n_modes == 1:
         return (
-            f"Behaviour was analysed with maximum-entropy inverse reinforcement learning, as implemented in swirl {__version__} "
-            f"(after Ke et al., 2025): the animal follows {policy}."
+            "Behaviour was analysed with maximum-entropy inverse reinforcement learning, as implemented in "
+            f"{package} (after Ke et al., 2025): the animal follows {policy}."
         )
     if model.switching == "fixed":
         chain = "a session keeps to one mode"
@@ -89,8 +95,9 @@ def _model(case: Case) -> str:
     else:
         chain = "the probability of the next mode depends on the current mode alone"
     return (
-        f"Behaviour was analysed with switching inverse reinforcement learning (SWIRL; Ke et al., 2025) as implemented in swirl "
-        f"{__version__}. At each time the animal is in one of {case.n_modes} hidden modes; in each it follows {policy}, and {chain}."
+        "Behaviour was analysed with switching inverse reinforcement learning (SWIRL; Ke et al., 2025) as implemented "
+        f"in {package}. At each time the animal is in one of {case.n_modes} hidden modes; in each it follows {policy}, "
+        f"and {chain}."
     )
 
 
@@ -110,14 +117,14 @@ def _fit(case: Case, fit: dict[str, Any]) -> str:
         return f"Of the fit: {fit['report']}"
     model = case.model
     ended = "which converged" if fit["converged"] else "which had not converged"
-    prior = _prior(model)
+    starts = counted(fit["n_restarts"], "random starting point")
+    limits = f"relative tolerance {number(float(model.tol))}, at most {counted(int(model.max_iter), 'iteration')}"
     agreement = ""
     if fit["n_restarts"] > 1:
         agreement = f"; {fit['n_near']} of the {fit['n_restarts']} ended within 0.0001 nats per step of it"
     return (
-        f"Parameters were estimated by expectation–maximisation of the likelihood with priors{prior} from "
-        f"{counted(fit['n_restarts'], 'random starting point')} (seed {model.random_state}; relative tolerance {number(float(model.tol))}, at most "
-        f"{counted(int(model.max_iter), 'iteration')}); the run with the highest objective was kept, {ended} after "
+        f"Parameters were estimated by expectation–maximisation of the likelihood with priors{_prior(model)} from "
+        f"{starts} (seed {model.random_state}; {limits}); the run with the highest objective was kept, {ended} after "
         f"{counted(fit['n_iterations'], 'iteration')}{agreement}."
     )
 
@@ -131,8 +138,8 @@ def _prior(model: Any) -> str:
 def _comparison(comparison: Any) -> str:
     scores = ", ".join(f"{row['model']} {number(row['score'], 4)}" for row in comparison.table())
     what = {"action": "action", "next_state": "next state", "density": "observation"}[comparison.of]
+    tested = f"{counted(len(comparison.steps), 'held-out session')} ({counted(comparison.n_scored, 'step')})"
     return (
-        f"Models were compared on {counted(len(comparison.steps), 'held-out session')} ({counted(comparison.n_scored, 'step')}), by the log-likelihood of "
-        f"the {what} given the past, in nats per step: {scores}. Differences are paired by session, or by subject where several are "
-        f"known. {comparison.verdict()}"
+        f"Models were compared on {tested}, by the log-likelihood of the {what} given the past, in nats per step: "
+        f"{scores}. Differences are paired by session, or by subject where several are known. {comparison.verdict()}"
     )

@@ -104,7 +104,7 @@ def move_table(
     """The states that can follow each state (−1 where there are fewer), and how probably each option leads there.
 
     >>> import swirl
-    >>> truth = swirl.datasets.gridworld(n_sessions=2, n_steps=20).true_model()
+    >>> truth = swirl.datasets.gridworld(n_sessions=3, n_steps=80).true_model()
     >>> following, reach = move_table(truth, truth._histories)
     >>> following[0].tolist(), reach[0].sum(axis=1).tolist()
     ([0, 1, 5, -1, -1], [1.0, 1.0, 1.0, 1.0, 1.0])
@@ -216,7 +216,7 @@ def switching_facts(case: Case) -> dict[str, Any] | None:
 
     >>> import swirl
     >>> from swirl.report.case import read_case
-    >>> world = swirl.datasets.gridworld(n_sessions=2, n_steps=30)
+    >>> world = swirl.datasets.gridworld(n_sessions=3, n_steps=80)
     >>> facts = switching_facts(read_case(world.true_model(), world.trajectories))
     >>> facts["by_state"], facts["probability"][0][1][23]  # water to home, at the water
     (True, 0.36)

@@ -13,7 +13,7 @@ def provenance(case: Case, data: dict[str, Any], run: dict[str, Any] | None) -> 
 
     >>> import swirl
     >>> from swirl.report.case import read_case
-    >>> world = swirl.datasets.gridworld(n_sessions=2, n_steps=30)
+    >>> world = swirl.datasets.gridworld(n_sessions=3, n_steps=80)
     >>> about = provenance(read_case(world.true_model(), world.trajectories), {"fingerprint": "ab"}, {"seconds": 3.2})
     >>> [row for row in about["rows"] if row[0] in ("data (SHA-256)", "seconds")]
     [('data (SHA-256)', 'ab'), ('seconds', '3.2')]

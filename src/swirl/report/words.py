@@ -16,13 +16,13 @@ MOST_SWITCHES = 8  # kinds of switches that are told
 GAUGE = (
     "Different rewards can lead to exactly the same behaviour, and no recording can tell them apart: rewards are known "
     "only up to a “gauge”. The colours show one member of each family of equivalent rewards. “As fitted” is the one "
-    "that the prior of the fit preferred; “least norm” is the smallest of them, and the one to use when rewards "
-    "of different fits or animals are compared. Do not read much into the size or the sign at a single place. The picture "
-    "beside it has no such freedom: the moves that a mode prefers are the same for all rewards of the family."
+    "that the prior of the fit preferred; “least norm” is the smallest of them, and the one to use when rewards of "
+    "different fits or animals are compared. Do not read much into the size or the sign at a single place. The "
+    "picture beside it has no such freedom: the moves that a mode prefers are the same for all rewards of the family."
 )
 NO_INTERVALS = (
-    "There are no confidence intervals of rewards and switching here yet. What there is: whether other starting points of "
-    "the fit say the same, and how clear the modes are at each step. Both say nothing about what other animals would do."
+    "There are no confidence intervals of rewards and switching here yet. What there is: whether other starting points "
+    "of the fit say the same, and how clear the modes are at each step. Neither says what other animals would do."
 )
 
 
@@ -31,7 +31,7 @@ def model_name(case: Case) -> str:
 
     >>> import swirl
     >>> from swirl.report.case import read_case
-    >>> world = swirl.datasets.gridworld(n_sessions=2, n_steps=30)
+    >>> world = swirl.datasets.gridworld(n_sessions=3, n_steps=80)
     >>> model_name(read_case(world.true_model(), world.trajectories))
     'S-2'
     """
@@ -162,9 +162,9 @@ def switching_sentences(facts: dict[str, Any], case: Case) -> list[str]:
     for i, j in sorted(np.argwhere(total > 0).tolist(), key=lambda pair: -total[pair[0], pair[1]])[:MOST_SWITCHES]:
         best = np.argsort(-counts[i, j], kind="stable")[:2]
         where = [f"{case.state_names[s]} ({percent(counts[i, j, s] / total[i, j])})" for s in best if counts[i, j, s]]
-        lines.append(
-            f"{case.mode_names[i]} → {case.mode_names[j]}: {total[i, j]:,} switch{'' if total[i, j] == 1 else 'es'}, most at {listed(where)}."
-        )
+        kind = f"{case.mode_names[i]} → {case.mode_names[j]}"
+        times = f"{total[i, j]:,} switch{'' if total[i, j] == 1 else 'es'}"
+        lines.append(f"{kind}: {times}, most at {listed(where)}.")
     return lines
 
 
@@ -177,15 +177,16 @@ def restart_sentence(facts: dict[str, Any] | None, fit: dict[str, Any]) -> str:
     near, n = facts["n_near"], len(facts["rows"])
     if near < 2:
         return (
-            f"Of {n} starting points none but the best came within {facts['near_width']:g} nats per step of it: the best "
-            "one may be luck. More restarts would show."
+            f"Of {n} starting points none but the best came within {facts['near_width']:g} nats per step of it: it may "
+            "be luck. More restarts would show."
         )
     lead = f"{near} of {n} starting points ended within {facts['near_width']:g} nats per step of the best"
     if facts["agreement"] is None:
         return f"{lead}."
     spread = ""
     if facts["policy_spread"] is not None:
-        spread = f"; their policies differ by {number(float(np.mean(facts['policy_spread'])), 2)} on average (total variation, 0 to 1)"
+        distance = number(float(np.mean(facts["policy_spread"])), 2)
+        spread = f"; their policies differ by {distance} on average (total variation, 0 to 1)"
     return f"{lead}; their modes agree with the fit's at {percent(facts['agreement'])} of the steps{spread}."
 
 
@@ -194,9 +195,9 @@ def check_sentence(facts: dict[str, Any]) -> str:
     n, inside, draws = len(facts["rows"]), facts["n_inside"], facts["n_draws"]
     expected = percent((draws - 1) / (draws + 1)) if draws > 1 else "none"
     part = "" if facts["sessions"] == facts["all_sessions"] else f" (here: the first {facts['sessions']:,} sessions)"
+    made = f"{counted(draws, 'data set')} of the same size{part} {'was' if draws == 1 else 'were'} simulated"
     return (
-        f"{counted(draws, 'data set')} of the same size{part} {'was' if draws == 1 else 'were'} simulated from the model and decoded "
-        f"as the real one was. {inside} of {n} statistics of the real data lie within the range of the simulated ones "
-        f"(about {expected} would if the model were true). Parameters are the fitted ones, without their uncertainty, so the "
-        "ranges are on the narrow side."
+        f"{made} from the model and decoded as the real one was. {inside} of {n} statistics of the real data lie "
+        f"within the range of the simulated ones (about {expected} would if the model were true). Parameters are the "
+        "fitted ones, without their uncertainty, so the ranges are on the narrow side."
     )

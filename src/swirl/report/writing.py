@@ -37,7 +37,7 @@ def write(
     The file opens without a network and asks for nothing. An existing file is left alone unless `overwrite`.
 
     >>> import tempfile, swirl
-    >>> data = swirl.datasets.gridworld(n_sessions=2, n_steps=40)
+    >>> data = swirl.datasets.gridworld(n_sessions=3, n_steps=80)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     write(f"{folder}/report.html", data.true_model(), data.trajectories, n_draws=0).stat().st_size < 6e6
     True
@@ -91,7 +91,7 @@ def build(
     Examples
     --------
     >>> import swirl
-    >>> data = swirl.datasets.gridworld(n_sessions=2, n_steps=40)
+    >>> data = swirl.datasets.gridworld(n_sessions=3, n_steps=80)
     >>> "<h2" in build(data.true_model(), data.trajectories, n_draws=0)
     True
     """

@@ -15,7 +15,7 @@ R.Map = class {
     this.holder = holder; this.kind = places.kind; this.corridors = places.corridors;
     const top = Math.max(...places.xy.map((p) => p[1]));
     this.xy = places.xy.map(([x, y]) => [x, top - y]);
-    const width = Math.max(...this.xy.map((p) => p[0])), pad = this.kind === "ring" ? 2.6 : this.kind === "grid" ? 0.62 : 0.8, padY = this.kind === "ring" ? 1.2 : pad;
+    const width = Math.max(...this.xy.map((p) => p[0])), pad = this.kind === "ring" ? places.pad : this.kind === "grid" ? 0.62 : 0.8, padY = this.kind === "ring" ? 1.2 : pad;
     this.box = [-pad, -padY, width + 2 * pad, top + 2 * padY];
     this.svg = R.shape("svg", { viewBox: this.box.map(R.round).join(" "), role: "img", "aria-label": words, xmlns: SVG });
     const hatch = R.shape("pattern", { id: "hatch" + ++hatches, width: 0.22, height: 0.22, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)" }, R.shape("defs", {}, this.svg));
@@ -88,7 +88,7 @@ R.Map = class {
   // Names beside the places that are talked about, where they cover no other name.
   name(states) {
     this.layer.names.replaceChildren();
-    const size = Math.max(0.26, 0.034 * this.box[2]), taken = [];
+    const size = Math.max(this.kind === "grid" ? 0.18 : 0.26, (this.kind === "grid" ? 0.028 : 0.034) * this.box[2]), taken = [];
     for (const s of states) {
       const text = R.short(R.facts.states[s].replace(/^state /, ""), 14), [x, y] = this.xy[s], width = 0.6 * size * text.length, reach = this.kind === "grid" ? 0 : 0.42;
       const spots = this.kind === "grid" ? [[x, y]] : [[x + reach + 0.1 + width / 2, y], [x - reach - 0.1 - width / 2, y], [x, y + reach + 0.62 * size], [x, y - reach - 0.62 * size]];
@@ -116,5 +116,6 @@ R.registerMap = (name, map, rows) => {
 R.ring = (n) => {
   const radius = Math.max(2.2, n / 5.2);
   const xy = Array.from({ length: n }, (_, i) => [R.round(radius + radius * Math.sin(2 * Math.PI * i / n)), R.round(radius + radius * Math.cos(2 * Math.PI * i / n))]);
-  return { kind: "ring", xy, corridors: [], radius };
+  const longest = Math.min(12, Math.max(...R.facts.states.map((name) => name.length)));
+  return { kind: "ring", xy, corridors: [], radius, pad: 1 + 0.28 * longest };
 };

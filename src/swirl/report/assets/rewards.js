@@ -107,7 +107,7 @@ R.startRewards = () => {
       const trace = { type: "heatmap", name: yTitle, z, x, y, xgap: 1, ygap: 1, zmin: low, zmax: high, colorscale: R.scale(ramp), hoverongaps: false, colorbar: { thickness: 10, outlinewidth: 0, tickfont: { color: R.css("soft"), size: 11 } }, hovertemplate: `${yTitle} %{y}<br>${xTitle} %{x}<br>%{z:.3g}<extra></extra>` };
       const n = y.length, height = Math.max(320, Math.min(760, 110 + 22 * n));
       div.style.height = height + "px";
-      R.plot(div, [trace], { xaxis: { title: { text: xTitle }, type: "category", showgrid: false, tickangle: x.length > 6 ? -45 : 0 }, yaxis: { title: { text: yTitle }, type: "category", autorange: "reversed", showgrid: false }, margin: { l: 60, r: 6, t: 8, b: 60 } }, height);
+      R.plot(div, [trace], { xaxis: { title: { text: xTitle }, type: "category", showgrid: false, tickangle: x.length > 6 || x.some((text) => text.length > 9) ? -45 : 0 }, yaxis: { title: { text: yTitle }, type: "category", autorange: "reversed", showgrid: false }, margin: { l: 60, r: 6, t: 8, b: 60 } }, height);
     };
     const paintPair = (left, right, state) => {
       const pairs = state.previous < 0 ? null : pairsAfter(state.previous);

@@ -59,7 +59,7 @@ R.startTimeline = () => {
     R.el("timeline-words").textContent = [
       `${session.name}: steps ${(first ? first + 1 : 0).toLocaleString("en")} to ${Math.min(last, session.x.length - 1).toLocaleString("en")} of ${session.x.length.toLocaleString("en")}.`,
       stride > 1 ? `Thinned for drawing, one point for ${stride} steps; zoom in for all of them.` : "Every step is drawn.",
-      K > 1 ? "States have the colour of the decoded mode." : "", gaps.length ? (gaps.length > 150 ? `${gaps.length} gaps, not drawn.` : "Dashed: gaps in the recording.") : "", "Drag across the picture to zoom, double-click for the whole.",
+      K > 1 ? "States have the colour of the decoded mode." : "", gaps.length ? (gaps.length > 150 ? `${gaps.length} gaps, not drawn.` : "Dashed: gaps in the recording.") : "", drag ? "Drag across the picture to zoom, double-click for the whole." : "",
     ].filter((words) => words).join(" ");
     R.moveCursor();
   };
