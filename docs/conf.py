@@ -61,12 +61,14 @@ os.environ |= {"JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0", "JAX_PERSISTEN
 # ------------------------------------------------------------------ the reference
 
 default_role = "code"  # single backticks in docstrings are code
-autodoc_default_options = {"members": True, "member-order": "bysource", "show-inheritance": False}
+autodoc_default_options = {"member-order": "bysource", "exclude-members": "stored, needed, target, build_components"}
 autodoc_typehints = "none"  # shapes are told in words; the annotations are for the checks
 autodoc_preserve_defaults = True
 autosummary_generate = False
 napoleon_google_docstring = False
+napoleon_use_param = False
 napoleon_use_rtype = False
+napoleon_use_ivar = True
 napoleon_preprocess_types = False
 python_maximum_signature_line_length = 88
 add_module_names = False

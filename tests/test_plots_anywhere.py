@@ -80,6 +80,10 @@ def test_each_environment_has_its_kind():
     assert not lattice(missing).is_full
     cross = grid_env([(r, c) for r in range(5) for c in range(5) if 2 in (r, c)])
     assert kind_of(cross) == "graph"  # nine cells of twenty-five: a maze
+    comb = MDP.deterministic([[1, 3], [0, 4], [5, 2], [0, 4], [1, 5], [2, 4]], coordinates=[[c, -r] for r, c in CELLS])
+    assert kind_of(comb) == "grid"  # six of seven sides are open
+    walls = MDP.deterministic([[3, 0], [4, 1], [5, 2], [0, 4], [1, 3], [2, 5]], coordinates=[[c, -r] for r, c in CELLS])
+    assert kind_of(walls) == "graph"  # four of seven are
 
 
 # ---- one value per state

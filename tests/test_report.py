@@ -281,6 +281,21 @@ def test_checks_name_what_lies_outside():
     assert checks.check_facts(read_case(model, data), 0) is None
 
 
+def test_bouts_are_not_cut_where_only_the_history_forgets():
+    model, data = grid()
+    jumps = [path.copy() for path in data.states]
+    jumps[0][40:] = np.roll(jumps[0][40:], 7)
+    forgetful = model.align_to(model).set_params(impossible="forget")
+    case = read_case(forgetful, Trajectories(jumps, data.actions, n_states=N_STATES, n_actions=5))
+    facts = checks.check_facts(case, 1)
+    assert facts["torn"]
+    assert not {row["what"] for row in facts["rows"]} & set(checks.OF_MODES)
+    for bout, drawn in zip(checks.bout_facts(case, facts), facts["bouts"], strict=True):
+        assert bout["real"] == drawn["real"]
+        assert max(bout["real"]["length"], default=0) == (bout["longest"] or 0)
+        assert len(bout["simulated"]) == 1
+
+
 class Restarted(SWIRL):
     """Given parameters that pretend to have been fitted from three starting points."""
 

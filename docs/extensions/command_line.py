@@ -61,7 +61,7 @@ def _names(parameter: Any, names: str) -> str:
 
 
 def _words(words: str) -> str:
-    words = re.sub(r"\[default: \(?(.*?)\)?\]$", r"(default: `\1`)", words).replace("[required]", "(required)")
+    words = re.sub(r"\[default: \(?(.*?)\)?(; .*)?\]$", r"(default: `\1`)", words).replace("[required]", "(required)")
     return _plain(re.sub(r"\[env var: (\w+)\]", r"(or the environment variable `\1`)", words))
 
 

@@ -7,6 +7,7 @@ import re
 from typing import Any
 
 CODE = re.compile(r"(``.+?``|`[^`]+`)")
+NAMES = re.compile(r"[\w*]+(, [\w*]+)*( : |$)|")
 UNDERSCORE = re.compile(r"(?<=\w)_(?!\w)")
 
 
@@ -33,9 +34,8 @@ def escape_lines(app: Any, what: str, name: str, obj: Any, options: Any, lines: 
         if line.rstrip().endswith("::"):
             literal = indent
             continue
-        # Parameters may end in an underscore: napoleon escapes those itself.
-        head = re.match(r"\s*[\w, *]+( :|$)", line)
-        lines[i] = line if head and head.group(1) == "" and "_" in line else escape(line)
+        name = NAMES.match(line)  # of parameters and attributes: napoleon escapes those itself
+        lines[i] = line if name is None else name[0] + escape(line[name.end() :])
 
 
 def setup(app: Any) -> dict[str, bool]:

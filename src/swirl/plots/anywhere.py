@@ -32,7 +32,8 @@ from swirl.plots.style import (
 )
 
 Kind = Literal["grid", "graph", "names"]
-FILLED = 0.6  # of the rectangle around them: states that fill less of it are a maze, not a grid
+FILLED = 0.7  # of the rectangle around them: states that fill less of it are a maze, not a grid
+OPEN = 0.7  # of the sides between neighbouring cells: where fewer can be crossed there are walls, and it is a maze
 
 
 @dataclass(frozen=True)
@@ -74,11 +75,18 @@ def lattice(env: MDP) -> Lattice | None:
     height = units[1] or width
     at = (places - places.min(axis=0)) / (width, height)
     steps = np.round(at).astype(np.int64)
-    moves = layout(env).moves
-    near = not len(moves) or int(np.abs(steps[moves[:, 0]] - steps[moves[:, 1]]).max()) <= 1
     rows, columns = int(steps[:, 1].max()) + 1, int(steps[:, 0].max()) + 1
-    fits = np.abs(at - steps).max() < 0.05 and near and len(steps) >= FILLED * rows * columns
-    if not fits or len(np.unique(steps, axis=0)) < len(steps):
+    if np.abs(at - steps).max() > 0.05 or len(np.unique(steps, axis=0)) < len(steps):
+        return None
+    moves = layout(env).moves
+    far = np.abs(steps[moves[:, 0]] - steps[moves[:, 1]])
+    if len(steps) < FILLED * rows * columns or far.max(initial=0) > 1:
+        return None
+    crossed = np.unique(np.sort(moves[far.sum(axis=1) == 1], axis=1), axis=0)
+    cells = np.zeros((rows, columns), bool)
+    cells[steps[:, 1], steps[:, 0]] = True
+    sides = int((cells[1:] & cells[:-1]).sum() + (cells[:, 1:] & cells[:, :-1]).sum())
+    if len(crossed) < OPEN * sides:
         return None
     return Lattice(rows - 1 - steps[:, 1], steps[:, 0], height / width)
 
@@ -170,9 +178,8 @@ def state_map(
         hatched = PolyCollection(list(squares[~known]), facecolors="white", edgecolors=SOFT_INK, zorder=1)
         hatched.set(linewidth=0.0, hatch="//////", label="uninformed")
         ax.add_collection(hatched, autolim=False)
-    ax.add_collection(
-        LineCollection(_outline(cells), colors=INK, linewidths=0.8, zorder=3, clip_on=False), autolim=False
-    )
+    outline = LineCollection(_outline(cells), colors=INK, linewidths=0.8, label="outline", zorder=3, clip_on=False)
+    ax.add_collection(outline, autolim=False)
     ax.set_xlim(0, columns)
     ax.set_ylim(rows, 0)
     ax.set_aspect(cells.aspect)

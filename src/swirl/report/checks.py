@@ -1,16 +1,20 @@
 """Predictive checks and bout lengths: what the model does when it is let run, beside what the animals did."""
 
+import warnings
 from typing import Any
 
 import numpy as np
 
-from swirl.behaviour import dwell_times, occupancy
+from swirl.behaviour import dwell_times, occupancy, split_at_gaps
 from swirl.discrete import DiscreteEstimator
-from swirl.predictive import predictive_checks
+from swirl.estimator import UnseenStatesWarning
+from swirl.predictive import PredictiveChecks, predictive_checks
 from swirl.report.case import Case
 from swirl.report.plain import rounded
+from swirl.trajectories import Trajectories
 
 N_PLACES = 3
+OF_MODES = ("dwell time", "mode share", "switches per 100 steps")
 MOST_SEGMENTS, MOST_STEPS = 2_000, 300_000  # simulated and decoded for each draw; more only takes longer
 MOST_POINTS = 400  # of a survival curve
 
@@ -22,9 +26,12 @@ def check_facts(case: Case, n_draws: int) -> dict[str, Any] | None:
     """
     if n_draws < 1 or not isinstance(case.model, DiscreteEstimator) or case.env is None:
         return None
-    data = case.data
+    data, torn = case.data, False
     if case.model.impossible != "error":  # no simulation has transitions that the environment rules out
-        data = data.with_gaps([steps + 1 for steps in case.env.impossible_transitions(data)])
+        breaks = [steps + 1 for steps in case.env.impossible_transitions(data)]
+        data = data.with_gaps(breaks)
+        # "forget": the mode chain goes on across them, so bouts must not be cut there.
+        torn = case.model.impossible == "forget" and any(len(steps) for steps in breaks)
     segments = np.cumsum([len(gaps) + 1 for gaps in data.gaps])
     enough = (segments > MOST_SEGMENTS) | (np.cumsum(data.lengths) > MOST_STEPS)
     n_sessions = max(1, int(np.argmax(enough)) if enough.any() else len(data))
@@ -37,7 +44,7 @@ def check_facts(case: Case, n_draws: int) -> dict[str, Any] | None:
     rows = []
     for statistic, real in found.real.items():
         what, of, summary = statistic
-        if case.n_modes == 1 and what in ("dwell time", "mode share", "switches per 100 steps"):
+        if (case.n_modes == 1 or torn) and what in OF_MODES:
             continue
         drawn = found.simulated[statistic]
         drawn = drawn[np.isfinite(drawn)]
@@ -65,15 +72,39 @@ def check_facts(case: Case, n_draws: int) -> dict[str, Any] | None:
         "n_inside": sum(row["inside"] for row in rows),
         "occupancy": rounded(found.real_values["occupancy", ""]),
         "simulated_occupancy": rounded(shares.mean(axis=0)),
-        "bouts": [
-            {
-                "real": survival(found.real_values["dwell time", f"mode {k}"]),
-                "simulated": [survival(times) for times in found.simulated_values["dwell time", f"mode {k}"]],
-            }
-            for k in range(case.n_modes)
-            if ("dwell time", f"mode {k}") in found.real_values
-        ],
+        "torn": torn,
+        "bouts": _simulated_bouts(case, n_draws) if torn else _bouts(case, found),
     }
+
+
+def _bouts(case: Case, found: PredictiveChecks) -> list[dict[str, Any]]:
+    """Bouts of the data and of the simulations that the checks have made already."""
+    return [
+        {
+            "real": survival(found.real_values["dwell time", f"mode {k}"]),
+            "simulated": [survival(times) for times in found.simulated_values["dwell time", f"mode {k}"]],
+        }
+        for k in range(case.n_modes)
+        if ("dwell time", f"mode {k}") in found.real_values
+    ]
+
+
+def _simulated_bouts(case: Case, n_draws: int) -> list[dict[str, Any]]:
+    """Bouts of the data as they are, and of simulated segments of the same lengths."""
+    lengths = [len(part) for part in split_at_gaps(case.data.states, case.data.gaps)]
+    drawn = []
+    for seed in range(n_draws):
+        whole = case.model.sample(len(lengths), max(lengths), random_state=seed)
+        states = [path[:n] for path, n in zip(whole.states, lengths, strict=True)]
+        actions = [path[:n] for path, n in zip(whole.actions, lengths, strict=True)]
+        short = Trajectories(states, actions, n_states=whole.n_states, n_actions=whole.n_actions)
+        with warnings.catch_warnings():  # a simulation may go where the animals were not seen in training
+            warnings.simplefilter("ignore", UnseenStatesWarning)
+            drawn.append(dwell_times(case.model.predict(short), n_modes=case.n_modes))
+    real = dwell_times(case.modes, n_modes=case.n_modes, gaps=case.data.gaps)
+    return [
+        {"real": survival(real[k]), "simulated": [survival(times[k]) for times in drawn]} for k in range(case.n_modes)
+    ]
 
 
 def bout_facts(case: Case, checks: dict[str, Any] | None) -> list[dict[str, Any]] | None:

@@ -195,9 +195,11 @@ def check_sentence(facts: dict[str, Any]) -> str:
     n, inside, draws = len(facts["rows"]), facts["n_inside"], facts["n_draws"]
     expected = percent((draws - 1) / (draws + 1)) if draws > 1 else "none"
     part = "" if facts["sessions"] == facts["all_sessions"] else f" (here: the first {facts['sessions']:,} sessions)"
+    torn = " Where steps do not join up the data were cut for this, so bouts and switches are not among the statistics."
+    torn = torn if facts["torn"] else ""
     made = f"{counted(draws, 'data set')} of the same size{part} {'was' if draws == 1 else 'were'} simulated"
     return (
         f"{made} from the model and decoded as the real one was. {inside} of {n} statistics of the real data lie "
         f"within the range of the simulated ones (about {expected} would if the model were true). Parameters are the "
-        "fitted ones, without their uncertainty, so the ranges are on the narrow side."
+        f"fitted ones, without their uncertainty, so the ranges are on the narrow side.{torn}"
     )
