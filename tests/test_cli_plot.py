@@ -16,7 +16,7 @@ from swirl.exporters.tables import to_frame, write_table
 from swirl.fitted_files import sessions_of
 
 runner = CliRunner()
-FEW = "usage,raster,policies,signal_by_mode"
+FEW = "usage,raster,signal_by_mode"
 
 
 @pytest.fixture(autouse=True)
@@ -49,7 +49,7 @@ def test_figures_and_their_numbers(folder, tmp_path):
     done = run(*given, "--modes", "thirsty,tired")
     assert done.exit_code == 0, done.output
     told = json.loads(done.stdout)
-    assert list(told["files"]) == ["policies", "usage", "raster", "signal_by_mode"]
+    assert list(told["files"]) == ["usage", "raster", "signal_by_mode"]
     assert told["left_out"] == {}
     written = sorted(path.name for path in out.iterdir())
     assert written == sorted(f"{name}.{end}" for name in FEW.split(",") for end in ("png", "svg", "csv"))
@@ -75,7 +75,7 @@ def test_figures_and_their_numbers(folder, tmp_path):
     assert done.output == ""
     assert (out / "usage.csv").read_text().startswith("mode,state,share")
     assert (out / "notes.txt").read_text() == "mine"
-    assert len(list(out.iterdir())) == 13
+    assert len(list(out.iterdir())) == 10
 
 
 def test_what_does_not_apply_is_told(folder, tmp_path, monkeypatch):

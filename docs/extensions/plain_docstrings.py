@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 CODE = re.compile(r"(``.+?``|`[^`]+`)")
-NAMES = re.compile(r"[\w*]+(, [\w*]+)*( : |$)|")
+NAMES = re.compile(r"([\w*]+(, [\w*]+)*( : |$))?")
 UNDERSCORE = re.compile(r"(?<=\w)_(?!\w)")
 
 
@@ -34,8 +34,8 @@ def escape_lines(app: Any, what: str, name: str, obj: Any, options: Any, lines: 
         if line.rstrip().endswith("::"):
             literal = indent
             continue
-        name = NAMES.match(line)  # of parameters and attributes: napoleon escapes those itself
-        lines[i] = line if name is None else name[0] + escape(line[name.end() :])
+        names = NAMES.match(line)[0]  # of parameters and attributes: napoleon escapes those itself
+        lines[i] = names + escape(line.removeprefix(names))
 
 
 def setup(app: Any) -> dict[str, bool]:

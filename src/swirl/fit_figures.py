@@ -111,11 +111,12 @@ def draw(
 
     Examples
     --------
-    >>> from swirl.datasets import gridworld
-    >>> world = gridworld(n_sessions=2, n_steps=30)
-    >>> drawn, left_out = draw(world.true_model(), world.trajectories, only=["usage"])
-    >>> drawn["usage"].table.columns.tolist()
-    ['mode', 'state', 'share', 'steps']
+    >>> from swirl import MDP, Trajectories, make
+    >>> data = Trajectories([[0, 1, 0, 0]], [[1, 1, 0]])
+    >>> model = make("Markov-1", MDP.deterministic([[0, 1], [1, 0]])).fit(data)
+    >>> drawn, left_out = draw(model, data)
+    >>> list(drawn), left_out["raster"]
+    (['policies', 'paths', 'usage'], 'the model has one mode')
     """
     wanted = list(FIGURES) if only is None else _known(only)
     fit = read_fit(model, data, signal=signal, mode_names=mode_names)
@@ -185,10 +186,11 @@ def write(
 
     Examples
     --------
-    >>> from swirl.datasets import gridworld
-    >>> world = gridworld(n_sessions=2, n_steps=30)
+    >>> from swirl import MDP, Trajectories, make
+    >>> data = Trajectories([[0, 1, 0, 0]], [[1, 1, 0]])
+    >>> model = make("Markov-1", MDP.deterministic([[0, 1], [1, 0]])).fit(data)
     >>> folder = tempfile.TemporaryDirectory()
-    >>> files, _ = write(folder.name, world.true_model(), world.trajectories, only=["usage"], formats=["png"])
+    >>> files, _ = write(folder.name, model, data, only=["usage"], formats=["png"])
     >>> [file.name for file in files["usage"]]
     ['usage.png', 'usage.csv']
     >>> folder.cleanup()
