@@ -45,7 +45,7 @@ LAYERS = [
     ("plots.style", "plots.labels", "plots.layout", "plots.figure", "plots.grid", "plots.split", "plots.panels"),
     ("plots.scores", "plots.segments", "plots.graph", "plots.policy", "plots.paths", "plots.raster", "plots.bands"),
     ("plots.tables", "plots.dependence", "plots.checks", "plots.references", "plots.anywhere", "plots.moves"),
-    ("plots.durations", "plots.by_mode", "plots", "fit_figures"),
+    ("plots.durations", "plots.by_mode", "plots", "fit_reading", "fit_drawings", "fit_figures"),
     ("report.plain", "report.case", "report.facts", "report.certainty", "report.checks", "report.sessions"),
     ("report.signal", "report.words", "report.methods", "report.places", "report.provenance"),
     ("report.figures_bouts", "report.figures_certainty", "report.figures_checks", "report.figures_comparison"),

@@ -6,6 +6,7 @@ Names with a trailing underscore (`rewards_`) would be links and bars, as in P(s
 import re
 from typing import Any
 
+HELD = "Attributes held"  # a section that napoleon is told to leave as it is
 CODE = re.compile(r"(``.+?``|`[^`]+`)")
 NAMES = re.compile(r"([\w*]+(, [\w*]+)*( : |$))?")
 UNDERSCORE = re.compile(r"(?<=\w)_(?!\w)")
@@ -38,7 +39,25 @@ def escape_lines(app: Any, what: str, name: str, obj: Any, options: Any, lines: 
         lines[i] = names + escape(line.removeprefix(names))
 
 
+def list_attributes(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
+    """Make a plain list of the section Attributes: each with what it is, in one line."""
+    ruled = [i for i, line in enumerate(lines[1:]) if line and set(line) == {"-"}]  # lines with a rule below
+    heading = next((i for i in ruled if lines[i] == "Attributes"), None)
+    if heading is None:
+        return
+    end = next((i for i in ruled if i > heading), len(lines))
+    listed = [HELD, "-" * len(HELD), ""]
+    for line in lines[heading + 2 : end]:
+        if line and not line.startswith(" "):
+            names, _, words = line.partition(" : ")
+            listed.append(f"- ``{names.replace(', ', '``, ``')}``: {words}".rstrip())
+        elif line:
+            listed.append(f"  {line.strip()}")
+    lines[heading:end] = [*listed, ""]
+
+
 def setup(app: Any) -> dict[str, bool]:
     """Register with Sphinx, before napoleon."""
+    app.connect("autodoc-process-docstring", list_attributes, priority=390)
     app.connect("autodoc-process-docstring", escape_lines, priority=400)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

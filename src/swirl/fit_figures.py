@@ -113,7 +113,7 @@ def draw(
     --------
     >>> from swirl import MDP, Trajectories, make
     >>> data = Trajectories([[0, 1, 0, 0]], [[1, 1, 0]])
-    >>> model = make("Markov-1", MDP.deterministic([[0, 1], [1, 0]])).fit(data)
+    >>> model = make("Markov-1", MDP.deterministic([[0, 1], [1, 0]]), strength=1.0).fit(data)
     >>> drawn, left_out = draw(model, data)
     >>> list(drawn), left_out["raster"]
     (['policies', 'paths', 'usage'], 'the model has one mode')
@@ -188,7 +188,7 @@ def write(
     --------
     >>> from swirl import MDP, Trajectories, make
     >>> data = Trajectories([[0, 1, 0, 0]], [[1, 1, 0]])
-    >>> model = make("Markov-1", MDP.deterministic([[0, 1], [1, 0]])).fit(data)
+    >>> model = make("Markov-1", MDP.deterministic([[0, 1], [1, 0]]), strength=1.0).fit(data)
     >>> folder = tempfile.TemporaryDirectory()
     >>> files, _ = write(folder.name, model, data, only=["usage"], formats=["png"])
     >>> [file.name for file in files["usage"]]

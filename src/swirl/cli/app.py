@@ -20,6 +20,7 @@ COMMANDS = {
     "fit": "swirl.cli.fit",
     "apply": "swirl.cli.apply",
     "report": "swirl.cli.report",
+    "plot": "swirl.cli.plot",
     "export": "swirl.cli.export",
     "reproduce": "swirl.cli.reproduce",
     "fetch": "swirl.cli.fetch",

@@ -4,12 +4,16 @@ No pyplot state is used, so a plot made here leaves no open window or figure beh
 several panels and returns a Figure; `save` writes a Figure to files.
 """
 
+from swirl.plots.anywhere import state_map, transitions_by_state
 from swirl.plots.bands import score_bands
+from swirl.plots.by_mode import restart_agreement, signal_by_mode, signal_correlation, triggered_average
 from swirl.plots.checks import distribution_check, occupancy_check
 from swirl.plots.dependence import history_dependence
+from swirl.plots.durations import bout_durations
 from swirl.plots.figure import save
 from swirl.plots.graph import graph_map
 from swirl.plots.grid import mode_transition_map, reward_map
+from swirl.plots.moves import arrival_map, moves_map
 from swirl.plots.panels import reward_panels
 from swirl.plots.paths import paths_by_mode
 from swirl.plots.policy import policy_map, preference_map
@@ -23,6 +27,8 @@ from swirl.plots.tables import agreement_matrix, transition_map
 
 __all__ = [
     "agreement_matrix",
+    "arrival_map",
+    "bout_durations",
     "distribution_check",
     "graph_map",
     "history_dependence",
@@ -31,6 +37,7 @@ __all__ = [
     "mode_probability",
     "mode_raster",
     "mode_transition_map",
+    "moves_map",
     "named_mode_colours",
     "new_axes",
     "objective_traces",
@@ -39,13 +46,19 @@ __all__ = [
     "policy_map",
     "preference_map",
     "reference_bars",
+    "restart_agreement",
     "reward_map",
     "reward_panels",
     "save",
     "score_bands",
     "score_boxes",
     "segmentation_strip",
+    "signal_by_mode",
+    "signal_correlation",
     "split_key",
     "split_reward_map",
+    "state_map",
     "transition_map",
+    "transitions_by_state",
+    "triggered_average",
 ]
