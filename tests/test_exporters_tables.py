@@ -61,7 +61,7 @@ def check_equal(read, data):
             np.testing.assert_array_equal(x, y)
 
 
-@settings(max_examples=60, deadline=None, derandomize=True, database=None)
+@settings(max_examples=25, deadline=None, derandomize=True, database=None)
 @given(sessions())
 def test_a_frame_comes_back_the_same(arguments):
     data = Trajectories(**arguments)

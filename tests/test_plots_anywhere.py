@@ -452,7 +452,7 @@ def test_every_figure_that_applies(name, history, per_action, extra, monkeypatch
     assert row["probability"] == pytest.approx(policy[names.index(row["state"]), names.index(row["next_state"])])
     if "rewards_by_previous" in tables:
         table = model.reward_table()
-        row = tables["rewards_by_previous"].iloc[-1]
+        row = tables["rewards_by_previous"].query("mode == 'home' and state != previous").iloc[-1]
         assert row["reward"] == pytest.approx(table[1, int(row["state"]), int(row["previous"])])
     if name == "grid":
         assert "Previous location" in [ax.get_title(loc="left") for ax in drawn["rewards_by_previous"].figure.axes]

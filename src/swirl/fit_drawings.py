@@ -326,10 +326,11 @@ def objective(fit: Fit) -> Drawn:
     restarts = getattr(fit.model, "restarts_", None)
     if not restarts:
         raise DoesNotApply("the model was not fitted by EM")
-    traces = [np.asarray(restart.objective_trace) for restart in restarts if np.isfinite(restart.objective_trace).any()]
+    kept = [i for i, restart in enumerate(restarts) if np.isfinite(restart.objective_trace).any()]
+    traces = [np.asarray(restarts[i].objective_trace) for i in kept]
     figure = Figure(figsize=(3.8, 2.6), dpi=150, layout="constrained")
     objective_traces(traces, ax=figure.add_subplot())
-    number = np.repeat(np.arange(len(traces)), [len(trace) for trace in traces])
+    number = np.repeat(kept, [len(trace) for trace in traces])
     iteration = np.concatenate([np.arange(len(trace)) for trace in traces])
     return figure, _frame({"restart": number, "iteration": iteration, "objective": np.concatenate(traces)})
 

@@ -64,14 +64,11 @@ def choose(
 
     Examples
     --------
+    >>> from swirl.baselines import BackoffMarkov
     >>> from swirl.datasets import gridworld
-    >>> from swirl.model import SWIRL
-    >>> from swirl.priors import Gaussian
     >>> data = gridworld(n_sessions=6, n_steps=60)
-    >>> model = SWIRL(data.env, n_modes=1, history=1, n_restarts=1)
-    >>> grid = {"reward_prior": [Gaussian(0.1), Gaussian(1e4)]}
-    >>> choose(model, data.trajectories, grid, n_folds=2).best
-    {'reward_prior': Gaussian(strength=0.1, backoff=None, of='linearised')}
+    >>> choose(BackoffMarkov(data.env), data.trajectories, {"order": [0, 1]}, n_folds=2).best
+    {'order': 1}
     """
     data = as_trajectories(data)
     if not isinstance(model, HiddenModeEstimator) or not isinstance(grid, Mapping):

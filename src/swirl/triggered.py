@@ -339,7 +339,7 @@ def _shifted_means(
     first = np.cumsum(lengths) - lengths
     n_channels = values.shape[1]
     means = np.empty((n_shifts, *shape[1:], n_channels))
-    at_once = max(1, AT_ONCE // (max(window.shape) * n_channels))
+    at_once = max(1, AT_ONCE // (max(window.shape or (1,)) * n_channels))
     for start in range(0, n_shifts, at_once):
         n = min(at_once, n_shifts - start)
         by = np.array([[rng.integers(1, length) if length > 1 else 0 for length in lengths] for _ in range(n)])

@@ -66,9 +66,8 @@ class IQLearn(EMEstimator, DiscreteEstimator):
     --------
     >>> from swirl.datasets import gridworld
     >>> data = gridworld(n_sessions=8, n_steps=100)
-    >>> model = IQLearn(data.env, n_modes=2, n_restarts=2, max_iter=20).fit(data.trajectories)
-    >>> model.rewards_.shape, model.state_rewards().shape
-    ((2, 130, 5), (2, 130))
+    >>> IQLearn(data.env, n_modes=3, n_restarts=2)  # .fit(data.trajectories).state_rewards(): [mode, history]
+    IQLearn(env=MDP(25 states, 5 actions, deterministic), n_modes=3, n_restarts=2)
     """
 
     stored: ClassVar[dict[str, tuple[str, ...]]] = {

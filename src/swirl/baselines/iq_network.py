@@ -52,9 +52,10 @@ class IQNetwork(EMEstimator):
     >>> rng = np.random.default_rng(0)
     >>> places = [rng.normal(size=(50, 2)) for _ in range(3)]
     >>> data = Trajectories.from_signals({"place": places}, [(x[:, 0] > 0).astype(int) for x in places])
-    >>> model = IQNetwork("place", n_modes=1, n_restarts=1, max_iter=5, hidden=4).fit(data)
-    >>> [part.shape for part in model.step_rewards(data)]
-    [(50, 1), (50, 1), (50, 1)]
+    >>> data.n_actions
+    2
+    >>> IQNetwork("place", n_modes=3, hidden=4)  # .fit(data).step_rewards(data): per session [step, mode]
+    IQNetwork(signal='place', n_modes=3, hidden=4)
     """
 
     stored: ClassVar[dict[str, tuple[str, ...]]] = {

@@ -104,7 +104,7 @@ def survival(
     at, ended = np.unique(durations, return_counts=True)
     # One cut at d may have ended just there: it was at risk of ending before d only.
     risk = len(durations) - np.searchsorted(np.sort(durations), at, side="left")
-    risk = risk + len(cut) - np.searchsorted(np.sort(cut), at, side="left")
+    risk = risk + len(cut) - np.searchsorted(np.sort(cut), at, side="right")
     after = np.cumprod(1 - ended / risk)  # the share that lasts longer than this
     longest = max(float(at[-1]), float(cut.max(initial=0.0)))
     x = np.concatenate([[min(1.0, at[0])], at, [longest]])
