@@ -54,9 +54,13 @@ shutil.copy(HERE / "extensions" / "whole_output.py", profile / "startup")
     "c.InlineBackend.figure_formats = {'svg'}\nc.HistoryManager.enabled = False\n", encoding="utf-8"
 )
 os.environ["IPYTHONDIR"] = str(profile.parent)
-# What XLA compiles for one page serves the next, and the next build.
+# The examples are small: compile them quickly rather than well, and once for all pages and builds.
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(ROOT / "build" / "compiled"))
-os.environ |= {"JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0", "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "0"}
+os.environ |= {
+    "JAX_DISABLE_MOST_OPTIMIZATIONS": "1",
+    "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+    "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "0",
+}
 
 # ------------------------------------------------------------------ the reference
 

@@ -54,7 +54,7 @@ def test_the_file_keeps_where_it_came_from(folder):
     model = swirl.load(folder / "fit.nc")
     assert model.run_["config"]["model"] == {"modes": 2, "history": 1, "impossible": "error"}
     assert model.run_["config"]["fit"]["restarts"] == 1  # the option went before the file
-    assert model.run_["command"].startswith("swirl ")
+    assert model.run_["command"].startswith("swirl")
     assert model.run_["data"] == str((folder / "sessions.csv").absolute())
 
 
