@@ -205,6 +205,7 @@ def _download(name: str, folder: Path, missing: Sequence[str]) -> None:
     """Download into folder / name; pooch moves the file there only when its SHA-256 is right."""
     import pooch
 
+    pooch.get_logger().setLevel("WARNING")  # we say ourselves what was fetched, and where to
     registry: Any = {name: f"sha256:{_published(name).sha256}"}
     downloads = pooch.create(path=folder, base_url=BASE_URL, registry=registry, urls={name: address(name)})
     try:
