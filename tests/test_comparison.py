@@ -6,11 +6,12 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-import swirl.comparison
+import swirl.comparing
 from small_worlds import N_ACTIONS, N_STATES, world
 from swirl.baselines.arhmm import ARHMM
 from swirl.baselines.markov import BackoffMarkov
-from swirl.comparison import Comparison, common_currency, compare
+from swirl.comparing import common_currency, compare
+from swirl.comparison import Comparison
 from swirl.encoding import Encoded
 from swirl.estimator import HiddenModeEstimator
 from swirl.mdp import MDP
@@ -162,7 +163,7 @@ def test_none_is_every_model_that_has_the_score(monkeypatch):
         offered.update(candidates)
         raise InterruptedError  # before anything is fitted
 
-    monkeypatch.setattr(swirl.comparison, "common_currency", note)
+    monkeypatch.setattr(swirl.comparing, "common_currency", note)
     for of, out in ((None, set()), ("next_state", set()), ("action", {"ARHMM", "rARHMM"})):
         offered.clear()
         with pytest.raises(InterruptedError):
@@ -233,11 +234,11 @@ def test_tuning_sees_the_training_folds_only():
 def test_tuning_is_in_the_currency_of_the_comparison(monkeypatch):
     seen = []
 
-    def note(model, data, grid, *, n_folds, of):
+    def note(model, data, grid, *, n_folds, of, callback):
         seen.append((of, n_folds, data))
         return choose(model, data, grid, n_folds=n_folds, of=of)
 
-    monkeypatch.setattr(swirl.comparison, "choose", note)
+    monkeypatch.setattr(swirl.comparing, "choose", note)
     train, test = walk().split(every=3)
     grid = {"strength": [1.0, 2.0]}
     compare(["Markov-1"], train, test, env=world(), of="next_state", tune={"Markov-1": grid}, n_folds=4)

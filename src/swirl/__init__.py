@@ -10,7 +10,8 @@ from swirl._version import __version__
 
 if TYPE_CHECKING:
     from swirl import baselines, datasets, metrics, plots, priors, rewards, selection, switching
-    from swirl.comparison import Comparison, compare
+    from swirl.comparing import compare
+    from swirl.comparison import Comparison
     from swirl.mdp import MDP
     from swirl.model import SWIRL
     from swirl.online import OnlineFilter
@@ -23,7 +24,7 @@ _HOMES = {
     "OnlineFilter": "swirl.online",
     "SWIRL": "swirl.model",
     "Trajectories": "swirl.trajectories",
-    "compare": "swirl.comparison",
+    "compare": "swirl.comparing",
     "load": "swirl.registry",
     "make": "swirl.registry",
     "models": "swirl.registry",

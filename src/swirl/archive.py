@@ -25,7 +25,7 @@ from swirl.switching import Fixed
 
 KNOWN = (Gaussian, Cauchy, Dirichlet, HabitGoals, MatrixNormal, Tabular, Linear, Network, Habit, Fixed)
 OPTIONS = {cls.__name__: cls for cls in KNOWN}
-ABOUT = ("converged", "fit_report", "n_steps", "n_observed", "data_fingerprint", "run")
+ABOUT = ("converged", "fit_report", "n_steps", "n_observed", "data_fingerprint", "run", "mode_names")
 Arrays = dict[str, tuple[tuple[str, ...], np.ndarray]]
 
 
@@ -38,6 +38,12 @@ def versions() -> dict[str, str]:
         except PackageNotFoundError:
             continue
     return found
+
+
+def versions_of(model: Any) -> dict[str, str]:
+    """Versions that a model was fitted with: those in its file, unless it was fitted again since."""
+    as_read, found = getattr(model, "_read_with", (None, {}))
+    return found if found and as_read is model._as_fitted else versions()
 
 
 def _encode_option(name: str, value: Any, arrays: Arrays) -> Any:
@@ -80,7 +86,7 @@ def save_model(model: Any, path: Any, *, overwrite: bool = False) -> Path:
     header: dict[str, Any] = {
         "model": _model_name(model),
         "parameters": {k: _encode_option(k, v, arrays) for k, v in as_fitted.items() if k != "env"},
-        "versions": versions(),
+        "versions": versions_of(model),
         "seed": int(as_fitted["random_state"]),
     }
     if isinstance(env := as_fitted.get("env"), MDP):
@@ -157,13 +163,14 @@ def load_model(find: Callable[[str], Any], path: Path) -> Any:
         env_arrays = {name.removeprefix("env."): a for name, a in arrays.items() if name.startswith("env.")}
         parameters["env"] = MDP.from_arrays({**env_arrays, **header["env"]})
     model = cls(**parameters)
-    model._as_fitted = model.get_params()
+    model._as_fitted = model.get_params()  # a new fit sets another
+    model._read_with = (model._as_fitted, header.get("versions", {}))
     for name in cls.stored:
         if name in arrays:
             setattr(model, f"{name}_", arrays[name])
-    for name in ABOUT:
-        if name in header.get("about", {}):
-            setattr(model, f"{name}_", header["about"][name])
+    for name, value in header.get("about", {}).items():
+        if name in ABOUT:
+            setattr(model, f"{name}_", tuple(value) if isinstance(value, list) else value)
     model._restore()
     if "fit" in header:
         _decode_restarts(model, arrays, header["fit"])

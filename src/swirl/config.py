@@ -21,7 +21,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, ValidationError, model_validator
 
 from swirl.faults import Faults
 from swirl.priors import Cauchy, Dirichlet, Gaussian, HabitGoals
@@ -104,6 +104,15 @@ class Fit(Section):
     seed: int = Field(default=0, ge=0)
 
 
+class Compare(Section):
+    """Which models `swirl compare` sets side by side, and which numbers of modes it tries."""
+
+    models: list[str] = Field(default=["Markov", "MaxEnt", "rARHMM", "I-1", "S-1", "S-2"], min_length=1)
+    modes: list[Annotated[int, Field(ge=1)]] = Field(default=[2, 3], min_length=1)
+    folds: int = Field(default=3, ge=2)
+    score: Literal["action", "next_state"] | None = None
+
+
 class Run(Section):
     """A whole run.
 
@@ -115,6 +124,8 @@ class Run(Section):
         Edge list, or "syllables", or "observed" (`environments.environment_for`).
     hold_out
         Every so-many-th session is held out and scored; None holds out none.
+    hold_out_subjects
+        Instead: the sessions of these subjects are.
 
     Examples
     --------
@@ -130,9 +141,17 @@ class Run(Section):
     env: str | None = None
     states: str | None = None
     hold_out: int | None = Field(default=None, ge=2)
+    hold_out_subjects: list[str] | None = Field(default=None, min_length=1)
     columns: Columns = Field(default_factory=Columns)
     model: Model = Field(default_factory=Model)
     fit: Fit = Field(default_factory=Fit)
+    compare: Compare = Field(default_factory=Compare)
+
+    @model_validator(mode="after")
+    def _one_way_to_hold_out(self) -> "Run":
+        if self.hold_out is not None and self.hold_out_subjects is not None:
+            raise ValueError("hold_out and hold_out_subjects are two ways to hold sessions out: give one of them")
+        return self
 
 
 def read_config(path: Any) -> dict[str, Any]:
@@ -159,7 +178,7 @@ def merged(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
     """
     result = dict(base)
     for key, value in changes.items():
-        if isinstance(value, dict) and key in ("columns", "model", "fit"):
+        if isinstance(value, dict) and key in ("columns", "model", "fit", "compare"):
             inner = merged(result.get(key, {}) if isinstance(result.get(key, {}), dict) else {}, value)
             if inner:
                 result[key] = inner
@@ -182,14 +201,14 @@ def checked(values: dict[str, Any], source: str = "the configuration") -> Run:
         faults = Faults()
         for error in wrong.errors():
             place = ".".join(str(part) for part in error["loc"] if not str(part).startswith("function-"))
-            faults.add(f"{place}: {_words(error)}")
+            faults.add(f"{place}: {_words(error)}" if place else _words(error))
         faults.raise_if_any(f"{source} cannot be used")
         raise
 
 
 def _words(error: Any) -> str:
     if error["type"] == "extra_forbidden":
-        sections: dict[str, Any] = {"model": Model, "fit": Fit, "columns": Columns}
+        sections: dict[str, Any] = {"model": Model, "fit": Fit, "columns": Columns, "compare": Compare}
         name = str(error["loc"][-1])
         home = [key for key, section in sections.items() if name in section.model_fields]
         if home:

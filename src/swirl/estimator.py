@@ -15,12 +15,13 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from swirl.encoding import Encoded
-from swirl.faults import counted, some
+from swirl.faults import Notice, counted, some
 from swirl.messages import filter_sessions, smooth_sessions, viterbi_sessions
 from swirl.trajectories import Trajectories
 
 Scored = Literal["action", "next_state", "density"]
 E = TypeVar("E", bound="Estimator")
+H = TypeVar("H", bound="HiddenModeEstimator")
 WORDS = {
     "action": "probabilities of actions",
     "next_state": "probabilities of the next state",
@@ -32,7 +33,7 @@ class NotFittedError(ValueError, AttributeError):
     """A fitted model is needed (both kinds, as scikit-learn has it, so that either `except` works)."""
 
 
-class UnseenStatesWarning(UserWarning):
+class UnseenStatesWarning(Notice):
     """Some scored states were never visited in training: their part of the score is the prior's."""
 
 
@@ -100,6 +101,7 @@ class HiddenModeEstimator(Estimator, ABC):
 
     initial_modes_: Float[np.ndarray, "mode"]
     run_: dict[str, Any]  # where a fit came from, when it came from the command line
+    mode_names_: tuple[str, ...]  # where the user has named the modes
     mode_transitions_: Float[np.ndarray, "state mode next_mode"]
     stored: ClassVar[dict[str, tuple[str, ...]]]
     """Fitted arrays that a file keeps (without the trailing underscore), with their axes."""
@@ -239,6 +241,27 @@ class HiddenModeEstimator(Estimator, ABC):
     @abstractmethod
     def sample(self, n_sessions: int, n_steps: int, random_state: int = 0) -> Trajectories:
         """Simulate sessions from the fitted model; the result has `.modes`."""
+
+    def name_modes(self: H, names: Sequence[str]) -> H:
+        """Name the modes, in their order, once you know them: figures, tables, the report and the file keep the names.
+
+        A new fit forgets the names, as its modes may be others.
+
+        >>> from swirl import SWIRL, datasets
+        >>> model = datasets.gridworld(n_sessions=2, n_steps=20).true_model()
+        >>> model.name_modes(["water", "home"]).mode_names_
+        ('water', 'home')
+        """
+        self._check_fitted()
+        n_modes = len(self.initial_modes_)
+        given = [names] if isinstance(names, str) else list(names)
+        if len(given) != n_modes or not all(isinstance(name, str) and name.strip() for name in given):
+            raise ValueError(f"names={names!r}: expected {counted(n_modes, 'name')}, one for each mode, in their order")
+        twice = sorted({name for name in given if given.count(name) > 1})
+        if twice:
+            raise ValueError(f"names={names!r}: {', '.join(map(repr, twice))} is there twice; give each mode its own")
+        self.mode_names_ = tuple(given)
+        return self
 
     def save(self, path: Any, *, overwrite: bool = False) -> Path:
         """Write the fitted model to one netCDF-4 file; `swirl.load(path)` reads it back."""

@@ -4,6 +4,10 @@ from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
 
+class Notice(UserWarning):
+    """What a user should know and that is no fault; the command line says it as a note."""
+
+
 class Faults:
     """A list of faults that becomes one `ValueError`.
 

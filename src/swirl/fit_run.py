@@ -10,6 +10,7 @@ from swirl import memory
 from swirl.config import Run
 from swirl.data_files import read_data
 from swirl.environments import SHORTHANDS, environment_for, infer_actions, read_environment
+from swirl.faults import some
 from swirl.mdp import MDP
 from swirl.model import SWIRL
 from swirl.registry import fixed_arguments, known_arguments, make
@@ -40,14 +41,39 @@ def prepare(run: Run) -> Prepared:
         data = read_data(run.data, columns, env=env)
     if not all((actions[:-1] >= 0).all() for actions in data.actions):
         data = infer_actions(data, env)
+    if run.hold_out_subjects is not None:
+        return Prepared(env, data, *data.split(subjects=_known_subjects(data, run.hold_out_subjects)))
     if run.hold_out is None:
         return Prepared(env, data, data, None)
-    train, test = data.split(every=run.hold_out)
-    return Prepared(env, data, train, test)
+    return Prepared(env, data, *data.split(every=run.hold_out))
+
+
+def _known_subjects(data: Trajectories, wanted: list[str]) -> list[Any]:
+    """The data's own labels of the subjects with these names."""
+    own = {str(subject): subject for subject in data.subjects if subject is not None}
+    unknown = [name for name in wanted if name not in own]
+    if unknown:
+        there = f"the data have {some(list(own))}" if own else "the data name none (column subject)"
+        raise ValueError(f"hold_out_subjects: no subject {', '.join(map(repr, unknown))}; {there}")
+    if len(set(wanted)) == len(own) and None not in data.subjects:
+        raise ValueError("hold_out_subjects: these are all the subjects there are, which leaves none to fit to")
+    return [own[name] for name in wanted]
 
 
 def build(run: Run, env: MDP) -> Any:
     """Make the model that a configuration asks for; what it leaves open is the model's own default."""
+    spelled, given = given_arguments(run)
+    name = run.model.name
+    if name is None:
+        return SWIRL(env, **given)
+    # A default of ours that the model lacks, or fixes, is not the user's fault; what they asked for is passed on.
+    known, fixed = known_arguments(name), fixed_arguments(name)
+    kept = {key: value for key, value in given.items() if key in spelled or (key in known and key not in fixed)}
+    return make(name, env, **kept)
+
+
+def given_arguments(run: Run) -> tuple[set[str], dict[str, Any]]:
+    """Arguments of a model by their own names: those that the user spelled out, and all that have a value."""
     asked = run.model
     arguments: dict[str, Any] = {
         "n_modes": asked.modes,
@@ -64,14 +90,8 @@ def build(run: Run, env: MDP) -> Any:
         "tol": run.fit.tol,
         "random_state": run.fit.seed,
     }
-    given = {name: value for name, value in arguments.items() if value is not None}
-    if asked.name is None:
-        return SWIRL(env, **given)
-    # A default of ours that the model lacks, or fixes, is not the user's fault; what they asked for is passed on.
     spelled = {ARGUMENTS.get(name, name) for name in (*asked.model_fields_set, *run.fit.model_fields_set)}
-    known, fixed = known_arguments(asked.name), fixed_arguments(asked.name)
-    kept = {name: value for name, value in given.items() if name in spelled or (name in known and name not in fixed)}
-    return make(asked.name, env, **kept)
+    return spelled, {name: value for name, value in arguments.items() if value is not None}
 
 
 def fit(run: Run, *, command: str | None = None, progress: bool | None = None) -> tuple[Any, Prepared]:
@@ -79,29 +99,39 @@ def fit(run: Run, *, command: str | None = None, progress: bool | None = None) -
     ready = prepare(run)
     model = build(run, ready.env)
     if isinstance(model, SWIRL):
-        predicted = memory.predict(
-            ready.env,
-            n_modes=model.n_modes,
-            history=model.history,
-            n_steps=ready.train.n_steps,
-            n_sessions=len(ready.train),
-            longest=int(ready.train.lengths.max()),
-            n_restarts=model.n_restarts,
-            reward=model.reward,
-            switching=model.switching,
-        )
-        memory.check(predicted)
-        ready = replace(ready, memory=predicted)
+        ready = replace(ready, memory=check_memory(model, ready.train))
     began = time.perf_counter()
     if "progress" in inspect.signature(model.fit).parameters:  # EM shows a line; counts are done before it could
         model.fit(ready.train, progress=progress)
     else:
         model.fit(ready.train)
-    model.run_ = {
-        "config": run.model_dump(mode="json", exclude_none=True),
+    model.run_ = provenance(run, ready, command, time.perf_counter() - began)
+    return model, ready
+
+
+def provenance(run: Run, ready: Prepared, command: str | None, seconds: float) -> dict[str, Any]:
+    """What ties a fit to its sessions and settings; kept in its file as `run_`."""
+    return {
+        "config": run.model_dump(mode="json", exclude_none=True, exclude={"compare"}),
         "command": command,
         "data": str(Path(run.data).absolute()),
         "data_fingerprint": ready.data.fingerprint(),
-        "seconds": time.perf_counter() - began,
+        "seconds": seconds,
     }
-    return model, ready
+
+
+def check_memory(model: SWIRL, train: Trajectories) -> memory.Prediction:
+    """Predict what a fit needs, and refuse one that cannot end well."""
+    predicted = memory.predict(
+        model.env,
+        n_modes=model.n_modes,
+        history=model.history,
+        n_steps=train.n_steps,
+        n_sessions=len(train),
+        longest=int(train.lengths.max()),
+        n_restarts=model.n_restarts,
+        reward=model.reward,
+        switching=model.switching,
+    )
+    memory.check(predicted)
+    return predicted

@@ -54,6 +54,7 @@ def steps_or_bouts(model: Any, sessions: Trajectories, *, bouts: bool = False, m
     from swirl.exporters.tables import segments_frame, to_frame
 
     paths = model.predict(sessions)
+    mode_names = mode_names or getattr(model, "mode_names_", None)
     if bouts:
         return segments_frame(sessions, paths, mode_names=mode_names)
     return to_frame(sessions, modes=paths, probabilities=model.predict_proba(sessions), mode_names=mode_names)
@@ -111,6 +112,7 @@ def export_fit(
     n_modes = len(model.initial_modes_)
     if mode_names is not None and len(mode_names) != n_modes:
         raise ValueError(f"--modes gives {len(mode_names)} names, but the fit has {n_modes} modes: give one for each")
+    mode_names = mode_names or getattr(model, "mode_names_", None)
     name = output.name.lower()
     if name.endswith(TABLES):
         if what in ("rewards", "transitions"):

@@ -3,12 +3,13 @@
 from abc import abstractmethod
 from collections.abc import Callable
 from copy import copy
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, NamedTuple, TypeVar
 
 import jax
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from swirl import em
 from swirl.encoding import Encoded
@@ -143,16 +144,40 @@ class EMEstimator(HiddenModeEstimator):
         """The restarts of the last fit side by side, if they are of this model."""
         self._check_restarts()
         start = em.stack([r.parameters for r in self.restarts_])
-        expected = components.random_parameters(np.random.default_rng(0), 1.0)
-        sizes = [np.shape(leaf) for leaf in jax.tree.leaves(expected)]
-        if jax.tree.structure(start) != jax.tree.structure(expected) or sizes != [
-            np.shape(leaf)[1:] for leaf in jax.tree.leaves(start)
-        ]:
+        if not self._suits(start, components):
             raise ValueError(
                 "resume=True: the last fit was of another model (env, n_modes, history, reward, switching or the kind "
                 "of a prior has changed since); fit without resume, or set them back"
             )
         return start
+
+    def _suits(self, start: Parameters, components: Components) -> bool:
+        """Whether parameters, side by side, are of this model."""
+        expected = components.random_parameters(np.random.default_rng(0), 1.0)
+        sizes = [np.shape(leaf) for leaf in jax.tree.leaves(expected)]
+        given = [np.shape(leaf)[1:] for leaf in jax.tree.leaves(start)]
+        return jax.tree.structure(start) == jax.tree.structure(expected) and sizes == given
+
+    def _refitted(
+        self: F, problem: Problem, times: Int[np.ndarray, "chain"] | None, *, tol: float, max_iter: int
+    ) -> F:
+        """Return a copy that EM has taken on from this fit alone, each chain of the data counted so many `times`."""
+        self._check_restarts()
+        start = em.stack([self.restarts_[self.best_restart_].parameters])
+        if not self._suits(start, problem.components):
+            raise ValueError("problem: expected that of the fitted model; its arguments have changed since the fit")
+        other = copy(self)
+        other._components, other._context = problem.components, problem.context
+        other.restarts_ = em.run(
+            problem.components,
+            replace(problem.chains, times=times),
+            n_restarts=1,
+            seed=0,  # nothing is drawn
+            max_iter=max_iter,
+            tol=tol,
+            start=start,
+        )
+        return other._adopt(0)
 
     def _check_restarts(self) -> None:
         self._check_fitted()
@@ -167,6 +192,7 @@ class EMEstimator(HiddenModeEstimator):
         tables, fitted = em.unpack(self._components, restart.parameters)
         order = np.argsort(-restart.occupancy, kind="stable")
         self.best_restart_ = index
+        self.__dict__.pop("mode_names_", None)  # they were names of other modes
         self.occupancy_ = restart.occupancy[order]
         transitions, initial = np.exp(tables.log_transitions), np.exp(tables.log_initial)
         self._set_chain(transitions[:, order][:, :, order], initial[order])

@@ -401,6 +401,10 @@ class SWIRL(EMEstimator, DiscreteEstimator):
         aligned.mode_temperatures_ = self.mode_temperatures_[order]
         if hasattr(self, "occupancy_"):
             aligned.occupancy_ = self.occupancy_[order]
+        if names := getattr(reference, "mode_names_", None):
+            aligned.mode_names_ = names
+        else:
+            aligned.__dict__.pop("mode_names_", None)
         return aligned
 
     def state_policies(self) -> Float[np.ndarray, "mode state action"]:

@@ -1,7 +1,7 @@
 """Choosing on training folds: the test sessions are never looked at (DESIGN §3)."""
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -41,6 +41,7 @@ def choose(
     *,
     n_folds: int = 3,
     of: Scored | None = None,
+    callback: Callable[[str], Any] | None = None,
 ) -> Choice:
     """Try every combination of settings on folds of the training data and keep the best on average.
 
@@ -56,6 +57,8 @@ def choose(
         Folds are made of whole subjects where several are known, else of whole sessions.
     of
         What the score is of, one of the model's `currencies`; by default its own.
+    callback
+        Called with a few words on what is fitted next.
 
     Returns
     -------
@@ -90,6 +93,9 @@ def choose(
     scores = np.empty((len(candidates), n_folds))
     for i, settings in enumerate(candidates):
         for j, held_out in enumerate(parts):
+            if callback is not None:
+                tried = ", ".join(f"{key}={value}" for key, value in settings.items())
+                callback(f"{tried}, fold {j + 1} of {n_folds}")
             fresh = type(model)(**{**model.get_params(), **settings})
             rest = np.setdiff1d(np.arange(len(data)), held_out)
             with warnings.catch_warnings():  # the same for every candidate; the final score will tell

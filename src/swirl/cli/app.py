@@ -1,6 +1,9 @@
 """The command `swirl`: finds commands by name and words their errors."""
 
 import os
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from difflib import get_close_matches
 from importlib import import_module
 from typing import Annotated, Any
@@ -10,6 +13,7 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from swirl._version import __version__
+from swirl.faults import Notice
 
 # Command → the module with its Typer, `app`.  A run imports that one module; the help imports them all, and
 # they are light: what is heavy stands inside the functions.
@@ -19,6 +23,8 @@ COMMANDS = {
     "check": "swirl.cli.check",
     "fit": "swirl.cli.fit",
     "apply": "swirl.cli.apply",
+    "compare": "swirl.cli.compare",
+    "name": "swirl.cli.name",
     "report": "swirl.cli.report",
     "plot": "swirl.cli.plot",
     "export": "swirl.cli.export",
@@ -70,7 +76,8 @@ class Commands(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         """Run the command: faults of the user exit with 2 and one message, an interrupt with 130."""
         try:
-            return super().invoke(ctx)
+            with notes():
+                return super().invoke(ctx)
         except USER_FAULTS as fault:
             if ctx.params.get("debug"):
                 raise
@@ -79,6 +86,25 @@ class Commands(TyperGroup):
         except KeyboardInterrupt:
             typer.secho("Interrupted.", fg=typer.colors.RED, err=True)
             raise typer.Exit(130) from None
+
+
+@contextmanager
+def notes() -> Iterator[None]:
+    """Say our own warnings in a line each, and once, instead of with a place in the code."""
+    said: set[str] = set()
+    plain = warnings.showwarning
+
+    def show(message: Any, category: Any, *place: Any, **more: Any) -> None:
+        if not issubclass(category, Notice):
+            plain(message, category, *place, **more)
+        elif str(message) not in said:
+            said.add(str(message))
+            typer.secho(f"Note: {message}", fg=typer.colors.YELLOW, err=True)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", Notice)
+        warnings.showwarning = show
+        yield
 
 
 def _words(fault: Exception) -> str:

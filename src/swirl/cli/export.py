@@ -44,11 +44,11 @@ def export(
     NWB files hold the bouts as EthogramBouts, one file per session (several
     sessions: a folder of that name). MATLAB files hold sessions and model.
     """
-    from swirl.cli.words import check_free, show_json
+    from swirl.cli.words import check_free, listed, show_json
     from swirl.fitted_files import export_fit
 
     check_free(output, force)
-    names = None if modes is None else [name.strip() for name in modes.split(",")]
+    names = listed(modes)
     written = export_fit(fit, output, what=what.value, data=data, mode_names=names, overwrite=force)
     if as_json:
         show_json([str(path) for path in written])

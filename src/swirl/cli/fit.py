@@ -58,6 +58,9 @@ def fit(
     hold_out: Annotated[
         int | None, typer.Option(metavar="N", help="Hold out and score every N-th session.", show_default="none")
     ] = None,
+    hold_out_subjects: Annotated[
+        str | None, typer.Option(metavar="A,B,…", help="Hold out and score all sessions of these subjects instead.")
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the output file.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but faults.")] = False,
@@ -71,7 +74,7 @@ def fit(
     command and the data's fingerprint are kept in the file.
     """
     from swirl import config as configuration
-    from swirl.cli.words import check_free, show_json
+    from swirl.cli.words import check_free, listed, show_json
     from swirl.fit_run import fit as run_fit
 
     check_free(output, force)
@@ -81,6 +84,7 @@ def fit(
         "env": env,
         "states": states,
         "hold_out": hold_out,
+        "hold_out_subjects": listed(hold_out_subjects),
         "model": {
             "name": model,
             "modes": modes,

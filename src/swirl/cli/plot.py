@@ -34,7 +34,7 @@ def plot(
     is: cells of a grid, a graph of places, or names.
     """
     from swirl import fit_figures
-    from swirl.cli.words import show_json
+    from swirl.cli.words import parts, show_json
     from swirl.fitted_files import open_fit, sessions_of
 
     if listed:
@@ -47,8 +47,8 @@ def plot(
         return
     if fit is None:
         raise ValueError("no fit: give a file that swirl fit saved, as in `swirl plot fit.nc`")
-    chosen = None if only is None else _names(only)
-    fit_figures.check_target(output, chosen, _names(formats), force)
+    chosen = None if only is None else parts(only)
+    fit_figures.check_target(output, chosen, parts(formats), force)
     model = open_fit(fit)
     sessions = sessions_of(model, data)
     files, left_out = fit_figures.write(
@@ -56,9 +56,9 @@ def plot(
         model,
         sessions,
         signal=signal,
-        mode_names=None if modes is None else _names(modes),
+        mode_names=None if modes is None else parts(modes),
         only=chosen,
-        formats=_names(formats),
+        formats=parts(formats),
         overwrite=force,
     )
     if as_json:
@@ -68,7 +68,3 @@ def plot(
         if left_out:
             width = max(map(len, left_out)) + 2
             typer.echo("Left out:\n" + "\n".join(f"  {name:<{width}}{why}" for name, why in left_out.items()))
-
-
-def _names(given: str) -> list[str]:
-    return [name.strip() for name in given.split(",") if name.strip()]

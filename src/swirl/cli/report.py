@@ -15,6 +15,9 @@ def report(
     data: Annotated[
         Path | None, typer.Option(metavar="DATA", help="Sessions; by default those of the fit, from where they were.")
     ] = None,
+    comparison: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="What swirl compare saved, for a section on how models did.")
+    ] = None,
     signal: Annotated[str | None, typer.Option(metavar="NAME", help="A column to set beside the modes.")] = None,
     title: Annotated[str | None, typer.Option(metavar="TEXT", help="Title of the page.")] = None,
     draws: Annotated[int, typer.Option(min=0, metavar="N", help="Simulated datasets of the checks; 0: none.")] = 5,
@@ -24,12 +27,24 @@ def report(
     """Make one self-contained HTML page about a fit, to look at, print or mail; it opens without a connection."""
     from swirl import report as pages
     from swirl.cli.words import check_free
+    from swirl.comparison_files import read_comparison
     from swirl.fitted_files import open_fit, sessions_of
 
     check_free(output, force)
+    compared = None if comparison is None else read_comparison(comparison)
     model = open_fit(fit)
     sessions = sessions_of(model, data)
     run = getattr(model, "run_", None)
-    written = pages.write(output, model, sessions, signal=signal, title=title, run=run, n_draws=draws, overwrite=force)
+    written = pages.write(
+        output,
+        model,
+        sessions,
+        comparison=compared,
+        signal=signal,
+        title=title,
+        run=run,
+        n_draws=draws,
+        overwrite=force,
+    )
     if not quiet:
         typer.echo(f"Saved to {written} ({written.stat().st_size / 1e6:.1f} MB)")

@@ -1,6 +1,9 @@
 """What commands share: files that must not be there, and JSON for machines."""
 
 import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +23,46 @@ def check_free(path: Path, force: bool) -> None:
         )
     if path.exists() and not force:
         raise FileExistsError(f"{path} exists already: choose another name with -o, or replace it with --force")
+
+
+def parts(given: str) -> list[str]:
+    """The parts of "A, B, …".
+
+    >>> parts("Markov, S-2,")
+    ['Markov', 'S-2']
+    """
+    return [part.strip() for part in given.split(",") if part.strip()]
+
+
+def listed(given: str | None) -> list[str] | None:
+    """The parts of an option that may not have been given."""
+    return None if given is None else parts(given)
+
+
+def whole_numbers(option: str, given: str | None) -> list[int] | None:
+    """The numbers of "2,3,4".
+
+    >>> whole_numbers("--modes", "2, 3")
+    [2, 3]
+    """
+    if given is None:
+        return None
+    numbers = parts(given)
+    if not numbers or not all(number.isdecimal() for number in numbers):
+        raise ValueError(f"{option} {given}: expected whole numbers with commas between them, as in {option} 2,3,4")
+    return list(dict.fromkeys(int(number) for number in numbers))
+
+
+@contextmanager
+def status_line(wanted: bool | None) -> Iterator[Callable[[str], None]]:
+    """Give a function that shows words on one line of the terminal, and wipe it at the end; silent in a pipe."""
+    if not (sys.stderr.isatty() if wanted is None else wanted):
+        yield lambda _: None
+        return
+    try:
+        yield lambda words: typer.echo(f"\r\x1b[2K{words} …", err=True, nl=False)
+    finally:
+        typer.echo("\r\x1b[2K", err=True, nl=False)
 
 
 def show_json(facts: Any) -> None:

@@ -49,7 +49,7 @@ def read_case(model: Any, data: Any) -> Case:
     >>> case.n_modes, case.mode_names, case.state_names[3], case.posterior[0].shape
     (2, ['mode 0', 'mode 1'], '(0, 3)', (80, 2))
     """
-    from swirl.plots.style import mode_colours, mode_labels
+    from swirl.plots.style import mode_colours, mode_labels, named_mode_colours
 
     if not isinstance(model, HiddenModeEstimator):
         raise ValueError(
@@ -63,7 +63,7 @@ def read_case(model: Any, data: Any) -> Case:
         posterior = [np.asarray(share) for share in model.predict_proba(data)]
     env = getattr(model, "_world", getattr(model, "env", None))  # model-free models keep what training saw
     env = env if isinstance(env, MDP) else None
-    n_modes = len(model.initial_modes_)
+    n_modes, named = len(model.initial_modes_), getattr(model, "mode_names_", None)
     n_states = data.n_states if env is None else env.n_states
     n_actions = data.n_actions if env is None else env.n_actions
     return Case(
@@ -72,8 +72,8 @@ def read_case(model: Any, data: Any) -> Case:
         env,
         modes,
         posterior,
-        mode_labels(None, n_modes),
-        mode_colours(n_modes),
+        mode_labels(named, n_modes),
+        mode_colours(n_modes) if named is None else named_mode_colours(named),
         _names("state", n_states, getattr(env, "state_names", None), data.state_names),
         _names("action", n_actions, getattr(env, "action_names", None), data.action_names),
     )

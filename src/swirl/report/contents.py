@@ -14,7 +14,7 @@ from swirl.report.facts import data_facts, fit_facts, mode_facts
 from swirl.report.figures_bouts import bout_figures
 from swirl.report.figures_certainty import certainty_figure, restart_figure
 from swirl.report.figures_checks import check_strips, occupancy_figure
-from swirl.report.figures_comparison import comparison_figure
+from swirl.report.figures_comparison import comparison_figure, mode_choice_figure
 from swirl.report.figures_signal import mean_figure, onset_figure
 from swirl.report.methods import methods_paragraph, references
 from swirl.report.places import map_facts, switching_facts
@@ -65,6 +65,8 @@ def contents(
     figures: dict[str, Any] = {}
     if comparison is not None:
         figures["comparison"] = comparison_figure(comparison)
+        if (by_modes := mode_choice_figure(comparison)) is not None:
+            figures["mode_choice"] = by_modes
     drawn_bouts = bout_figures(case, bouts) if bouts else []
     figures |= {f"bouts-{mode}": figure for mode, figure in enumerate(drawn_bouts)}
     if checks:
@@ -104,7 +106,7 @@ def contents(
         "restarts": restarts,
         "restart_words": restart_sentence(restarts, about_fit),
         "no_intervals": NO_INTERVALS,
-        "methods": methods_paragraph(case, about_data, about_fit, comparison=comparison, checks=checks, signal=signal),
+        "methods": methods_paragraph(case, about_data, about_fit, comparison=comparison, checks=checks, signal=by_mode),
         "references": references(),
         "provenance": provenance(case, about_data, run),
         "replay": _replay(case, maps),
@@ -195,6 +197,7 @@ def _comparison(comparison: Comparison | None) -> dict[str, Any] | None:
         "verdict": comparison.verdict(),
         "of": comparison.of.replace("_", " "),
         "words": f"{counted(comparison.n_scored, 'step')} of {tested} scored, once.",
+        "by_modes": mode_choice_figure(comparison) is not None,
     }
 
 

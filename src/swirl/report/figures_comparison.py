@@ -1,7 +1,10 @@
-"""Held-out scores of several models, as distances to the best."""
+"""Held-out scores of several models, as distances to the best, and how they depend on the number of modes."""
 
+from itertools import cycle
 from typing import Any
 
+from swirl.plots.compared import mode_curves
+from swirl.plots.style import LINE_COLOURS
 from swirl.report.plain import label, rounded
 
 
@@ -27,3 +30,30 @@ def comparison_figure(comparison: Any) -> dict[str, Any]:
         "showlegend": False,
     }
     return {"data": [trace], "layout": layout, "height": 110 + 30 * len(rows)}
+
+
+def mode_choice_figure(comparison: Any) -> dict[str, Any] | None:
+    """Score on training folds by number of modes; None where no model had several to choose from."""
+    curves = mode_curves(comparison)
+    if not curves:
+        return None
+    traces = [
+        {
+            "type": "scatter",
+            "mode": "lines+markers",
+            "name": label(name),
+            "x": curve["modes"].tolist(),
+            "y": rounded(curve["mean"], 5),
+            "error_y": {"type": "data", "array": rounded(curve["error"], 3), "thickness": 1.2, "width": 3},
+            "line": {"color": "@ink" if colour == "#000000" else colour, "width": 2},
+            "marker": {"size": 7},
+            "hovertemplate": "%{x} modes: %{y} nats per step<extra>" + label(name) + "</extra>",
+        }
+        for (name, curve), colour in zip(curves.items(), cycle(LINE_COLOURS), strict=False)
+    ]
+    layout = {
+        "xaxis": {"title": {"text": "modes"}, "dtick": 1},
+        "yaxis": {"title": {"text": "nats per step, training folds"}},
+        "legend": {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom", "traceorder": "normal"},
+    }
+    return {"data": traces, "layout": layout, "height": 320}

@@ -4,7 +4,7 @@ import json
 from importlib.metadata import version
 from typing import Any
 
-from swirl.archive import versions
+from swirl.archive import versions_of
 from swirl.report.case import Case
 
 
@@ -28,9 +28,13 @@ def provenance(case: Case, data: dict[str, Any], run: dict[str, Any] | None) -> 
     run = dict(run or {})
     config = run.pop("config", None)
     rows += [(str(name), _text(value)) for name, value in run.items() if value is not None]
-    found = {**versions(), "plotly": version("plotly"), "jinja2": version("jinja2")}
-    rows.append(("versions", ", ".join(f"{name} {number}" for name, number in found.items())))
+    rows.append(("fitted with", _listed(versions_of(model))))
+    rows.append(("page made with", _listed({name: version(name) for name in ("swirl-irl", "plotly", "jinja2")})))
     return {"rows": rows, "config": None if config is None else _text(config, indent=2)}
+
+
+def _listed(versions: dict[str, str]) -> str:
+    return ", ".join(f"{name} {number}" for name, number in versions.items())
 
 
 def _text(value: Any, indent: int | None = None) -> str:

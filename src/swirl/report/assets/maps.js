@@ -10,12 +10,13 @@ R.round = (x) => Math.round(x * 1000) / 1000;
 let hatches = 0;
 
 R.Map = class {
-  // places: { kind, xy, corridors }; words: what the picture is, for those who do not see it.
+  // places: { kind, xy, cell, corridors }; words: what the picture is, for those who do not see it.
   constructor(holder, places, words) {
-    this.holder = holder; this.kind = places.kind; this.corridors = places.corridors;
+    this.holder = holder; this.kind = places.kind; this.corridors = places.corridors; this.cell = places.cell;
     const top = Math.max(...places.xy.map((p) => p[1]));
     this.xy = places.xy.map(([x, y]) => [x, top - y]);
-    const width = Math.max(...this.xy.map((p) => p[0])), pad = this.kind === "ring" ? places.pad : this.kind === "grid" ? 0.62 : 0.8, padY = this.kind === "ring" ? 1.2 : pad;
+    const width = Math.max(...this.xy.map((p) => p[0])), around = (i) => (this.kind === "grid" ? this.cell[i] / 2 + 0.12 : 0.8);
+    const pad = this.kind === "ring" ? places.pad : around(0), padY = this.kind === "ring" ? 1.2 : around(1);
     this.box = [-pad, -padY, width + 2 * pad, top + 2 * padY];
     this.svg = R.shape("svg", { viewBox: this.box.map(R.round).join(" "), role: "img", "aria-label": words, xmlns: SVG });
     const hatch = R.shape("pattern", { id: "hatch" + ++hatches, width: 0.22, height: 0.22, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)" }, R.shape("defs", {}, this.svg));
@@ -35,6 +36,11 @@ R.Map = class {
       if (this.onpick && event.target.dataset && event.target.dataset.state !== undefined) this.onpick(+event.target.dataset.state);
     });
   }
+  // The cell of a grid around its middle, a little smaller than the space it has.
+  square(x, y) {
+    const [width, height] = this.cell.map((side) => side - 0.05);
+    return { x: R.round(x - width / 2), y: R.round(y - height / 2), width: R.round(width), height: R.round(height), rx: 0.07 };
+  }
   drawFloor() {
     const hall = (layer, width) => this.corridors.map(([a, b]) => R.shape("line", { x1: this.xy[a][0], y1: this.xy[a][1], x2: this.xy[b][0], y2: this.xy[b][1], "stroke-width": width, "stroke-linecap": "round" }, layer));
     this.walls = this.kind === "graph" ? hall(this.layer.walls, 0.66) : [];
@@ -49,8 +55,7 @@ R.Map = class {
       this.fadeNumber = hatches;
     }
     this.states = this.xy.map(([x, y], s) => {
-      const attributes = this.kind === "grid"
-        ? { x: R.round(x - 0.475), y: R.round(y - 0.475), width: 0.95, height: 0.95, rx: 0.07 } : { cx: x, cy: y, r: this.kind === "ring" ? 0.42 : 0.33 };
+      const attributes = this.kind === "grid" ? this.square(x, y) : { cx: x, cy: y, r: this.kind === "ring" ? 0.42 : 0.33 };
       return R.shape(this.kind === "grid" ? "rect" : "circle", { ...attributes, class: "state", "data-state": s, "stroke-width": this.kind === "grid" ? 0.015 : 0.03 }, this.layer.states);
     });
   }
@@ -104,7 +109,7 @@ R.Map = class {
     this.layer.marks.replaceChildren();
     if (state < 0) return;
     const [x, y] = this.xy[state], style = { fill: "none", stroke: R.css("ink"), "stroke-width": 0.09, "pointer-events": "none" };
-    if (this.kind === "grid") R.shape("rect", { x: x - 0.475, y: y - 0.475, width: 0.95, height: 0.95, rx: 0.07, ...style }, this.layer.marks);
+    if (this.kind === "grid") R.shape("rect", { ...this.square(x, y), ...style }, this.layer.marks);
     else R.shape("circle", { cx: x, cy: y, r: 0.4, ...style }, this.layer.marks);
   }
 };

@@ -1,0 +1,126 @@
+"""`swirl compare`: are hidden modes worth it on these data, and how many?"""
+
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+app = typer.Typer(add_completion=False)
+
+
+@app.command(epilog="Example:\n\nswirl compare sessions.parquet --env maze.csv --modes 2,3,4 -o comparison.json")
+def compare(
+    data: Annotated[
+        str | None,
+        typer.Argument(metavar="DATA", help="CSV or Parquet, one row per step.", show_default=False),
+    ] = None,
+    env: Annotated[
+        str | None,
+        typer.Option(metavar="ENV", help='Edge list (CSV), or "syllables", or "observed", as for swirl fit.'),
+    ] = None,
+    states: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Table of states (CSV: name, x, y); else <ENV>.states.csv.")
+    ] = None,
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="File for the scores.")] = Path(
+        "comparison.json"
+    ),
+    fits: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Folder to save the fitted models in, by their names.")
+    ] = None,
+    config: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Settings in a TOML file; options given here take precedence.")
+    ] = None,
+    models: Annotated[
+        str | None,
+        typer.Option(
+            metavar="A,B,…",
+            help="Models by name; S-1, S-2, S-3 differ in history.",
+            show_default="Markov,MaxEnt,rARHMM,I-1,S-1,S-2",
+        ),
+    ] = None,
+    modes: Annotated[
+        str | None,
+        typer.Option(metavar="K,K,…", help="Numbers of modes; each model chooses on folds.", show_default="2,3"),
+    ] = None,
+    folds: Annotated[
+        int | None, typer.Option(metavar="N", help="Folds of the training sessions.", show_default="3")
+    ] = None,
+    hold_out: Annotated[
+        int | None, typer.Option(metavar="N", help="Every N-th session is for the test.", show_default="5")
+    ] = None,
+    hold_out_subjects: Annotated[
+        str | None, typer.Option(metavar="A,B,…", help="All sessions of these subjects are for the test instead.")
+    ] = None,
+    score: Annotated[
+        str | None, typer.Option(help="action or next_state.", show_default="the first that all models have")
+    ] = None,
+    impossible: Annotated[
+        str | None,
+        typer.Option(help="Moves that the environment rules out: error, gap or forget.", show_default="error"),
+    ] = None,
+    restarts: Annotated[int | None, typer.Option(metavar="N", help="Random starts.", show_default="8")] = None,
+    max_iter: Annotated[int | None, typer.Option(metavar="N", help="EM iterations.", show_default="200")] = None,
+    seed: Annotated[int | None, typer.Option(metavar="N", help="Seed.", show_default="0")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace output files.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the scores as JSON.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but faults.")] = False,
+) -> None:
+    """Fit several models to the same sessions and score each once on the same others.
+
+    How many modes a model has is chosen on folds of the training sessions; the held-out sessions are only scored. If
+    a model without modes wins, the first line says so.
+    """
+    from swirl import config as configuration
+    from swirl.cli.words import check_free, listed, show_json, status_line, whole_numbers
+    from swirl.compare_run import run_comparison, save_fits
+    from swirl.comparison_files import write_comparison
+
+    check_free(output, force)
+    if fits is not None:
+        check_folder(fits, force)
+    values = configuration.read_config(config) if config is not None else {}
+    options: dict[str, Any] = {
+        "data": data,
+        "env": env,
+        "states": states,
+        "hold_out": hold_out,
+        "hold_out_subjects": listed(hold_out_subjects),
+        "model": {"impossible": impossible},
+        "fit": {"restarts": restarts, "max_iter": max_iter, "seed": seed},
+        "compare": {
+            "models": listed(models), "modes": whole_numbers("--modes", modes), "folds": folds, "score": score
+        },
+    }  # fmt: skip
+    merged = configuration.merged(values, options)
+    if "data" not in merged:
+        raise ValueError("no data: give a CSV or Parquet file, as in `swirl compare sessions.csv`")
+    run = configuration.checked(merged, "the settings" if config is None else str(config))
+    command = shlex.join(["swirl", *sys.argv[1:]])
+    with status_line(False if quiet or as_json else None) as show:
+        result, ready = run_comparison(run, command=command, callback=show)
+    echoed = {"config": run.model_dump(mode="json", exclude_none=True), "command": command}
+    saved = write_comparison(output, result, run=echoed, overwrite=force)
+    kept = [] if fits is None else save_fits(result, fits, overwrite=force)
+    if as_json:
+        rows = [{key: value for key, value in row.items() if key != "chosen"} for row in result.table()]
+        show_json({"verdict": result.verdict(), "scored": result.of, "models": rows, "file": str(saved)})
+        return
+    if quiet:
+        return
+    typer.echo(f"{ready.train!r} to fit to, {ready.test!r} to score\n")
+    typer.echo(result)
+    typer.echo(f"\nSaved to {saved}" + (f", fits to {fits}" if kept else ""))
+    best = fits / f"{result.best}.nc" if fits is not None else "fit.nc"
+    typer.echo(f"Next: swirl report {shlex.quote(str(best))} --comparison {shlex.quote(str(saved))} -o report.html")
+
+
+def check_folder(folder: Path, force: bool) -> None:
+    """Raise before any work where fits could not be saved."""
+    if folder.exists() and not folder.is_dir():
+        raise FileExistsError(f"--fits {folder} is a file: give a folder")
+    if not folder.parent.is_dir():
+        raise FileNotFoundError(f"the folder {str(folder.parent)!r} of --fits {folder.name} does not exist: make it")
+    if folder.is_dir() and any(folder.glob("*.nc")) and not force:
+        raise FileExistsError(f"{folder} holds fits already: choose another folder, or replace them with --force")

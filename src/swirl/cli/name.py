@@ -1,0 +1,37 @@
+"""`swirl name`: what the modes of a fit are called from now on."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(add_completion=False)
+
+
+@app.command(epilog="Example:\n\nswirl name fit.nc water home explore")
+def name(
+    fit: Annotated[Path, typer.Argument(metavar="FIT", help="A model that swirl fit saved.", show_default=False)],
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="NAME…", help="One for each mode, in their order; none: show them.", show_default=False),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the names as JSON.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but faults.")] = False,
+) -> None:
+    """Name the modes of a fit, once you have seen in the report what they are.
+
+    Only the names in the file change. The report, figures and exported tables use them from then on.
+    """
+    from swirl.cli.words import show_json
+    from swirl.fitted_files import open_fit
+
+    model = open_fit(fit)
+    if names:
+        model.name_modes(names).save(fit, overwrite=True)
+    known = getattr(model, "mode_names_", None)
+    shares = [float(x) for x in getattr(model, "occupancy_", [1.0])]
+    if as_json:
+        show_json({"names": known, "shares of modes": shares})
+    elif not quiet:
+        for i, share in enumerate(shares):
+            typer.echo(f"mode {i}  {'(no name)' if known is None else known[i]}  {share:.0%} of the steps")

@@ -1,0 +1,93 @@
+"""Models side by side from a configuration: K chosen on training folds, test sessions scored once (`swirl compare`)."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from swirl.comparing import compare
+from swirl.comparison import Comparison
+from swirl.config import Run
+from swirl.faults import counted
+from swirl.fit_run import Prepared, check_memory, given_arguments, prepare, provenance
+from swirl.folding import most_folds
+from swirl.model import SWIRL
+from swirl.registry import fixed_arguments, known_arguments, make
+
+HOLD_OUT = 5  # every fifth session, where a run does not say
+
+
+def run_comparison(
+    run: Run, *, command: str | None = None, callback: Callable[[str], Any] | None = None
+) -> tuple[Comparison, Prepared]:
+    """Hold sessions out, choose each model's number of modes on folds of the rest, fit, and score the held-out ones.
+
+    Each fitted model carries `run_`, as one that `swirl fit` made does.
+    """
+    if run.hold_out is None and run.hold_out_subjects is None:
+        run = run.model_copy(update={"hold_out": HOLD_OUT})
+    asked = run.compare
+    twice = sorted({name for name in asked.models if asked.models.count(name) > 1})
+    if twice:
+        raise ValueError(f"models: {', '.join(twice)} is there twice; give each once")
+    free = {
+        name: "n_modes" in known_arguments(name) and "n_modes" not in fixed_arguments(name) for name in asked.models
+    }
+    ready = prepare(run)
+    n_folds = _folds(run, ready) if len(asked.modes) > 1 and any(free.values()) else 2
+    given = _arguments(run)
+    for name in asked.models:
+        model = make(name, ready.env, **_own(name, given), **({"n_modes": max(asked.modes)} if free[name] else {}))
+        if isinstance(model, SWIRL):
+            check_memory(model, ready.train)
+    several = len(asked.modes) > 1
+    result = compare(
+        asked.models,
+        ready.train,
+        ready.test,
+        env=ready.env,
+        of=asked.score,
+        tune={name: {"n_modes": list(asked.modes)} for name in asked.models if free[name]} if several else None,
+        n_folds=n_folds,
+        callback=callback,
+        **given,
+        **({"n_modes": asked.modes[0]} if not several and any(free.values()) else {}),
+    )
+    for name, seconds in zip(result.names, result.seconds, strict=True):
+        model = result.models[name]
+        own = run.model.model_copy(update={"name": name, "modes": result.n_modes(name)})
+        model.run_ = provenance(run.model_copy(update={"model": own}), ready, command, float(seconds))
+    return result, ready
+
+
+def save_fits(result: Comparison, folder: Any, *, overwrite: bool = False) -> list[Path]:
+    """Save every compared model, by its name, for `swirl report`, `swirl plot` and the rest."""
+    folder = Path(folder)
+    folder.mkdir(exist_ok=True)
+    return [result.models[name].save(folder / f"{name}.nc", overwrite=overwrite) for name in result.names]
+
+
+def _folds(run: Run, ready: Prepared) -> int:
+    """As many folds of the training sessions as asked for, or as can be had."""
+    n_folds = most_folds(ready.train, run.compare.folds)
+    if n_folds < 2:
+        raise ValueError(
+            f"{counted(len(ready.train), 'training session')} cannot be cut into folds to choose a number of modes on: "
+            "give one number (--modes 2), or more sessions"
+        )
+    return n_folds
+
+
+def _arguments(run: Run) -> dict[str, Any]:
+    """What the run says of all models at once: not what a name stands for, nor what none of them has."""
+    spelled, given = given_arguments(run)
+    known = {argument for name in run.compare.models for argument in _own(name, given)}
+    return {
+        argument: value
+        for argument, value in given.items()
+        if argument not in ("n_modes", "history", "switching") and (argument in spelled or argument in known)
+    }
+
+
+def _own(name: str, given: dict[str, Any]) -> dict[str, Any]:
+    known, fixed = known_arguments(name), fixed_arguments(name)
+    return {argument: value for argument, value in given.items() if argument in known and argument not in fixed}
