@@ -89,3 +89,22 @@ def test_files_that_are_none(content, told, tmp_path):
     (tmp_path / "run.toml").write_bytes(content)
     with pytest.raises(ValueError, match=told):
         read_config(tmp_path / "run.toml")
+
+
+def test_a_network_reward_is_asked_for_by_its_size():
+    run = checked({"data": "x.csv", "model": {"reward": {"kind": "Network", "hidden": 8}}})
+    assert run.model.reward.hidden == 8
+    assert run.model_dump(mode="json", exclude_none=True)["model"]["reward"] == {"kind": "Network", "hidden": 8}
+
+
+def test_one_way_to_hold_out_gives_way_to_the_other():
+    assert merged({"hold_out": 4}, {"hold_out_subjects": ["m1"], "hold_out": None}) == {"hold_out_subjects": ["m1"]}
+    with pytest.raises(ValueError, match="give one of them"):
+        checked({"data": "x.csv", "hold_out": 4, "hold_out_subjects": ["m1"]})
+
+
+def test_a_fault_under_compare_names_its_field():
+    with pytest.raises(ValueError, match=r"compare.modes.0: got 0"):
+        checked({"data": "x.csv", "compare": {"modes": [0]}})
+    with pytest.raises(ValueError, match=r"it belongs under \[compare\]"):
+        checked({"data": "x.csv", "folds": 3})

@@ -25,9 +25,10 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSeriali
 
 from swirl.faults import Faults
 from swirl.priors import Cauchy, Dirichlet, Gaussian, HabitGoals
-from swirl.rewards.forms import Habit
+from swirl.rewards.forms import Habit, Network, Tabular
 
-KINDS: dict[str, Any] = {cls.__name__: cls for cls in (Gaussian, Cauchy, Dirichlet, HabitGoals, Habit)}
+OPTIONS = (Gaussian, Cauchy, Dirichlet, HabitGoals, Habit, Tabular, Network)
+KINDS: dict[str, Any] = {cls.__name__: cls for cls in OPTIONS}
 
 
 def _option(value: Any) -> Any:
@@ -42,7 +43,7 @@ def _option(value: Any) -> Any:
     unknown = [name for name in fields if name not in known]
     if unknown:
         raise ValueError(f"{kind} has no field {', '.join(unknown)}; it has {', '.join(known)}")
-    number = int if kind == "Habit" else float  # TOML tells 1 from 1.0, users do not
+    number = int if kind in ("Habit", "Network") else float  # TOML tells 1 from 1.0, users do not
     return KINDS[kind](**{key: _numbers(x, number) for key, x in fields.items()})
 
 
@@ -177,6 +178,9 @@ def merged(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
     {'model': {'modes': 3, 'history': 1}}
     """
     result = dict(base)
+    for one, other in (("hold_out", "hold_out_subjects"), ("hold_out_subjects", "hold_out")):
+        if changes.get(one) is not None:  # the other way to hold sessions out gives way
+            result.pop(other, None)
     for key, value in changes.items():
         if isinstance(value, dict) and key in ("columns", "model", "fit", "compare"):
             inner = merged(result.get(key, {}) if isinstance(result.get(key, {}), dict) else {}, value)
