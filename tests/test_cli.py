@@ -10,10 +10,10 @@ from types import ModuleType
 import pytest
 from typer.testing import CliRunner
 
-from swirl import doctor as doctor_command
 from swirl._version import __version__
 from swirl.cli import main
 from swirl.cli.app import COMMANDS, app
+from swirl.doctor import installed
 
 HEAVY = ("jax", "numpy", "scipy", "matplotlib", "optax", "xarray")
 runner = CliRunner()
@@ -228,10 +228,10 @@ def test_doctor_sees_missing_double_precision(monkeypatch):
 
 
 def test_doctor_misses_what_is_needed_but_not_what_is_optional(monkeypatch):
-    found = doctor_command._version
-    monkeypatch.setattr(doctor_command, "_version", lambda name: None if name == "numba" else found(name))
+    found = installed.version_of
+    monkeypatch.setattr(installed, "version_of", lambda name: None if name == "numba" else found(name))
     assert "numba             not installed (optional" in run("doctor").stdout
-    monkeypatch.setattr(doctor_command, "_version", lambda name: None if name == "scipy" else found(name))
+    monkeypatch.setattr(installed, "version_of", lambda name: None if name == "scipy" else found(name))
     result = run("doctor")
     assert result.exit_code == 1
     assert "missing: scipy" in result.stdout

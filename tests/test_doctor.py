@@ -4,12 +4,17 @@ import json
 import math
 import os
 import sys
+from dataclasses import replace
+from importlib import import_module
 from itertools import product
 from types import SimpleNamespace
 
+import jax
 import pytest
 
-from swirl import doctor, memory
+from swirl import doctor, machine
+from swirl.doctor import installed, room, self_test, surroundings
+from swirl.estep import compiled
 
 
 @pytest.fixture(scope="module")
@@ -48,36 +53,60 @@ def test_room_is_told(findings):
 # ------------------------------------------------------------------ the self-test
 
 
-def known_log_likelihood():
-    """Value iteration, then a sum over all paths of modes, in plain loops."""
-    total = 0.0
-    policies = []
-    for rewards in doctor.REWARDS:
-        values = [0.0, 0.0, 0.0]
-        for _ in range(2_000):
-            q = [[rewards[s] + 0.95 * values[after] for after in doctor.RING[s]] for s in range(3)]
-            values = [math.log(sum(math.exp(x) for x in row)) for row in q]
-        policies.append([[math.exp(x - value) for x in row] for row, value in zip(q, values, strict=True)])
-    for states, actions in zip(doctor.STATES, doctor.ACTIONS, strict=True):
-        likelihood = 0.0
+def value_iteration(rewards):
+    """Soft values and the policy, in plain loops."""
+    values = [0.0, 0.0, 0.0]
+    for _ in range(2_000):
+        q = [[rewards[s] + self_test.DISCOUNT * values[after] for after in self_test.RING[s]] for s in range(3)]
+        values = [math.log(sum(math.exp(x) for x in row)) for row in q]
+    return values, [[math.exp(x - value) for x in row] for row, value in zip(q, values, strict=True)]
+
+
+def counts_by_paths(first, switches, policies):
+    """A sum over all paths of modes: log-likelihood, and expected counts of first modes, switches and choices."""
+    total, firsts, pairs = 0.0, [0.0, 0.0], [[0.0, 0.0], [0.0, 0.0]]
+    choices = [[[0.0, 0.0] for _ in range(3)] for _ in range(2)]
+    for states, actions in zip(self_test.STATES, self_test.ACTIONS, strict=True):
+        weights = {}
         for modes in product((0, 1), repeat=len(states)):
-            p = doctor.FIRST_MODES[modes[0]]
+            p = first[modes[0]]
             for t, mode in enumerate(modes):
                 p *= policies[mode][states[t]][actions[t]]
-                p *= doctor.SWITCHES[mode][modes[t + 1]] if t + 1 < len(modes) else 1.0
-            likelihood += p
+                p *= switches[mode][modes[t + 1]] if t + 1 < len(modes) else 1.0
+            weights[modes] = p
+        likelihood = sum(weights.values())
         total += math.log(likelihood)
-    return total
+        for modes, p in weights.items():
+            firsts[modes[0]] += p / likelihood
+            for t, mode in enumerate(modes):
+                choices[mode][states[t]][actions[t]] += p / likelihood
+                if t + 1 < len(modes):
+                    pairs[mode][modes[t + 1]] += p / likelihood
+    return total, firsts, pairs, choices
 
 
-def test_the_stored_likelihood_is_what_plain_loops_give():
-    assert known_log_likelihood() == pytest.approx(doctor.LOG_LIKELIHOOD, abs=1e-9)
+def test_the_stored_numbers_are_what_plain_loops_give():
+    planned = [value_iteration(rewards) for rewards in self_test.REWARDS]
+    for (values, _), stored in zip(planned, self_test.VALUES, strict=True):
+        assert values == pytest.approx(stored, abs=1e-9)
+    policies = [policy for _, policy in planned]
+    before, *counts = counts_by_paths(self_test.FIRST_MODES, self_test.SWITCHES, policies)
+    assert before == pytest.approx(self_test.BEFORE, abs=1e-9)
+
+    def smoothed(row):
+        return [(n + self_test.PSEUDOCOUNT) / (sum(row) + len(row) * self_test.PSEUDOCOUNT) for n in row]
+
+    firsts, pairs, choices = counts
+    improved = [[smoothed(row) for row in mode] for mode in choices]
+    after, *_ = counts_by_paths(smoothed(firsts), [smoothed(row) for row in pairs], improved)
+    assert after == pytest.approx(self_test.AFTER, abs=1e-9)
+    assert after > before
 
 
 def test_the_recording_can_happen():
-    for states, actions in zip(doctor.STATES, doctor.ACTIONS, strict=True):
+    for states, actions in zip(self_test.STATES, self_test.ACTIONS, strict=True):
         for s, a, after in zip(states[:-1], actions[:-1], states[1:], strict=True):
-            assert doctor.RING[s][a] == after
+            assert self_test.RING[s][a] == after
 
 
 def fault():
@@ -85,29 +114,48 @@ def fault():
 
 
 @pytest.mark.parametrize(
-    ("name", "stand_in", "words"),
+    ("change", "words"),
     [
-        ("_likelihood", lambda: -15.7, "log-likelihood is -15.7"),
-        ("_likelihood", lambda: math.nan, "log-likelihood is nan"),
-        ("_objectives", lambda: [-3.0, -2.0, -2.5], "-3 → -2 → -2.5, expected to rise"),
-        ("_objectives", lambda: [-3.0, math.nan], "expected to rise"),
-        ("_objectives", fault, "RuntimeError: no kernel image"),
+        ({"rewards": [[0.0, 0.0, 1.0], [1.0, 0.0, 1e-3]]}, "rewards of known values are [[0.0, 0.0, 1.0], [1.0, 0.0"),
+        ({"before": -15.7}, "a known model's log-likelihood is -15.7"),
+        ({"before": math.nan}, "a known model's log-likelihood is nan"),
+        ({"after": -12.57}, "after one M-step its log-likelihood is -12.57"),
     ],
 )
-def test_the_self_test_can_fail(monkeypatch, name, stand_in, words):
-    monkeypatch.setattr(doctor, "_likelihood", lambda: doctor.LOG_LIKELIHOOD)
-    monkeypatch.setattr(doctor, "_objectives", lambda: [-3.0, -2.0])
-    assert doctor._self_test()["passed"]
-    monkeypatch.setattr(doctor, name, stand_in)
-    found = doctor._self_test()
+def test_the_self_test_can_fail(monkeypatch, change, words):
+    known = {"rewards": self_test.REWARDS, "before": self_test.BEFORE, "after": self_test.AFTER}
+    monkeypatch.setattr(self_test, "iteration", lambda: tuple(known.values()))
+    assert self_test.self_test()["passed"]
+    monkeypatch.setattr(self_test, "iteration", lambda: tuple((known | change).values()))
+    found = self_test.self_test()
     assert not found["passed"]
     assert words in found["detail"]
     assert found["do"]
+    monkeypatch.setattr(self_test, "iteration", fault)
+    assert self_test.self_test()["detail"] == "RuntimeError: no kernel image"
+
+
+@pytest.mark.parametrize(
+    ("place", "wrong"),
+    [
+        ("swirl.soft_q.read_values", lambda given: (given[0] + 1e-4, given[1])),
+        ("swirl.estep.compiled.expected_counts", lambda given: replace(given, emissions=given.emissions * 1.001)),
+        ("swirl.iteration.improve_restarts", lambda given: (given[0], jax.tree.map(lambda x: x - 1e-4, given[1]), 0.0)),
+    ],
+)
+def test_the_self_test_sees_a_small_fault(monkeypatch, place, wrong):
+    module, name = place.rsplit(".", 1)
+    module = import_module(module)
+    right = getattr(module, name)
+    monkeypatch.setattr(module, name, lambda *given, **named: wrong(right(*given, **named)))
+    if name == "expected_counts" and not compiled.available():
+        pytest.skip("numba is not installed: E-steps take another road here")
+    assert not self_test.self_test()["passed"]
 
 
 def test_the_self_test_waits_for_what_failed_before(monkeypatch):
-    monkeypatch.setattr(doctor, "_double_precision", lambda: check(passed=False, do="upgrade"))
-    monkeypatch.setattr(doctor, "_self_test", fault)
+    monkeypatch.setattr(installed, "double_precision", lambda: check(passed=False, do="upgrade"))
+    monkeypatch.setattr(self_test, "self_test", fault)
     found = doctor.examine()
     assert found["healthy"] is False
     assert found["checks"]["self-test"]["detail"].startswith("not tried")
@@ -117,8 +165,8 @@ def test_the_self_test_waits_for_what_failed_before(monkeypatch):
 
 
 def test_what_is_needed_and_missing_is_a_failure(monkeypatch):
-    found = doctor._version
-    monkeypatch.setattr(doctor, "_version", lambda name: None if name in ("scipy", "rich") else found(name))
+    found = installed.version_of
+    monkeypatch.setattr(installed, "version_of", lambda name: None if name in ("scipy", "rich") else found(name))
     findings = doctor.examine()
     assert not findings["healthy"]
     assert findings["checks"]["packages"]["detail"] == "missing: scipy, rich"
@@ -128,9 +176,9 @@ def test_what_is_needed_and_missing_is_a_failure(monkeypatch):
 
 def test_what_is_optional_and_missing_is_told_with_its_command(monkeypatch, findings):
     assert set(findings["extras"]) == {"fast", "parquet", "nwb", "report"}
-    found = doctor._version
-    monkeypatch.setattr(doctor, "_version", lambda name: None if name in ("ndx-pose", "numba") else found(name))
-    monkeypatch.setattr(doctor, "_self_test", check)
+    found = installed.version_of
+    monkeypatch.setattr(installed, "version_of", lambda name: None if name in ("ndx-pose", "numba") else found(name))
+    monkeypatch.setattr(self_test, "self_test", check)
     poor = doctor.examine()
     assert poor["healthy"]
     assert poor["extras"]["nwb"] == {"present": False, "install": "pip install 'swirl-irl[nwb]'"}
@@ -142,32 +190,32 @@ def test_what_is_optional_and_missing_is_told_with_its_command(monkeypatch, find
 def test_the_extras_are_those_of_the_package():
     from importlib.metadata import metadata, requires
 
-    assert set(doctor.EXTRAS) <= set(metadata("swirl-irl").get_all("Provides-Extra"))
+    assert set(installed.EXTRAS) <= set(metadata("swirl-irl").get_all("Provides-Extra"))
     stated = [line.replace(" ", "") for line in requires("swirl-irl")]
-    for extra, names in doctor.EXTRAS.items():
+    for extra, names in installed.EXTRAS.items():
         for name in names:
             assert any(line.startswith(name) and f"extra=='{extra}'" in line for line in stated)
     core = {line.split(">")[0].split("[")[0].split("<")[0] for line in stated if "extra==" not in line}
-    assert core <= set(doctor.NEEDED)
+    assert core <= set(installed.NEEDED)
 
 
 def test_a_numba_that_refuses_numpy_is_a_failure(monkeypatch):
     def refuse(name):
         raise ImportError("Numba needs NumPy 2.3 or less")
 
-    monkeypatch.setattr(doctor, "import_module", refuse)
-    found = doctor._numba("0.60")
+    monkeypatch.setattr(installed, "import_module", refuse)
+    found = installed.numba("0.60")
     assert not found["passed"]
     assert "Numba needs NumPy 2.3" in found["detail"]
 
 
 def test_numba_that_is_switched_off_is_advised_against(monkeypatch):
-    monkeypatch.setattr(doctor, "import_module", lambda name: None)
-    monkeypatch.setattr(doctor, "find_spec", lambda name: object())
+    monkeypatch.setattr(installed, "import_module", lambda name: None)
+    monkeypatch.setattr(installed, "find_spec", lambda name: object())
     monkeypatch.delenv("NUMBA_DISABLE_JIT", raising=False)
-    assert not doctor._numba("0.61")["do"]
+    assert not installed.numba("0.61")["do"]
     monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
-    assert doctor._numba("0.61")["do"] == "unset NUMBA_DISABLE_JIT"
+    assert installed.numba("0.61")["do"] == "unset NUMBA_DISABLE_JIT"
 
 
 # ------------------------------------------------------------------ devices
@@ -175,25 +223,25 @@ def test_numba_that_is_switched_off_is_advised_against(monkeypatch):
 
 @pytest.mark.parametrize(("driver", "extra"), [("580.65.06", "cuda13"), ("550.54.14", "cuda12"), ("unknown", "cuda12")])
 def test_a_gpu_that_jax_does_not_see(monkeypatch, driver, extra):
-    monkeypatch.setattr(doctor, "_nvidia_driver", lambda: driver)
+    monkeypatch.setattr(installed, "nvidia_driver", lambda: driver)
     monkeypatch.delenv("JAX_PLATFORMS", raising=False)
-    _, found = doctor._devices()
+    _, found = installed.devices()
     assert found["passed"]
     assert found["do"] == f"to use it: pip install 'swirl-irl[{extra}]'"
     monkeypatch.setenv("JAX_PLATFORMS", "cpu")
-    assert "unset it" in doctor._devices()[1]["do"]
-    monkeypatch.setattr(doctor, "_nvidia_driver", lambda: None)
-    assert not doctor._devices()[1]["do"]
+    assert "unset it" in installed.devices()[1]["do"]
+    monkeypatch.setattr(installed, "nvidia_driver", lambda: None)
+    assert not installed.devices()[1]["do"]
 
 
 def test_the_driver_is_read_where_linux_keeps_it(tmp_path):
-    assert doctor._nvidia_driver(tmp_path) is None
+    assert installed.nvidia_driver(tmp_path) is None
     folder = tmp_path / "proc/driver/nvidia"
     folder.mkdir(parents=True)
-    assert doctor._nvidia_driver(tmp_path) == "unknown"
+    assert installed.nvidia_driver(tmp_path) == "unknown"
     kernel = "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.183.01  Sun May 12 19:39:15 UTC 2024\nGCC version: 12"
     (folder / "version").write_text(kernel)
-    assert doctor._nvidia_driver(tmp_path) == "535.183.01"
+    assert installed.nvidia_driver(tmp_path) == "535.183.01"
 
 
 def test_a_jax_that_does_not_start_is_a_failure(monkeypatch):
@@ -219,8 +267,8 @@ def test_a_jax_that_does_not_start_is_a_failure(monkeypatch):
     ],
 )
 def test_little_memory(monkeypatch, bounds, words):
-    monkeypatch.setattr(memory, "rooms", lambda: bounds)
-    found, verdict = doctor._memory()
+    monkeypatch.setattr(machine, "rooms", lambda: bounds)
+    found, verdict = room.memory()
     assert found["available"] == min(bounds.values())
     assert verdict["passed"]
     assert verdict["do"].startswith(words)
@@ -228,8 +276,8 @@ def test_little_memory(monkeypatch, bounds, words):
 
 
 def test_a_full_disk(monkeypatch):
-    monkeypatch.setattr(doctor.shutil, "disk_usage", lambda place: SimpleNamespace(free=3 * 10**8))
-    found, verdict = doctor._disk(with_cache=True)
+    monkeypatch.setattr(room.shutil, "disk_usage", lambda place: SimpleNamespace(free=3 * 10**8))
+    found, verdict = room.disk(with_cache=True)
     assert found["downloads"]["free"] == 3 * 10**8
     assert verdict["passed"]
     assert "TMPDIR" in verdict["do"]
@@ -239,24 +287,24 @@ def test_a_full_disk(monkeypatch):
 def test_a_folder_for_downloads_that_cannot_be_written_to(monkeypatch, tmp_path):
     (tmp_path / "file").write_text("in the way")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
-    found, verdict = doctor._disk(with_cache=True)
+    found, verdict = room.disk(with_cache=True)
     assert found["downloads"]["writable"] is False
     assert verdict["passed"]
     assert "XDG_CACHE_HOME" in verdict["do"]
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "not" / "yet"))
-    found, verdict = doctor._disk(with_cache=True)
+    found, verdict = room.disk(with_cache=True)
     assert found["downloads"]["writable"] is True
     assert not (tmp_path / "not").exists()
     monkeypatch.setattr(os, "access", lambda place, mode: False)
-    assert doctor._disk(with_cache=True)[0]["downloads"]["writable"] is False
+    assert room.disk(with_cache=True)[0]["downloads"]["writable"] is False
 
 
 def test_nowhere_for_temporary_files_is_a_failure(monkeypatch):
     def nowhere():
         raise FileNotFoundError("No usable temporary directory found")
 
-    monkeypatch.setattr(doctor.tempfile, "gettempdir", nowhere)
-    _, verdict = doctor._disk(with_cache=True)
+    monkeypatch.setattr(room.tempfile, "gettempdir", nowhere)
+    _, verdict = room.disk(with_cache=True)
     assert not verdict["passed"]
     assert "TMPDIR" in verdict["do"]
 
@@ -269,9 +317,9 @@ def test_nowhere_for_temporary_files_is_a_failure(monkeypatch):
     [("utf-8", "UTF8", True), ("cp1252", "utf-8", False), (None, "ANSI_X3.4-1968", False)],
 )
 def test_encodings(monkeypatch, terminal, files, well):
-    monkeypatch.setattr(doctor.sys, "stdout", SimpleNamespace(encoding=terminal))
-    monkeypatch.setattr(doctor.locale, "getpreferredencoding", lambda do_setlocale: files)
-    found = doctor._encoding()
+    monkeypatch.setattr(surroundings.sys, "stdout", SimpleNamespace(encoding=terminal))
+    monkeypatch.setattr(surroundings.locale, "getpreferredencoding", lambda do_setlocale: files)
+    found = surroundings.encoding()
     monkeypatch.undo()
     assert found["passed"]
     assert ("PYTHONUTF8" in found["do"]) is not well
@@ -279,11 +327,11 @@ def test_encodings(monkeypatch, terminal, files, well):
 
 def test_the_data_folder(monkeypatch, tmp_path):
     monkeypatch.delenv("SWIRL_DATA_DIR", raising=False)
-    assert not doctor._data_folder()["do"]
+    assert not surroundings.data_folder()["do"]
     monkeypatch.setenv("SWIRL_DATA_DIR", str(tmp_path))
-    assert not doctor._data_folder()["do"]
+    assert not surroundings.data_folder()["do"]
     monkeypatch.setenv("SWIRL_DATA_DIR", str(tmp_path / "gone"))
-    found = doctor._data_folder()
+    found = surroundings.data_folder()
     assert found["passed"]
     assert "does not exist" in found["detail"]
     assert "unset" in found["do"]

@@ -8,7 +8,9 @@ from datetime import UTC, datetime
 import numpy as np
 import pytest
 
-from swirl.exporters.nwb import _bouts, _stems, write_nwb
+from swirl.exporters.nwb import write_nwb
+from swirl.exporters.nwb_contents import bouts_of
+from swirl.exporters.nwb_targets import stems
 from swirl.importers.nwb import contents, read_nwb_bouts
 from swirl.trajectories import Trajectories
 
@@ -110,7 +112,7 @@ def test_a_segment_does_not_reach_into_the_next(tmp_path):
 
 def test_each_segment_is_observed_by_itself():
     times, ends = np.array([0.0, 1.0, 50.0, 99.0]), np.array([1.0, 2.0, 51.0, 100.0])
-    bouts = _bouts(times, ends, np.array([0, 1, 1, 1]), np.array([2, 3]))
+    bouts = bouts_of(times, ends, np.array([0, 1, 1, 1]), np.array([2, 3]))
     assert (bouts.start.tolist(), bouts.stop.tolist()) == ([0.0, 1.0, 50.0, 99.0], [1.0, 2.0, 51.0, 100.0])
     assert bouts.observed.tolist() == [[0.0, 2.0], [50.0, 51.0], [99.0, 100.0]]
 
@@ -192,8 +194,8 @@ def test_nothing_is_overwritten_and_nothing_left_behind(data, tmp_path, monkeypa
 
 
 def test_sessions_of_one_name_get_files_of_their_own():
-    assert _stems(["Day", "day", "///", "Tag 2: früh"]) == ["Day", "day_2", "session_2", "Tag_2_früh"]
-    assert len(_stems(["a" * 300])[0]) == 80
+    assert stems(["Day", "day", "///", "Tag 2: früh"]) == ["Day", "day_2", "session_2", "Tag_2_früh"]
+    assert len(stems(["a" * 300])[0]) == 80
 
 
 @pytest.mark.parametrize(

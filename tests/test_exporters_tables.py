@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from swirl.exporters.tables import segments_frame, to_frame, write_table
-from swirl.exporters.writing import whole_file
+from swirl.writing import whole_file
 from swirl.importers.tables import from_frame, read_csv, read_parquet
 from swirl.trajectories import Trajectories
 

@@ -405,7 +405,7 @@ def huge(results):
         (external, r"results.h5: /m2 is a link or lies in another file"),
         (soft_syllable, r"/m1/syllable is a link or lies in another file"),
         (stored_elsewhere, r"results.h5: /m2/syllable is a link or lies in another file"),
-        (huge, r"/m1/syllable has 1,000,000,000,000 frames"),
+        (huge, r"/m1/syllable claims 1,000,000,000,000 values"),
     ],
 )
 def test_hdf5_that_is_something_else_is_refused_by_file_and_path(tmp_path, spoil, words):
@@ -440,7 +440,7 @@ def test_damaged_files_are_told_from_others(tmp_path, results):
     content = bytearray(broken.read_bytes())
     content[at.byte_offset : at.byte_offset + at.size] = b"\xff" * at.size
     broken.write_bytes(content)
-    with pytest.raises(ValueError, match=r"broken results.h5: /m1 is damaged"):
+    with pytest.raises(ValueError, match=r"broken results.h5 is damaged in /m1"):
         read_moseq(broken)
 
 

@@ -511,4 +511,4 @@ def test_files_that_are_not_nwb(kind, match, tmp_path, recording):
     for read in (contents, read_nwb_tracks, read_nwb_bouts):
         with pytest.raises(ValueError, match=match) as caught:
             read(path)
-        assert repr(str(path)) in str(caught.value)
+        assert str(path) in str(caught.value)

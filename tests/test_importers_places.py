@@ -210,7 +210,7 @@ BROKEN_GRAPHS = [
     ("name,x,y\na,0,0\n\na,1,2\nb,0,1\n", EDGES, "nodes.csv, line 4: the name 'a' stands there before"),
     ("name,x\na,0\n", EDGES, "nodes.csv, line 1: no column y among name, x"),
     ("name,x,y\na,0,0\nb,1\n", EDGES, "nodes.csv, line 3: 2 cells, but the header has 3"),
-    ("name,x,y\na,0,0\nb,1,\n", EDGES, "nodes.csv, line 3: an empty cell"),
+    ("name,x,y\na,0,0\nb,1,\n", EDGES, "nodes.csv, line 3, column y: empty"),
     ("name,x,y\n", EDGES, "nodes.csv holds no rows"),
     ("", EDGES, "nodes.csv is empty"),
     (

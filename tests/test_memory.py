@@ -1,7 +1,6 @@
-"""The prediction against what the code allocates; bounds of made-up machines; advice that is true."""
+"""The prediction against what the code allocates; advice that is true."""
 
 import re
-import resource
 import tracemalloc
 from dataclasses import replace
 from types import SimpleNamespace
@@ -11,12 +10,13 @@ import numpy as np
 import pytest
 
 import small_worlds
-from swirl import memory
+from swirl import machine, memory
 from swirl.estep import compiled, scan
 from swirl.estep.counts import Chains, Tables
 from swirl.history import Histories
 from swirl.iteration import device_counts
 from swirl.mdp import MDP
+from swirl.memory import moments, verdict
 from swirl.model import SWIRL
 from swirl.precision import float64
 from swirl.rewards.forms import Habit, Linear, Network, Tabular
@@ -82,7 +82,7 @@ def test_reading_is_predicted():
         states[:, t] = np.asarray(env.successors.next)[states[:, t - 1], actions[:, t - 1], 0]
     model = SWIRL(env, n_modes=2, history=3)
     needs = memory.predict(env, n_modes=2, history=3, n_steps=50_000, n_sessions=20, n_restarts=1)
-    reading = max(memory._reading(needs.sizes), key=lambda moment: moment.total)
+    reading = max(moments._reading(needs.sizes), key=lambda moment: moment.total)
 
     def read():
         return model._problem(Trajectories(list(states), list(actions), n_states=60, n_actions=4))
@@ -99,8 +99,8 @@ def test_tables_over_histories_are_predicted(length):
     tables = histories.successors
     arrays = (histories.table, histories.shorter, histories.dropped, histories.first_child)
     kept = sum(np.asarray(array).nbytes for array in (*arrays, tables.next, tables.probability, tables.available))
-    assert 0.8 < kept / memory._tables(sizes) < 1.05
-    building = next(iter(memory._reading(sizes)))
+    assert 0.8 < kept / moments._tables(sizes) < 1.05
+    building = next(iter(moments._reading(sizes)))
     assert 0.7 < peak / building.histories < 1.1
 
 
@@ -129,7 +129,7 @@ def test_compiled_counts_are_predicted():
     compiled.expected_counts(tables, chains)  # numba compiles
     _, peak = traced_peak(lambda: compiled.expected_counts(tables, chains))
     # Besides: the tables themselves, the counts of the last iteration, and the two that are chosen between.
-    inside = memory._e_step(needs.sizes).counts - 2 * memory._chain(needs.sizes)
+    inside = moments._e_step(needs.sizes).counts - 2 * moments._chain(needs.sizes)
     assert 0.8 < peak / inside < 1.1
 
 
@@ -146,7 +146,7 @@ def test_messages_through_xla_are_predicted():
     with float64():
         shapes = ((n_restarts, n_modes), (n_restarts, 3, n_modes, n_modes), (n_restarts, 6, n_modes))
         program = jax.jit(count).lower(*map(np.zeros, shapes)).compile()
-    assert 0.75 < program.memory_analysis().temp_size_in_bytes / memory._e_step(needs.sizes).messages < 1.15
+    assert 0.75 < program.memory_analysis().temp_size_in_bytes / moments._e_step(needs.sizes).messages < 1.15
 
 
 @pytest.mark.parametrize(
@@ -163,7 +163,7 @@ def test_more_never_needs_less(engine, change, grown):
 
 def test_parts_make_up_the_whole_and_the_words():
     needs = memory.predict(RING, **(USUAL | {"n_steps": 2_000_000, "n_modes": 4, "engine": "scan"}))
-    assert needs.total == sum(getattr(needs, part) for part in memory.PARTS)
+    assert needs.total == sum(getattr(needs, part) for part in moments.PARTS)
     assert needs.moment == "E-step"
     assert needs.worded().startswith(f"about {memory.amount(needs.total)}: {memory.amount(needs.messages)} of messages")
     assert "2,000,000 steps × 4 modes × 8 restarts" in needs.worded()
@@ -183,58 +183,8 @@ def test_the_road_is_the_one_that_a_fit_takes(monkeypatch):
 # ------------------------------------------------------------------ what there is
 
 
-def machine(root, files):
-    for name, text in files.items():
-        (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_text(text)
-    return root
-
-
-MEMINFO = {"proc/meminfo": "MemTotal:       9000 kB\nMemAvailable:       5000 kB\n"}
-
-
-def test_free_memory(tmp_path):
-    assert memory.rooms(machine(tmp_path, MEMINFO)) == {"free memory": 5000 * 1024}
-
-
-def test_new_containers(tmp_path):
-    files = {
-        "proc/self/cgroup": "0::/job/step\n",
-        "sys/fs/cgroup/job/step/memory.max": "max\n",
-        "sys/fs/cgroup/job/memory.max": "3000000\n",
-        "sys/fs/cgroup/job/memory.current": "1000000\n",
-        "sys/fs/cgroup/job/memory.stat": "anon 5\ninactive_file 400000\n",
-        "sys/fs/memory.max": "1\n",  # not a cgroup
-    }
-    assert memory.rooms(machine(tmp_path, MEMINFO | files))["container"] == 2_400_000
-
-
-def test_old_containers_whose_path_is_the_hosts(tmp_path):
-    files = {
-        "proc/self/cgroup": "5:cpu,cpuacct:/a\n4:memory:/docker/0123\n0::/\n",
-        "sys/fs/cgroup/memory/memory.limit_in_bytes": "2000000\n",
-        "sys/fs/cgroup/memory/memory.usage_in_bytes": "2500000\n",
-    }
-    assert memory.rooms(machine(tmp_path, MEMINFO | files))["container"] == 0
-
-
-def test_a_container_without_a_limit(tmp_path):
-    files = {
-        "proc/self/cgroup": "4:memory:/a\n",
-        "sys/fs/cgroup/memory/a/memory.limit_in_bytes": "9223372036854771712\n",
-    }
-    assert "container" not in memory.rooms(machine(tmp_path, MEMINFO | files))
-
-
-def test_a_bound_on_the_address_space(tmp_path, monkeypatch):
-    monkeypatch.setattr(resource, "getrlimit", lambda which: (10**9, 10**9) if which == resource.RLIMIT_AS else None)
-    root = machine(tmp_path, {"proc/self/statm": "1000 10 5 1 0 3 0\n"})
-    page = resource.getpagesize()
-    assert memory.rooms(root)["ulimit -v"] == 10**9 - 1000 * page
-
-
 def test_the_least_bound_counts(monkeypatch):
-    monkeypatch.setattr(memory, "rooms", lambda: {"free memory": 7, "container": 5})
+    monkeypatch.setattr(machine, "rooms", lambda: {"free memory": 7, "container": 5})
     assert memory.available() == 5
 
 
@@ -244,7 +194,7 @@ def test_on_a_gpu_it_is_the_gpus_memory(monkeypatch):
     monkeypatch.setattr(jax, "devices", lambda: [device])
     assert memory.available() == 700
     needs = memory.predict(RING, **USUAL)
-    assert (needs.sizes.engine, needs.baseline, needs.moment) == ("associative", memory.ON_GPU, "E-step")
+    assert (needs.sizes.engine, needs.baseline, needs.moment) == ("associative", moments.ON_GPU, "E-step")
     device.memory_stats = lambda: None  # as some devices do
     assert memory.available() > 700
 
@@ -261,10 +211,10 @@ def test_what_has_room_passes():
 
 def test_what_python_holds_already_is_not_asked_for_twice(monkeypatch):
     needs = memory.predict(RING, **USUAL)
-    monkeypatch.setattr(memory, "available", lambda: int(needs.total / 0.9) - needs.baseline + 1)
-    monkeypatch.setattr(memory, "resident", lambda: 10**12)
+    monkeypatch.setattr(verdict, "available", lambda: int(needs.total / 0.9) - needs.baseline + 1)
+    monkeypatch.setattr(machine, "resident", lambda: 10**12)
     memory.check(needs)
-    monkeypatch.setattr(memory, "resident", lambda: 0)
+    monkeypatch.setattr(machine, "resident", lambda: 0)
     with pytest.raises(ValueError, match="The fit would need"):
         memory.check(needs)
 
@@ -295,7 +245,7 @@ def test_a_shorter_history_is_advised_where_histories_are_the_trouble():
 def test_one_long_session_is_to_be_cut(monkeypatch):
     needs = memory.predict(RING, **(USUAL | {"n_steps": 10**7, "n_sessions": 1, "n_modes": 20, "engine": "compiled"}))
     crowded = replace(needs.sizes, n_threads=64)
-    needs = memory.of_sizes(crowded)
+    needs = moments.of_sizes(crowded)
     assert needs.moment == "E-step"
     with pytest.raises(ValueError, match=r"sessions of at most [\d,]+ steps, cut by gaps="):
         memory.check(needs, limit=4 * 10**9)

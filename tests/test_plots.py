@@ -158,7 +158,7 @@ def test_marks_outline_and_name_their_cells():
 def test_maps_refuse_what_does_not_fit():
     with pytest.raises(ValueError, match=r"shape: got \(5, 5\) = 25 cells, but values has 12 states"):
         plots.reward_map(np.arange(12.0), (5, 5))
-    with pytest.raises(ValueError, match=r"marks: got \{'water': 12\}, expected cells from 0 to 11"):
+    with pytest.raises(ValueError, match=r"marks: got \{'water': 12\}, expected states from 0 to 11"):
         plots.reward_map(np.arange(12.0), SHAPE, marks={"home": 0, "water": 12})
     with pytest.raises(ValueError, match="vmin, vmax"):
         plots.reward_map(np.arange(12.0), SHAPE, vmin=2.0, vmax=1.0)

@@ -9,12 +9,13 @@ import pytest
 from matplotlib.figure import Figure
 
 from swirl import fit_figures
+from swirl.arrangement import kind_of
 from swirl.environments import any_may_follow_any
 from swirl.history import Histories
 from swirl.mdp import MDP
 from swirl.model import SWIRL
 from swirl.plots import anywhere, by_mode, durations, moves
-from swirl.plots.anywhere import kind_of, lattice, state_map, transitions_by_state
+from swirl.plots.anywhere import state_map, transitions_by_state
 from swirl.plots.policy import state_transitions
 from swirl.signals import SignalTest
 from swirl.switching import Fixed
@@ -70,20 +71,7 @@ def arrivals(env):
 
 
 def test_each_environment_has_its_kind():
-    assert [kind_of(env) for env in WORLDS.values()] == ["grid", "graph", "names"]
-    pixels = grid_env(CELLS, width=80.0, height=60.0)
-    assert lattice(pixels).aspect == 0.75
-    assert lattice(pixels).row.tolist() == [0, 0, 0, 1, 1, 1]
-    assert lattice(pixels).column.tolist() == [0, 1, 2, 0, 1, 2]
-    missing = grid_env([cell for cell in CELLS if cell != (0, 1)])
-    assert kind_of(missing) == "grid"
-    assert not lattice(missing).is_full
-    cross = grid_env([(r, c) for r in range(5) for c in range(5) if 2 in (r, c)])
-    assert kind_of(cross) == "graph"  # nine cells of twenty-five: a maze
-    comb = MDP.deterministic([[1, 3], [0, 4], [5, 2], [0, 4], [1, 5], [2, 4]], coordinates=[[c, -r] for r, c in CELLS])
-    assert kind_of(comb) == "grid"  # six of seven sides are open
-    walls = MDP.deterministic([[3, 0], [4, 1], [5, 2], [0, 4], [1, 3], [2, 5]], coordinates=[[c, -r] for r, c in CELLS])
-    assert kind_of(walls) == "graph"  # four of seven are
+    assert [kind_of(env) for env in WORLDS.values()] == ["grid", "graph", "names"]  # tests/test_arrangement.py has more
 
 
 # ---- one value per state
@@ -212,6 +200,18 @@ def test_moves_and_preferences_of_syllables():
     odds = moves.preferences(SYLLABLES, policies[0], policies, vmax=5).images[0].get_array()
     p, q = policies[0, 0, 1], policies[:, 0, 1].mean()
     assert odds[0, 1] == pytest.approx(np.log(p / (1 - p)) - np.log(q / (1 - q)))
+
+
+def test_tables_of_moves_refuse_what_maps_refuse():
+    policies = np.stack([policy_of(SYLLABLES, seed) for seed in range(2)])
+    with pytest.raises(ValueError, match=r"vmax: got 0, expected a number above 0"):
+        moves.preferences(SYLLABLES, policies[0], policies, vmax=0)
+    with pytest.raises(ValueError, match=r"reference\[1\]: state 0 is"):
+        moves.preferences(SYLLABLES, policies[0], np.stack([policies[0], 2 * policies[1]]))
+    with pytest.raises(ValueError, match=r"policy: got shape \(4, 3\), expected \[state, action\] = \(4, 4\)"):
+        moves.moves_map(SYLLABLES, policies[0][:, :3])
+    with pytest.raises(ValueError, match="states: session 0, step 1 is 7, expected 0 to 3"):
+        moves.traffic(SYLLABLES, [np.array([0, 7])], [np.array([0, 0])], 0)
 
 
 def test_traffic_of_syllables_counts_moves_within_bouts():
@@ -427,7 +427,7 @@ def test_every_figure_that_applies(name, history, per_action, extra, monkeypatch
     data, modes = recording(env=env, gaps=[[20], [], []])
     model = made(env, history, per_action=per_action)
     decoded(model, modes, monkeypatch)
-    monkeypatch.setattr(fit_figures.drawings, "SIMULATED", (2, 40))
+    monkeypatch.setattr(fit_figures.when, "SIMULATED", (2, 40))
     wanted = [figure for figure in fit_figures.FIGURES if figure in (*extra, *ALWAYS, *SIGNAL)]
     drawn, left_out = fit_figures.draw(
         model, data, signal="dopamine", mode_names=["water", "home"], only=wanted if per_action else None

@@ -9,10 +9,11 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
 from swirl import plots
+from swirl.arrangement import layout
 from swirl.datasets.labyrinth_graph import LABYRINTH_HOME, LABYRINTH_WATER, labyrinth_env
 from swirl.mdp import MDP
 from swirl.plots import style
-from swirl.plots.layout import arrows, bars, layout
+from swirl.plots.layout import arrows, bars
 from swirl.plots.paths import segment_traffic
 from swirl.plots.policy import state_transitions
 

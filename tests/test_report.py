@@ -27,7 +27,7 @@ from swirl.report.certainty import restart_facts
 from swirl.report.contents import contents
 from swirl.report.facts import data_facts, mode_facts, switch_counts
 from swirl.report.places import map_facts, places
-from swirl.report.signal import mean_by_mode, onset_average
+from swirl.report.signal import signal_facts
 from swirl.report.words import model_name
 from swirl.trajectories import Trajectories
 
@@ -157,20 +157,38 @@ def test_nothing_is_counted_across_gaps():
     modes, states = [[0, 0, 1, 1]], [[0, 1, 2, 0]]
     assert switch_counts(modes, states, None, 2, 3).sum() == 1
     assert switch_counts(modes, states, [[2]], 2, 3).sum() == 0
-    lags, mean, _, onsets = onset_average([[1.0, 2.0, 3.0, 4.0, 5.0]], [[0, 0, 1, 1, 1]], [[1]], 2, 3, 2)
-    assert onsets.tolist() == [0, 1]
-    np.testing.assert_array_equal(mean[1], [np.nan, np.nan, 2.0, 3.0, 4.0, 5.0])
-    assert lags.tolist() == [-3, -2, -1, 0, 1, 2]
 
 
-def test_signal_by_mode_counts_sessions_not_steps():
-    values = [[0.0] * 10 + [1.0], [4.0, 5.0]]
-    modes = [[0] * 10 + [1], [0, 1]]
-    mean, sem, n_sessions, n_steps = mean_by_mode(values, modes, 3)
-    assert mean[:2].tolist() == [2.0, 3.0]
-    assert np.isnan(mean[2])
-    assert sem[:2].tolist() == [2.0, 2.0]
-    assert (n_sessions.tolist(), n_steps.tolist()) == ([2, 2, 0], [11, 2, 0])
+def signal_case(values, modes, **more):
+    """What `signal_facts` reads of a case."""
+    data = Trajectories([np.zeros(len(path), int) for path in modes], signals={"dopamine": values}, **more)
+    return Case(None, data, None, [np.array(path) for path in modes], [], ["a", "b", "c"], ["#000"] * 3, ["0"], [])
+
+
+def test_signals_by_mode_count_sessions_not_steps():
+    # In the first session mode 1 starts twice, in the second once: sessions weigh alike, as `triggered` has it.
+    values = [[0.0, 0.0, 6.0, 0.0, 8.0, 8.0], [4.0, 5.0]]
+    facts = signal_facts(signal_case(values, [[0, 0, 1, 0, 1, 1], [0, 1]]), "dopamine")
+    assert facts["mean"] == [2, pytest.approx((22 / 3 + 5) / 2, abs=1e-3), None]
+    assert facts["sem"] == [2, pytest.approx((22 / 3 - 5) / 2, abs=1e-3), None]
+    assert (facts["over"], facts["units"], facts["steps"]) == ("session", [2, 2, 0], [4, 4, 0])
+    assert facts["onsets"] == [1, 3, 0]
+    at = facts["lags"].index(0)
+    assert (facts["lags"][0], facts["lags"][-1]) == (-10, 20)
+    assert facts["course"][1][at - 1 : at + 2] == [2, 6, 4]  # of (0, 7) and (4, 5); after it only the first: 0 and 8
+    assert facts["spread"][1][at - 1 : at + 2] == [2, 1, None]
+    assert facts["course"][2] == [None] * 31
+    grouped = signal_facts(signal_case([*values, [3.0]], [[0, 0, 1, 0, 1, 1], [0, 1], [0]], subjects=["a", "a", "b"]),
+                           "dopamine")  # fmt: skip
+    assert (grouped["over"], grouped["units"]) == ("subject", [2, 1, 0])
+    assert grouped["mean"][0] == pytest.approx((4 / 4 + 3) / 2)
+
+
+def test_signals_are_not_read_across_gaps():
+    facts = signal_facts(signal_case([[1.0, 2.0, 3.0, 4.0, 5.0]], [[0, 0, 1, 1, 1]], gaps=[[1]]), "dopamine")
+    at = facts["lags"].index(0)
+    assert facts["onsets"] == [0, 1, 0]
+    assert facts["course"][1][at - 3 : at + 4] == [None, None, 2, 3, 4, 5, None]
 
 
 def test_data_facts():
@@ -233,8 +251,8 @@ def test_cells_or_corridors():
     square = [[0, 0], [1, 0], [0, 1], [1, 1]]
     ways = [[1, 2], [0, 3], [0, 3], [1, 2]]
     assert places(MDP.deterministic(ways, coordinates=square))["kind"] == "grid"
-    assert places(MDP.deterministic(ways, coordinates=[[0, 0], [3, 0], [0, 1], [3, 1]]))["kind"] == "graph"
-    assert places(MDP.deterministic(ways)) is None
+    assert places(MDP.deterministic(ways, coordinates=[[0, 0], [3, 0], [0, 1], [4, 1]]))["kind"] == "graph"
+    assert places(MDP.deterministic(ways))["kind"] == "table"  # tests/test_arrangement.py has more
 
 
 def unpacked(session):
@@ -454,7 +472,7 @@ def test_files_are_written_whole_or_not_at_all(tmp_path, monkeypatch):
         report.write(path, model, data, n_draws=0)
     report.write(path, model, data, n_draws=0, title="again", overwrite=True)
     assert "again" in path.read_text(encoding="utf-8")
-    monkeypatch.setattr("os.replace", lambda *_: (_ for _ in ()).throw(OSError("disk full")))
+    monkeypatch.setattr("os.fsync", lambda *_: (_ for _ in ()).throw(OSError("disk full")))
     with pytest.raises(OSError, match="disk full"):
         report.write(tmp_path / "other.html", model, data, n_draws=0)
     assert [entry.name for entry in tmp_path.iterdir()] == [path.name]

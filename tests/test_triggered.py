@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from swirl import triggered
 from swirl.trajectories import Trajectories
-from swirl.triggered import mode_triggered_average, signal_by_mode
+from swirl.triggered import mode_triggered_average, signal_by_mode, windows
 
 NAN = np.nan
 
@@ -178,7 +177,7 @@ def test_the_null_is_the_average_of_rolled_signals():
 def test_the_null_does_not_depend_on_how_many_shifts_are_made_at_once(monkeypatch):
     modes, data = random_sessions(5)
     found = mode_triggered_average(data, modes, "dopamine", n_shifts=7)
-    monkeypatch.setattr(triggered, "AT_ONCE", 1)
+    monkeypatch.setattr(windows, "AT_ONCE", 1)
     np.testing.assert_allclose(mode_triggered_average(data, modes, "dopamine", n_shifts=7).null, found.null)
 
 

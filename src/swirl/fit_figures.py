@@ -10,8 +10,8 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from swirl import fit_drawings as drawings
 from swirl.exporters.tables import write_table
+from swirl.fit_drawings import beside, does, fitting, wants, when
 from swirl.fit_reading import DoesNotApply, Fit, read_fit
 from swirl.plots.figure import save
 
@@ -21,56 +21,56 @@ FORMATS = ("pdf", "png", "svg")
 FIGURES: dict[str, tuple[str, Callable[[Fit], tuple[Figure, Any]]]] = {
     "rewards": (
         "Reward of each state in each mode. Equivalent rewards differ by a gauge: beside it see `preferences`.",
-        drawings.rewards,
+        wants.rewards,
     ),
     "rewards_by_previous": (
         "Reward of each state by the state before. Grey: no such move, or nothing known of it.",
-        drawings.rewards_by_previous,
+        wants.rewards_by_previous,
     ),
     "rewards_by_action": (
         "Reward of each action in each state, r(h, a), in the fitted gauge.",
-        drawings.rewards_by_action,
+        wants.rewards_by_action,
     ),
     "reward_at_one_place": (
         "Reward at the place where it depends most on the state before. Such differences depend on the gauge.",
-        drawings.reward_at_one_place,
+        wants.reward_at_one_place,
     ),
-    "policies": ("Where each mode goes from each state.", drawings.policies),
+    "policies": ("Where each mode goes from each state.", does.policies),
     "preferences": (
         "Log-odds of each move against the average of the modes, free of gauge.",
-        drawings.preferred_moves,
+        does.preferred_moves,
     ),
-    "paths": ("What was done in each mode: moves, and where bouts start and end.", drawings.paths),
-    "usage": ("Share of each mode's steps in each state.", drawings.usage),
-    "transitions": ("Probability of switching from mode to mode, by state.", drawings.transitions),
-    "segmentation": ("Modes (most likely path) and their probabilities in the first sessions.", drawings.segmentation),
-    "raster": ("Modes of all sessions; its table lists the bouts.", drawings.raster),
+    "paths": ("What was done in each mode: moves, and where bouts start and end.", does.paths),
+    "usage": ("Share of each mode's steps in each state.", does.usage),
+    "transitions": ("Probability of switching from mode to mode, by state.", does.transitions),
+    "segmentation": ("Modes (most likely path) and their probabilities in the first sessions.", when.segmentation),
+    "raster": ("Modes of all sessions; its table lists the bouts.", when.raster),
     "mode_shares": (
         "Share of each mode as a session goes on, over sessions, ±1.96 standard errors.",
-        drawings.mode_shares,
+        when.mode_shares,
     ),
     "durations": (
         "Share of bouts that last at least so long (Kaplan–Meier); dashed: sessions that the model simulates, decoded.",
-        drawings.durations,
+        when.durations,
     ),
-    "objective": ("Objective of every restart over EM iterations.", drawings.objective),
+    "objective": ("Objective of every restart over EM iterations.", fitting.objective),
     "restart_agreement": (
         "Adjusted Rand index between the modes of the best restarts.",
-        drawings.restarts,
+        fitting.restarts,
     ),
     "signal_by_mode": (
         "Mean of the signal in each mode ± SEM over sessions, or subjects where several are known.",
-        drawings.signal_means,
+        beside.signal_means,
     ),
     "signal_around_starts": (
         "Course of the signal around the start of each mode ± SEM; grey: circular shifts of the signal, 95 % at each "
         "lag; p: of the greatest departure over all lags.",
-        drawings.signal_around_starts,
+        beside.signal_around_starts,
     ),
     "signal_and_reward": (
         "Correlation in each mode of the signal with the reward of an action (or of where it leads), within states; it "
         "depends on the gauge.",
-        drawings.signal_and_reward,
+        beside.signal_and_reward,
     ),
 }
 

@@ -1,7 +1,8 @@
 """A fit, read once for all of its figures: the sessions decoded, and what each mode wants and does as tables."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -10,7 +11,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from swirl.baselines.iq_learn import IQLearn
-from swirl.discrete import DiscreteEstimator, option_successors
+from swirl.discrete import DiscreteEstimator
 from swirl.estimator import HiddenModeEstimator, UnseenStatesWarning, as_trajectories
 from swirl.faults import counted
 from swirl.mdp import MDP
@@ -18,7 +19,9 @@ from swirl.model import SWIRL
 from swirl.plots.anywhere import state_names
 from swirl.plots.style import mode_colours, mode_labels, named_mode_colours
 from swirl.rewards.gauge import GaugeTooLargeError
+from swirl.state_tables import by_state, most_visited, onward
 from swirl.trajectories import Trajectories
+from swirl.triggered.given import signal_called
 
 MOST_STATES = 2_000  # beyond that a table of states by states is no figure
 MOST_NAMES = 30  # states that a table or a row of bars has room for; the most visited ones are drawn
@@ -26,6 +29,18 @@ MOST_NAMES = 30  # states that a table or a row of bars has room for; the most v
 
 class DoesNotApply(ValueError):
     """A figure that this fit has nothing for."""
+
+
+@contextmanager
+def quietly() -> Iterator[None]:
+    """Say nothing of states that training never visited: the report of a fit tells.
+
+    >>> with quietly():
+    ...     warnings.warn("state 3 was never seen", UnseenStatesWarning)
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnseenStatesWarning)
+        yield
 
 
 @dataclass(frozen=True)
@@ -48,16 +63,13 @@ class Fit:
     @cached_property
     def posterior(self) -> list[np.ndarray]:
         """p(mode | whole session) of each step."""
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UnseenStatesWarning)
+        with quietly():
             return [np.asarray(share) for share in self.model.predict_proba(self.data)]
 
     @cached_property
     def shown(self) -> list[int]:
         """The states that a table or a row of bars has room for: all, or the most visited ones, in their order."""
-        env = self.environment()
-        visits = np.bincount(np.concatenate(self.data.states), minlength=env.n_states)
-        return np.sort(np.argsort(-visits, kind="stable")[:MOST_NAMES]).tolist()
+        return most_visited(self.data.states, self.environment().n_states, MOST_NAMES)
 
     def environment(self) -> MDP:
         """The environment, or word that there is none."""
@@ -84,16 +96,14 @@ def read_fit(model: Any, data: Any, *, signal: str | None = None, mode_names: Se
     if not isinstance(model, HiddenModeEstimator):
         raise ValueError(f"model is {type(model).__name__}: expected a fitted model, such as swirl.load('fit.nc')")
     data = as_trajectories(data)
-    known = data.signals or {}
-    if signal is not None and signal not in known:
-        there = f"the data have {', '.join(map(repr, known))}" if known else "the data have none"
-        raise ValueError(f"signal={signal!r}: no such signal; {there}")
+    if signal is not None:
+        signal_called(data, signal)
     n_modes = len(model.initial_modes_)
+    mode_names = mode_names or getattr(model, "mode_names_", None)
     if mode_names is not None and len(mode_names) != n_modes:
         raise ValueError(f"mode_names: got {counted(len(mode_names), 'name')} for {counted(n_modes, 'mode')}")
     env = getattr(model, "_world", getattr(model, "env", None))  # model-free models keep what training saw
-    with warnings.catch_warnings():  # of states that training never visited: the report of a fit tells
-        warnings.simplefilter("ignore", UnseenStatesWarning)
+    with quietly():
         modes = [np.asarray(path) for path in model.predict(data)]
     return Fit(
         model,
@@ -167,18 +177,7 @@ def action_rewards(fit: Fit) -> Float[np.ndarray, "mode state action"]:
         weight = np.asarray(tables.probability)
         values = np.einsum("khab,hab->kha", values[:, np.asarray(tables.next)], weight)
     values = np.where(np.asarray(tables.available), values, np.nan)
-    return _by_state(histories, values)
-
-
-def _by_state(histories: Any, values: np.ndarray) -> Float[np.ndarray, "mode state option"]:
-    """Mean over the full-length histories that end in each state; NaN where there are none."""
-    full = histories.full_length
-    states, own = histories.states[full], values[:, full]
-    known = np.isfinite(own)
-    total, count = np.zeros((2, histories.n_states, len(values), values.shape[2]))
-    np.add.at(total, states, np.where(known, own, 0.0).swapaxes(0, 1))
-    np.add.at(count, states, known.astype(float).swapaxes(0, 1))
-    return np.where(count > 0, total / np.maximum(count, 1), np.nan).swapaxes(0, 1)
+    return by_state(histories).mean(values)
 
 
 def actions_are_states(env: MDP) -> bool:
@@ -197,23 +196,9 @@ def moves(fit: Fit) -> tuple[MDP, Float[np.ndarray, "mode state move"]]:
     model, env = fit.model, small(fit.environment())
     if not isinstance(model, DiscreteEstimator) or len(table := model._table()) != fit.n_modes:
         raise DoesNotApply("the model has no policy for each mode")
-    histories = model._histories
-    options = option_successors(histories, model.target)
-    n = env.n_states
-    target = histories.states[np.asarray(options.next)[:n]]  # the first histories are the states alone
-    weight = np.asarray(options.probability)[:n] * np.asarray(options.available)[:n, :, None]
-    chosen = _by_state(histories, np.where(np.asarray(options.available), table, 0.0))
-    reach = np.zeros((n, n), bool)
-    state, option, branch = np.nonzero(weight > 0)
-    reach[state, target[state, option, branch]] = True
-    rank = np.cumsum(reach, axis=1) - 1
-    following = np.full((n, int(reach.sum(axis=1).max())), -1)
-    following[np.nonzero(reach)[0], rank[reach]] = np.nonzero(reach)[1]
-    totals = np.zeros((*following.shape, fit.n_modes))
-    share = chosen[:, state, option] * weight[state, option, branch]
-    np.add.at(totals, (state, rank[state, target[state, option, branch]]), share.T)
-    onward = totals.transpose(2, 0, 1)
-    total = onward.sum(axis=2, keepdims=True)
-    onward = np.where(total > 0, onward / np.where(total > 0, total, 1.0), np.nan)
-    drawn = MDP.deterministic(following, state_names=env.state_names, coordinates=env.coordinates)
-    return drawn, onward
+    ways, states = onward(model._histories, model.target), by_state(model._histories)
+    shares = ways.shares(states, states.mean(table))
+    total = shares.sum(axis=2, keepdims=True)
+    shares = np.where(total > 0, shares / np.where(total > 0, total, 1.0), np.nan)
+    drawn = MDP.deterministic(ways.following, state_names=env.state_names, coordinates=env.coordinates)
+    return drawn, shares

@@ -8,12 +8,13 @@ from swirl.plots.anywhere import state_map, transitions_by_state
 from swirl.plots.bands import score_bands
 from swirl.plots.by_mode import restart_agreement, signal_by_mode, signal_correlation, triggered_average
 from swirl.plots.checks import distribution_check, occupancy_check
+from swirl.plots.compared import score_differences, scores_by_modes
 from swirl.plots.dependence import history_dependence
 from swirl.plots.durations import bout_durations
 from swirl.plots.figure import save
 from swirl.plots.graph import graph_map
 from swirl.plots.grid import mode_transition_map, reward_map
-from swirl.plots.moves import arrival_map, moves_map
+from swirl.plots.moves import arrival_map, moves_map, preferences, traffic
 from swirl.plots.panels import reward_panels
 from swirl.plots.paths import paths_by_mode
 from swirl.plots.policy import policy_map, preference_map
@@ -45,6 +46,7 @@ __all__ = [
     "paths_by_mode",
     "policy_map",
     "preference_map",
+    "preferences",
     "reference_bars",
     "restart_agreement",
     "reward_map",
@@ -52,12 +54,15 @@ __all__ = [
     "save",
     "score_bands",
     "score_boxes",
+    "score_differences",
+    "scores_by_modes",
     "segmentation_strip",
     "signal_by_mode",
     "signal_correlation",
     "split_key",
     "split_reward_map",
     "state_map",
+    "traffic",
     "transition_map",
     "transitions_by_state",
     "triggered_average",

@@ -1,19 +1,18 @@
 """A value per state in any environment: cells of a grid, a graph of places, or names where states have no places."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection, PolyCollection
 from matplotlib.colors import Colormap, Normalize
 
+from swirl.arrangement import Lattice, has_places, lattice
 from swirl.mdp import MDP
 from swirl.plots.graph import graph_map
 from swirl.plots.grid import draw_marks
-from swirl.plots.layout import check_marks, check_places, layout
+from swirl.plots.layout import check_marks, check_places
 from swirl.plots.style import (
     INK,
     PROBABILITY_COLOURS,
@@ -30,76 +29,6 @@ from swirl.plots.style import (
     set_title,
     tidy,
 )
-
-Kind = Literal["grid", "graph", "names"]
-FILLED = 0.7  # of the rectangle around them: states that fill less of it are a maze, not a grid
-OPEN = 0.7  # of the sides between neighbouring cells: where fewer can be crossed there are walls, and it is a maze
-
-
-@dataclass(frozen=True)
-class Lattice:
-    """Row (0 at the top) and column of each state, and how high a cell is for its width."""
-
-    row: Int[np.ndarray, " state"]
-    column: Int[np.ndarray, " state"]
-    aspect: float
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
-        return int(self.row.max()) + 1, int(self.column.max()) + 1
-
-    @property
-    def cells(self) -> Int[np.ndarray, " state"]:
-        """Number of each state's cell, columns · row + column."""
-        return self.row * self.shape[1] + self.column
-
-    @property
-    def is_full(self) -> bool:
-        """Whether every cell of the rectangle is a state."""
-        return len(self.row) == self.shape[0] * self.shape[1]
-
-
-def lattice(env: MDP) -> Lattice | None:
-    """Find the rows and columns of states that lie as the cells of a grid and move from cell to cell; else None.
-
-    >>> corridor = MDP.deterministic([[1, 0], [0, 1]], coordinates=[[0, 0], [2, 0]])
-    >>> lattice(corridor).shape
-    (1, 2)
-    """
-    if env.coordinates is None or not np.isfinite(env.coordinates).all():
-        return None
-    places = env.coordinates
-    units = [_spacing(places[:, axis]) for axis in (0, 1)]
-    width = units[0] or units[1] or 1.0
-    height = units[1] or width
-    at = (places - places.min(axis=0)) / (width, height)
-    steps = np.round(at).astype(np.int64)
-    rows, columns = int(steps[:, 1].max()) + 1, int(steps[:, 0].max()) + 1
-    if np.abs(at - steps).max() > 0.05 or len(np.unique(steps, axis=0)) < len(steps):
-        return None
-    moves = layout(env).moves
-    far = np.abs(steps[moves[:, 0]] - steps[moves[:, 1]])
-    if len(steps) < FILLED * rows * columns or far.max(initial=0) > 1:
-        return None
-    crossed = np.unique(np.sort(moves[far.sum(axis=1) == 1], axis=1), axis=0)
-    cells = np.zeros((rows, columns), bool)
-    cells[steps[:, 1], steps[:, 0]] = True
-    sides = int((cells[1:] & cells[:-1]).sum() + (cells[:, 1:] & cells[:, :-1]).sum())
-    if len(crossed) < OPEN * sides:
-        return None
-    return Lattice(rows - 1 - steps[:, 1], steps[:, 0], height / width)
-
-
-def kind_of(env: MDP) -> Kind:
-    """Say how an environment is drawn: "grid" of cells, "graph" of places, or "names" where states have no places.
-
-    >>> kind_of(MDP.deterministic([[1, 0], [0, 1]]))
-    'names'
-    """
-    if env.coordinates is None or not np.isfinite(env.coordinates).all():
-        return "names"
-    return "graph" if lattice(env) is None else "grid"
 
 
 def state_names(env: MDP) -> list[str]:
@@ -150,9 +79,9 @@ def state_map(
     """
     check_places("values", values.shape[0], env)
     check_marks(marks, env.n_states)
-    kind, cells = kind_of(env), lattice(env)
-    if kind == "names":
+    if not has_places(env):
         return _bars(env, values, marks, vmin, vmax, colours, title, label, shown, ax)
+    cells = lattice(env)
     if cells is None:
         return graph_map(
             values, env, marks=marks, vmin=vmin, vmax=vmax, colours=colours, title=title, colour_bar=colour_bar,
@@ -243,13 +172,6 @@ def transitions_by_state(
         env, values, marks=marks, vmin=vmin, vmax=vmax, colours=PROBABILITY_COLOURS, title=title,
         colour_bar=colour_bar, label="probability of switching", shown=shown, ax=ax,
     )  # fmt: skip
-
-
-def _spacing(at: np.ndarray) -> float:
-    """The smallest distance between two different coordinates; 0 where all are the same."""
-    apart = np.diff(np.unique(at))
-    apart = apart[apart > 1e-6 * max(float(np.ptp(at)), 1e-300)]
-    return float(apart.min()) if apart.size else 0.0
 
 
 def _outline(cells: Lattice) -> list[list[tuple[int, int]]]:

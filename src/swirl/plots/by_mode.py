@@ -11,12 +11,12 @@ from swirl.faults import counted
 from swirl.metrics import adjusted_rand_index
 from swirl.plots.style import (
     INK,
-    LABEL_SIZE,
     SOFT_INK,
     TICK_SIZE,
     checked_colours,
     mode_labels,
     mode_legend,
+    name_columns,
     new_axes,
     tidy,
 )
@@ -72,12 +72,9 @@ def signal_by_mode(
                 markerfacecolor=shades[mode], markeredgecolor=INK, markeredgewidth=0.9, elinewidth=1.3, capsize=3,
                 zorder=4, label=names[mode],
             )  # fmt: skip
-    ax.set_xticks(range(n_modes), names)
-    ax.set_xlim(-0.6, n_modes - 0.4)
-    ax.margins(y=0.08)
     label = means.name if label is None else label
     tidy(ax, title=title, ylabel=label if means.n_steps.shape[1] == 1 else f"{label}, channel {channel}")
-    ax.tick_params(axis="x", length=0, labelsize=LABEL_SIZE)
+    name_columns(ax, names)
     note = f"mean ± SEM over {counted(len(points), means.over)}" if len(points) > 1 else f"one {means.over}"
     ax.set_xlabel(note, fontsize=TICK_SIZE, color=SOFT_INK)
     return ax
@@ -209,11 +206,8 @@ def signal_correlation(
                         fontsize=TICK_SIZE - 1, color=SOFT_INK)  # fmt: skip
     ax.use_sticky_edges = False  # bars would stand on the frame
     ax.axhline(0, color=SOFT_INK, linewidth=0.7, zorder=2)
-    ax.set_xticks(range(n_modes), names)
-    ax.set_xlim(-0.6, n_modes - 0.4)
-    ax.margins(y=0.14)
     tidy(ax, title=title, ylabel=label)
-    ax.tick_params(axis="x", length=0, labelsize=LABEL_SIZE)
+    name_columns(ax, names, margin=0.14)
     ax.set_xlabel(f"grey: {100 * level:g} % of shifted signals", fontsize=TICK_SIZE, color=SOFT_INK)
     return ax
 

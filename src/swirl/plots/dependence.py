@@ -8,12 +8,12 @@ from matplotlib.axes import Axes
 
 from swirl.plots.style import (
     INK,
-    LABEL_SIZE,
     SOFT_INK,
     TICK_SIZE,
     checked_colours,
     mode_labels,
     mode_legend,
+    name_columns,
     new_axes,
     tidy,
 )
@@ -76,11 +76,8 @@ def history_dependence(
                 fontsize=TICK_SIZE - 1.5, color=SOFT_INK,
             )  # fmt: skip
     ax.axhline(0, color=SOFT_INK, linewidth=0.7)
-    ax.set_xticks(np.arange(n_previous), previous_names)
-    ax.set_xlim(-0.55, n_previous - 0.45)
-    ax.margins(y=0.08)
     tidy(ax, title=title, xlabel=xlabel, ylabel=label)
-    ax.tick_params(axis="x", length=0, labelsize=LABEL_SIZE)
+    name_columns(ax, previous_names, room=0.55)
     mode_legend(ax, names[:n_modes], shades[:n_modes])
     if note is not None:
         below = -32 if xlabel is not None else -20

@@ -7,6 +7,8 @@ from pathlib import Path
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
+from swirl.writing import whole_file
+
 # What would differ between two runs of the same code is left out of the files.
 _METADATA: dict[str, dict[str, None]] = {
     "png": {"Software": None},
@@ -51,5 +53,6 @@ def save(
             # Drawn in memory first: a figure that fails to draw leaves no half-written file.
             drawn = BytesIO()
             figure.savefig(drawn, format=name, dpi=dpi, metadata=_METADATA[name], facecolor="white")
-            file.write_bytes(drawn.getvalue())
+            with whole_file(file, overwrite=overwrite) as temporary:
+                temporary.write_bytes(drawn.getvalue())
     return files

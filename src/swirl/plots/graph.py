@@ -8,15 +8,14 @@ from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 from matplotlib.colors import Colormap
 
+from swirl.arrangement import Layout, layout
 from swirl.mdp import MDP
 from swirl.plots.layout import (
     CORRIDOR_WIDTH,
-    Layout,
     bars,
     check_places,
     discs,
     draw_corridors,
-    layout,
     name_places,
     ready,
 )

@@ -10,6 +10,7 @@ from matplotlib.colors import Colormap
 from matplotlib.patches import Rectangle
 from matplotlib.patheffects import withStroke
 
+from swirl.plots.layout import check_marks
 from swirl.plots.style import (
     IMPOSSIBLE,
     INK,
@@ -121,16 +122,6 @@ def check_shape(argument: str, n_states: int, shape: tuple[int, int]) -> tuple[i
             "give (rows, columns) with one cell per state"
         )
     return shape
-
-
-def check_marks(marks: Mapping[str, int] | None, n_states: int) -> None:
-    """Raise when a marked cell is not on the grid.
-
-    >>> check_marks({"home": 0}, 25)
-    """
-    outside = {name: cell for name, cell in (marks or {}).items() if not 0 <= cell < n_states}
-    if outside:
-        raise ValueError(f"marks: got {outside}, expected cells from 0 to {n_states - 1}")
 
 
 def frame(ax: Axes, rows: int, columns: int, *, line_colour: str) -> None:

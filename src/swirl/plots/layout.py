@@ -1,76 +1,25 @@
-"""Where the states of an environment lie, and the shapes that graphs are drawn with, all in data units."""
+"""The shapes that graphs of places are drawn with, all in data units."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.collections import EllipseCollection, PolyCollection
 from matplotlib.patheffects import withStroke
-from scipy.spatial import KDTree
 
+from swirl.arrangement import Layout
 from swirl.mdp import MDP
 from swirl.plots.style import CORRIDOR, INK, LABEL_SIZE, SEAM, axes_inches, new_axes
 
 CORRIDOR_WIDTH = 0.64  # in units of the smallest distance between two places
 
 
-@dataclass(frozen=True)
-class Layout:
-    """Places [state, xy], the directed moves (state, next state) between different places, and the unit of length.
-
-    The unit is the smallest distance between two places.
-    """
-
-    places: Float[np.ndarray, "state 2"]
-    moves: Int[np.ndarray, "move 2"]
-    unit: float
-
-    @property
-    def corridors(self) -> Int[np.ndarray, "corridor 2"]:
-        """Pairs of neighbours, each pair once."""
-        return np.unique(np.sort(self.moves, axis=1), axis=0)
-
-    @property
-    def lengths(self) -> Float[np.ndarray, " move"]:
-        """Distance from one end of each move to the other."""
-        start, end = self.places[self.moves].swapaxes(0, 1)
-        return np.linalg.norm(end - start, axis=1)
-
-
-def layout(env: MDP) -> Layout:
-    """Read the places and the possible moves from an environment that has coordinates.
-
-    Examples
-    --------
-    >>> env = MDP.deterministic([[1, 0], [0, 1]], coordinates=[[0, 0], [2, 0]])
-    >>> layout(env).moves.tolist(), layout(env).unit
-    ([[0, 1], [1, 0]], 2.0)
-    """
-    if env.coordinates is None:
-        raise ValueError(
-            "env: it has no coordinates, so its states have no place in a drawing; "
-            "build it with coordinates=[[x, y], …], one pair per state"
-        )
-    places = env.coordinates
-    if not np.isfinite(places).all():
-        bad = np.flatnonzero(~np.isfinite(places).all(axis=1))
-        raise ValueError(f"env: coordinates of state {bad[0]} are {places[bad[0]].tolist()} ({bad.size} such states)")
-    tables = env.successors
-    possible = (np.asarray(tables.probability) > 0) & np.asarray(tables.available)[:, :, None]
-    state, action, branch = np.nonzero(possible)
-    moves = np.unique(np.stack([state, np.asarray(tables.next)[state, action, branch]], axis=1), axis=0)
-    moves = moves[(places[moves[:, 0]] != places[moves[:, 1]]).any(axis=1)]
-    distinct = np.unique(places, axis=0)
-    unit = 1.0 if len(distinct) < 2 else float(np.min(KDTree(distinct).query(distinct, k=2)[0][:, 1]))
-    return Layout(places, moves.astype(np.int64), unit)
-
-
 def ready(ax: Axes | None, drawn: Layout, *, height: float = 2.9) -> Axes:
     """Return axes without frame, of equal aspect, that hold all places; a fresh figure has their proportions.
 
+    >>> from swirl.arrangement import layout
     >>> env = MDP.deterministic([[1, 0], [0, 1]], coordinates=[[0, 0], [2, 0]])
     >>> [float(end) for end in ready(None, layout(env)).get_xlim()]
     [-1.0, 3.0]
@@ -148,6 +97,7 @@ def discs(
 def draw_corridors(ax: Axes, drawn: Layout, *, colour: str = CORRIDOR, width: float = CORRIDOR_WIDTH) -> None:
     """Draw the corridors as wide light bars with a thin wall: the floor plan that values and paths lie on.
 
+    >>> from swirl.arrangement import layout
     >>> env = MDP.deterministic([[1, 0], [0, 1]], coordinates=[[0, 0], [2, 0]])
     >>> ax = new_axes()
     >>> draw_corridors(ax, layout(env))
@@ -197,6 +147,7 @@ def name_places(
 
     `radii` says how far something drawn at each state reaches, for the names to keep clear of it.
 
+    >>> from swirl.arrangement import layout
     >>> env = MDP.deterministic([[1, 0], [0, 1]], coordinates=[[0, 0], [2, 0]])
     >>> ax = ready(None, layout(env))
     >>> name_places(ax, layout(env), {"home": 0})

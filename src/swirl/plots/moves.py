@@ -12,8 +12,9 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.collections import PolyCollection
 from matplotlib.colors import Colormap, Normalize
 
+from swirl.arrangement import has_places, lattice, layout, possible_moves
 from swirl.mdp import MDP
-from swirl.plots.anywhere import kind_of, lattice, state_names
+from swirl.plots.anywhere import state_names
 from swirl.plots.layout import (
     CORRIDOR_WIDTH,
     bars,
@@ -21,12 +22,11 @@ from swirl.plots.layout import (
     check_places,
     discs,
     draw_corridors,
-    layout,
     name_places,
     ready,
 )
-from swirl.plots.paths import paths_by_mode, segment_traffic
-from swirl.plots.policy import policy_map, preference_map, state_transitions
+from swirl.plots.paths import check_paths, paths_by_mode, segment_traffic
+from swirl.plots.policy import check_policy, check_scale, log_odds, policy_map, preference_map, state_transitions
 from swirl.plots.split import split_reward_map
 from swirl.plots.style import (
     OKABE_ITO,
@@ -81,14 +81,14 @@ def arrival_map(
     check_places("table", table.shape[0], env)
     check_marks(marks, env.n_states)
     low, high = finite_range(table, vmin, vmax)
-    kind, cells = kind_of(env), lattice(env)
-    if kind == "names":
+    if not has_places(env):
         names = state_names(env)
         keep = np.arange(env.n_states) if shown is None else np.asarray(shown)
         return transition_map(
             table[np.ix_(keep, keep)].T, [names[s] for s in keep], vmin=low, vmax=high, colours=colours, title=title,
             xlabel="current", ylabel="previous", colour_bar=colour_bar, label=label, ax=ax,
         )  # fmt: skip
+    cells = lattice(env)
     if cells is not None and is_split(env, table):
         order = np.argsort(cells.cells)
         own = {name: int(cells.cells[state]) for name, state in (marks or {}).items()}
@@ -167,9 +167,9 @@ def moves_map(
     >>> ax.images[0].get_array().tolist()
     [[0.1, 0.9], [0.5, 0.5]]
     """
-    if kind_of(env) != "names":
+    if has_places(env):
         return policy_map(policy, env, marks=marks, colour=colour, title=title, ax=ax)
-    check_places("policy", policy.shape[0], env)
+    check_policy("policy", policy, env)
     onward = state_transitions(policy, env)
     return _table(env, onward, shown, 0.0, vmax, PROBABILITY_COLOURS, title, colour_bar, "probability", ax)
 
@@ -191,6 +191,19 @@ def preferences(
 
     Free of gauge: it is made of policies alone.
 
+    Parameters
+    ----------
+    policy
+        One mode's `[state, action]`.
+    reference
+        What to hold it against: `[state, action]`, or `[mode, state, action]` to be averaged, such as all policies.
+    marks
+        Places to ring and name, name → state; a table has none.
+    vmax
+        The scale runs from −vmax to vmax; stronger preferences have the colour of its end.
+    shown
+        Only these states, in this order, where it is a table; by default all.
+
     Examples
     --------
     >>> import numpy as np
@@ -199,13 +212,12 @@ def preferences(
     >>> preferences(env, both[0], both).images[0].get_array().round(3).tolist()
     [[-1.099, 1.099], [0.0, 0.0]]
     """
-    if kind_of(env) != "names":
+    if has_places(env):
         return preference_map(
             policy, reference, env, marks=marks, vmax=vmax, title=title, colour_bar=colour_bar, label=label, ax=ax
         )
-    check_places("policy", policy.shape[0], env)
-    odds = log_odds(env, policy, reference)
-    limited = np.clip(odds, -vmax, vmax)
+    limited = np.clip(log_odds(policy, reference, env), -vmax, vmax)
+    check_scale(vmax)
     return _table(env, limited, shown, -vmax, vmax, PREFERENCE_COLOURS, title, colour_bar, label, ax)
 
 
@@ -226,6 +238,19 @@ def traffic(
 
     Give stretches between gaps as sessions of their own (`behaviour.split_at_gaps`).
 
+    Parameters
+    ----------
+    states, modes
+        A state and a mode per step, one array per session; modes as `model.predict` returns them.
+    mode
+        The mode to draw.
+    marks
+        Places to name, name → state; a table has none.
+    colours
+        One per mode, for paths over places.
+    shown
+        Only these states, in this order, where it is a table; by default all.
+
     Examples
     --------
     >>> import numpy as np
@@ -234,7 +259,7 @@ def traffic(
     >>> ax.images[0].get_array().tolist()
     [[0.0, 1.0], [1.0, 0.0]]
     """
-    if kind_of(env) != "names":
+    if has_places(env):
         ax = ready(ax, layout(env))
         paths_by_mode(env, states, modes, mode, marks=marks, colours=colours, title=title, ax=ax)
         # Circles reach over the edge of the map; the title must not lie under them.
@@ -242,27 +267,9 @@ def traffic(
         ax.set_xlim(ax.get_xlim()[0] - margin, ax.get_xlim()[1] + margin)
         ax.set_ylim(ax.get_ylim()[0] - margin, ax.get_ylim()[1] + margin)
         return ax
+    check_paths(env, states, modes, mode)
     counts = segment_traffic(env.n_states, states, modes, mode)[0].astype(float)
     return _table(env, counts, shown, 0.0, None, PROBABILITY_COLOURS, title, colour_bar, "moves", ax)
-
-
-def log_odds(
-    env: MDP, policy: Float[np.ndarray, "state action"], reference: Float[np.ndarray, "*mode _ _"]
-) -> Float[np.ndarray, "state state"]:
-    """Log-odds of each move less those in the average of `reference`; NaN where it is certain or impossible in both.
-
-    >>> import numpy as np
-    >>> env = MDP.deterministic([[1, 0], [0, 1]])
-    >>> log_odds(env, np.array([[0.5, 0.5], [1.0, 0.0]]), np.array([[0.5, 0.5], [1.0, 0.0]])).tolist()
-    [[0.0, 0.0], [nan, nan]]
-    """
-    stack = reference[None] if reference.ndim == 2 else reference
-    average = np.mean([state_transitions(row, env) for row in stack], axis=0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        here, there = (np.clip(p, 0.0, 1.0) for p in (state_transitions(policy, env), average))
-        # What sums leave of 0 or 1 is rounding, not odds.
-        here, there = (np.where(p > 1 - 1e-12, 1.0, np.where(p < 1e-12, 0.0, p)) for p in (here, there))
-        return (np.log(here) - np.log1p(-here)) - (np.log(there) - np.log1p(-there))
 
 
 def _table(
@@ -281,10 +288,8 @@ def _table(
     keep = np.arange(env.n_states) if shown is None else np.asarray(shown)
     names = state_names(env)
     # Impossible moves are grey, not zero: no behaviour could have filled them.
-    tables = env.successors
     possible = np.zeros((env.n_states, env.n_states), bool)
-    s, a, b = np.nonzero((np.asarray(tables.probability) > 0) & env.available[:, :, None])
-    possible[s, np.asarray(tables.next)[s, a, b]] = True
+    possible[tuple(possible_moves(env).T)] = True
     shown_values = np.where(possible | (np.nan_to_num(values) != 0), values, np.nan)
     return transition_map(
         shown_values[np.ix_(keep, keep)], [names[s] for s in keep], vmin=vmin, vmax=vmax, colours=colours, title=title,

@@ -7,8 +7,10 @@ from jaxtyping import Int
 from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 
+from swirl.arrangement import layout
+from swirl.faults import counted
 from swirl.mdp import MDP
-from swirl.plots.layout import bars, discs, draw_corridors, layout, name_places, ready
+from swirl.plots.layout import bars, discs, draw_corridors, name_places, ready
 from swirl.plots.segments import runs
 from swirl.plots.style import INK, SOFT_INK, TICK_SIZE, checked_colours, set_title
 
@@ -50,7 +52,7 @@ def paths_by_mode(
     >>> ax.texts[0].get_text()
     'widest lane: 1 move\\nring: 1 start   disc: 1 end'
     """
-    _check(env, states, modes, mode)
+    check_paths(env, states, modes, mode)
     drawn = layout(env)
     traffic, starts, ends = segment_traffic(env.n_states, states, modes, mode)
     colour = checked_colours(colours, 1 + max([mode, *(int(path.max(initial=0)) for path in modes)]))[mode]
@@ -82,8 +84,8 @@ def paths_by_mode(
     name_places(ax, drawn, marks, rings=False, radii=radii)  # rings mean starts here
     set_title(ax, title)
     if key:
-        lines = f"widest lane: {_counted(int(moves.max(initial=0)), 'move')}"
-        lines += f"\nring: {_counted(int(starts.sum()), 'start')}   disc: {_counted(int(ends.sum()), 'end')}"
+        lines = f"widest lane: {counted(int(moves.max(initial=0)), 'move')}"
+        lines += f"\nring: {counted(int(starts.sum()), 'start')}   disc: {counted(int(ends.sum()), 'end')}"
         ax.text(0.5, -0.01, lines, transform=ax.transAxes, ha="center", va="top", fontsize=TICK_SIZE, color=SOFT_INK)
     return ax
 
@@ -110,11 +112,11 @@ def segment_traffic(
     return traffic, starts, ends
 
 
-def _counted(n: int, noun: str) -> str:
-    return f"{n:,} {noun}{'' if n == 1 else 's'}"
+def check_paths(env: MDP, states: Sequence[np.ndarray], modes: Sequence[np.ndarray], mode: int) -> None:
+    """Raise unless every step has a state of the environment and a mode.
 
-
-def _check(env: MDP, states: Sequence[np.ndarray], modes: Sequence[np.ndarray], mode: int) -> None:
+    >>> check_paths(MDP.deterministic([[1, 0], [0, 1]]), [np.array([0, 1])], [np.array([0, 0])], 0)
+    """
     faults = []
     if len(states) != len(modes):
         faults.append(f"states, modes: got {len(states)} and {len(modes)} sessions, expected equal numbers")

@@ -11,15 +11,14 @@ from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 from matplotlib.colors import Colormap, to_rgba
 
+from swirl.arrangement import Layout, layout
 from swirl.mdp import MDP
 from swirl.plots.layout import (
     CORRIDOR_WIDTH,
-    Layout,
     arrows,
     check_places,
     discs,
     draw_corridors,
-    layout,
     name_places,
     ready,
 )
@@ -64,7 +63,7 @@ def policy_map(
     >>> len([shape for shape in ax.collections if shape.get_label() == "moves"][0].get_paths())
     2
     """
-    _check_policy("policy", policy, env)
+    check_policy("policy", policy, env)
     drawn = layout(env)
     onward = state_transitions(policy, env)
     ax = ready(ax, drawn)
@@ -130,20 +129,10 @@ def preference_map(
     >>> moves.get_array().round(3).tolist()  # log 3 − log 1, and nothing
     [1.099, 0.0]
     """
-    _check_policy("policy", policy, env)
-    stack = reference[None] if reference.ndim == 2 else reference
-    if stack.ndim != 3 or not len(stack):
-        raise ValueError(f"reference: got shape {reference.shape}, expected [state, action] or [mode, state, action]")
-    for index, row in enumerate(stack):
-        _check_policy("reference" if reference.ndim == 2 else f"reference[{index}]", row, env)
-    if not vmax > 0:
-        raise ValueError(f"vmax: got {vmax}, expected a number above 0; the scale runs from −vmax to vmax")
+    odds = log_odds(policy, reference, env)
+    check_scale(vmax)
     drawn = layout(env)
-    state, successor = drawn.moves.T
-    here = state_transitions(policy, env)[state, successor]
-    average = np.mean([state_transitions(row, env)[state, successor] for row in stack], axis=0)
-    with np.errstate(invalid="ignore"):
-        odds = _log_odds(here) - _log_odds(average)  # ∞ − ∞, certain in both, is NaN
+    odds = odds[drawn.moves[:, 0], drawn.moves[:, 1]]
     known = ~np.isnan(odds)
 
     ax = ready(ax, drawn)
@@ -180,11 +169,41 @@ def state_transitions(policy: Float[np.ndarray, "state action"], env: MDP) -> Fl
     return onward
 
 
+def log_odds(
+    policy: Float[np.ndarray, "state action"], reference: Float[np.ndarray, "*mode _ _"], env: MDP
+) -> Float[np.ndarray, "state state"]:
+    """Log-odds of each move less those in the average of `reference`; NaN where it is certain or impossible in both.
+
+    >>> import numpy as np
+    >>> env = MDP.deterministic([[1, 0], [0, 1]])
+    >>> log_odds(np.array([[0.5, 0.5], [1.0, 0.0]]), np.array([[0.5, 0.5], [1.0, 0.0]]), env).tolist()
+    [[0.0, 0.0], [nan, nan]]
+    """
+    check_policy("policy", policy, env)
+    stack = reference[None] if reference.ndim == 2 else reference
+    if stack.ndim != 3 or not len(stack):
+        raise ValueError(f"reference: got shape {reference.shape}, expected [state, action] or [mode, state, action]")
+    for index, row in enumerate(stack):
+        check_policy("reference" if reference.ndim == 2 else f"reference[{index}]", row, env)
+    average = np.mean([state_transitions(row, env) for row in stack], axis=0)
+    with np.errstate(invalid="ignore"):
+        return _log_odds(state_transitions(policy, env)) - _log_odds(average)  # ∞ − ∞, certain in both, is NaN
+
+
 def _log_odds(probability: np.ndarray) -> np.ndarray:
-    inside = np.clip(probability, 0.0, 1.0)  # sums of probabilities exceed one by rounding
-    inside = np.where(inside > 1 - 1e-12, 1.0, np.where(inside < 1e-12, 0.0, inside))
+    # What sums leave of 0 or 1, or beyond it, is rounding, not odds.
+    inside = np.where(probability > 1 - 1e-12, 1.0, np.where(probability < 1e-12, 0.0, probability))
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.log(inside) - np.log1p(-inside)
+
+
+def check_scale(vmax: float | int) -> None:
+    """Refuse a scale from −vmax to vmax that has no length.
+
+    >>> check_scale(3.0)
+    """
+    if not vmax > 0:
+        raise ValueError(f"vmax: got {vmax}, expected a number above 0; the scale runs from −vmax to vmax")
 
 
 def _lanes(drawn: Layout) -> np.ndarray:
@@ -207,7 +226,11 @@ def _hatch(ax: Axes, drawn: Layout, policy: np.ndarray) -> None:
         disc.set(facecolor="white", edgecolor=SOFT_INK, linewidth=0.4, hatch="//////")
 
 
-def _check_policy(argument: str, policy: np.ndarray, env: MDP) -> None:
+def check_policy(argument: str, policy: np.ndarray, env: MDP) -> None:
+    """Raise unless a policy has a row of probabilities per state; rows of NaN say that nothing is known.
+
+    >>> check_policy("policy", np.array([[0.9, 0.1], [0.5, 0.5]]), MDP.deterministic([[1, 0], [0, 1]]))
+    """
     if policy.shape != (env.n_states, env.n_actions):
         check_places(argument, policy.shape[0], env)
         raise ValueError(

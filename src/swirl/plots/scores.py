@@ -8,7 +8,7 @@ from matplotlib.cbook import boxplot_stats
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import MaxNLocator
 
-from swirl.plots.style import INK, LABEL_SIZE, OKABE_ITO, SOFT_INK, TICK_SIZE, new_axes, tidy
+from swirl.plots.style import INK, OKABE_ITO, SOFT_INK, TICK_SIZE, name_columns, new_axes, tidy
 
 _BOX = 0.56  # width of a box; neighbours are 1 apart
 
@@ -44,11 +44,8 @@ def score_boxes(
     for place, score in zip(places, scores.values(), strict=True):
         _draw_box(ax, float(place), score)
         ax.scatter(place + _spread(score), score, s=9, c=INK, alpha=0.55, linewidths=0, zorder=3)
-    ax.set_xticks(places, list(scores))
-    ax.set_xlim(-0.6, len(scores) - 0.4)
     tidy(ax, title=title, ylabel=label)
-    ax.tick_params(axis="x", length=0, labelsize=LABEL_SIZE)
-    ax.margins(y=0.08)
+    name_columns(ax, list(scores))
     if reference is not None:
         ax.axhline(reference, color="#D55E00", linestyle=(0, (4, 2.5)), linewidth=1.1, zorder=1)
         ax.annotate(

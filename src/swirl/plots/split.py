@@ -9,7 +9,8 @@ from matplotlib.collections import PolyCollection
 from matplotlib.colors import Colormap
 from matplotlib.patches import Polygon
 
-from swirl.plots.grid import check_marks, check_shape, draw_marks, frame
+from swirl.plots.grid import check_shape, draw_marks, frame
+from swirl.plots.layout import check_marks
 from swirl.plots.style import (
     IMPOSSIBLE,
     INK,

@@ -216,6 +216,20 @@ def tidy(ax: Axes, *, title: str | None = None, xlabel: str | None = None, ylabe
     return ax
 
 
+def name_columns(ax: Axes, names: Sequence[str], *, room: float = 0.6, margin: float = 0.08) -> None:
+    """Name the columns 0, 1, … of bars or dots under them, with some room at the sides and above.
+
+    >>> ax = new_axes()
+    >>> name_columns(ax, ["water", "home"])
+    >>> [float(end) for end in ax.get_xlim()]
+    [-0.6, 1.6]
+    """
+    ax.set_xticks(range(len(names)), names)
+    ax.set_xlim(-room, len(names) - 1 + room)
+    ax.margins(y=margin)
+    ax.tick_params(axis="x", length=0, labelsize=LABEL_SIZE)
+
+
 def set_title(ax: Axes, title: str | None) -> None:
     """Write a title at the left, where the eye starts; `None` leaves the axes as they are.
 

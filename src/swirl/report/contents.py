@@ -16,6 +16,7 @@ from swirl.report.figures_certainty import certainty_figure, restart_figure
 from swirl.report.figures_checks import check_strips, occupancy_figure
 from swirl.report.figures_comparison import comparison_figure, mode_choice_figure
 from swirl.report.figures_signal import mean_figure, onset_figure
+from swirl.report.intervals import interval_facts, read_bootstrap
 from swirl.report.methods import methods_paragraph, references
 from swirl.report.places import map_facts, switching_facts
 from swirl.report.plain import number, percent
@@ -45,12 +46,15 @@ def contents(
     title: str | None,
     run: dict[str, Any] | None,
     n_draws: int,
+    bootstrap: Any = None,
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """What the template fills in, and the JSON that the page's script reads."""
     if comparison is not None and not isinstance(comparison, Comparison):
         raise ValueError(f"comparison is {type(comparison).__name__}: expected what swirl.compare(...) returned")
     case = read_case(model, data)
     check_signal(case, signal)
+    drawn = read_bootstrap(case, bootstrap)
+    intervals = None if drawn is None else interval_facts(case, drawn)
     about_data, about_fit = data_facts(case), fit_facts(case)
     modes = mode_facts(case.modes, case.data.states, case.data.gaps, case.n_modes, case.n_states)
     maps, switching = map_facts(case), switching_facts(case)
@@ -105,8 +109,11 @@ def contents(
         "posterior_words": _posterior_words(posterior),
         "restarts": restarts,
         "restart_words": restart_sentence(restarts, about_fit),
+        "intervals": intervals,
         "no_intervals": NO_INTERVALS,
-        "methods": methods_paragraph(case, about_data, about_fit, comparison=comparison, checks=checks, signal=by_mode),
+        "methods": methods_paragraph(
+            case, about_data, about_fit, comparison=comparison, checks=checks, signal=by_mode, bootstrap=drawn
+        ),
         "references": references(),
         "provenance": provenance(case, about_data, run),
         "replay": _replay(case, maps),
@@ -118,6 +125,7 @@ def contents(
         "states": case.state_names,
         "actions": case.action_names,
         "maps": maps,
+        "intervals": intervals and {name: intervals[name] for name in ("preference", "rewards")},
         "switching": switching,
         "figures": figures,
         "timeline": sessions,
@@ -138,7 +146,7 @@ def _sections(page: dict[str, Any]) -> list[tuple[str, str]]:
         ("durations", "Durations", page["bouts"]),
         ("checks", "Predictive checks", page["checks"]),
         ("signal", "Signal by mode", page["signal"]),
-        ("uncertainty", "How sure is it?", page["posterior"] or page["restarts"]),
+        ("uncertainty", "How sure is it?", page["posterior"] or page["restarts"] or page["intervals"]),
         ("methods", "Methods", True),
         ("provenance", "Provenance", True),
     ]

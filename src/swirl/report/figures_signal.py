@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from swirl.faults import counted
 from swirl.report.case import Case
 from swirl.report.plain import label
 
@@ -22,8 +23,11 @@ def mean_figure(case: Case, facts: dict[str, Any]) -> dict[str, Any]:
             "width": 6,
         },
         "marker": {"color": case.colours, "size": 14, "line": {"width": 1, "color": "@paper"}},
-        "customdata": [[n, steps] for n, steps in zip(facts["sessions"], facts["steps"], strict=True)],
-        "hovertemplate": "%{x}: %{y:.4g}<br>%{customdata[0]} sessions, %{customdata[1]} steps<extra></extra>",
+        "customdata": [
+            [counted(n, facts["over"]), counted(steps, "step")]
+            for n, steps in zip(facts["units"], facts["steps"], strict=True)
+        ],
+        "hovertemplate": "%{x}: %{y:.4g}<br>%{customdata[0]}, %{customdata[1]}<extra></extra>",
     }
     layout = {
         "xaxis": {"type": "category", "showgrid": False, "range": [-0.6, case.n_modes - 0.4]},

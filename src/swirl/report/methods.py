@@ -10,6 +10,7 @@ from swirl.model import SWIRL
 from swirl.report.case import Case
 from swirl.report.plain import number
 from swirl.report.words import depends_on_state, model_name, reward_symbol
+from swirl.uncertainty_result import Bootstrap
 
 PAPER = (
     "Ke, J., Wu, F., Wang, J., Markowitz, J. E., & Wu, A. (2025). Inverse Reinforcement Learning with Switching "
@@ -43,7 +44,8 @@ def methods_paragraph(
     *,
     comparison: Any = None,
     checks: dict[str, Any] | None = None,
-    signal: str | None = None,
+    signal: dict[str, Any] | None = None,
+    bootstrap: Bootstrap | None = None,
 ) -> str:
     """Say in the words of a methods section what was done; plain text."""
     parts = [_model(case), _data(data), _fit(case, fit)]
@@ -60,11 +62,14 @@ def methods_paragraph(
     if checks:
         drawn = counted(checks["n_draws"], "data set")
         parts.append(f"The model was checked against {drawn} of the same size simulated from it.")
-    if signal is not None and case.n_modes > 1:
+    if signal is not None:
+        name, over = signal["name"], signal["over"]
         parts.append(
-            f"The signal “{signal}” was averaged over the steps of each mode within each session (mean ± standard "
-            "error over sessions), and around mode onsets."
+            f"The signal “{name}” was averaged over the steps of each mode, and around mode onsets, within each {over} "
+            f"(mean ± standard error over {over}s)."
         )
+    if bootstrap is not None:
+        parts.append(_bootstrap(bootstrap))
     if isinstance(case.model, SWIRL):
         parts.append(GAUGE)
     return " ".join(part for part in parts if part)
@@ -133,6 +138,16 @@ def _prior(model: Any) -> str:
     given = {name: getattr(model, name, None) for name in ("reward_prior", "switching_prior")}
     told = [f"{name.removesuffix('_prior')}: {value!r}" for name, value in given.items() if value is not None]
     return f" ({'; '.join(told)})" if told else " (the package's defaults)"
+
+
+def _bootstrap(found: Bootstrap) -> str:
+    return (
+        f"Intervals (95 %) are from a bootstrap: the {counted(found.n_units, found.by)} were drawn with replacement "
+        f"{found.n_draws} times (seed {found.seed}), the model was refitted to each draw from the fitted parameters, and "
+        "modes were matched by what they do; an interval is the estimate ± Student’s t times the standard error over "
+        "draws, for probabilities on the logit scale. Intervals take the number of modes and the history length as "
+        "given, and do not cover other local optima or the bias of the priors."
+    )
 
 
 def _comparison(comparison: Any) -> str:

@@ -21,8 +21,9 @@ GAUGE = (
     "picture beside it has no such freedom: the moves that a mode prefers are the same for all rewards of the family."
 )
 NO_INTERVALS = (
-    "There are no confidence intervals of rewards and switching here yet. What there is: whether other starting points "
-    "of the fit say the same, and how clear the modes are at each step. Neither says what other animals would do."
+    "There are no confidence intervals on this page: whether other starting points say the same, and how clear the modes "
+    "are at each step, is not how far the fit would move with other sessions. For that, sessions are drawn anew and the "
+    "model is fitted to each draw, which takes about as long as the fit:"
 )
 
 

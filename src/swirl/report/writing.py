@@ -1,10 +1,10 @@
 """The report itself: gather the facts, fill the page, write it whole or not at all."""
 
-import os
-import secrets
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+from swirl.writing import check_target, whole_file
 
 ASSETS = Path(__file__).parent / "assets"
 SCRIPTS = (
@@ -30,6 +30,7 @@ def write(
     title: str | None = None,
     run: dict[str, Any] | None = None,
     n_draws: int = 5,
+    bootstrap: Any = None,
     overwrite: bool = False,
 ) -> Path:
     """Write a report on a fitted model as one HTML file and return its path; see `build` for the arguments.
@@ -43,19 +44,12 @@ def write(
     True
     """
     path = Path(path)
-    if path.is_dir():
-        raise IsADirectoryError(f"path={str(path)!r} is a folder; give the name of a file, such as report.html")
-    if not path.parent.is_dir():
-        raise FileNotFoundError(f"path={str(path)!r}: the folder {str(path.parent)!r} does not exist; create it")
-    if path.exists() and not overwrite:
-        raise FileExistsError(f"path={str(path)!r} exists already; pass overwrite=True or choose another name")
-    page = build(model, data, comparison=comparison, signal=signal, title=title, run=run, n_draws=n_draws)
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
-    try:
+    check_target(path, overwrite=overwrite)  # before the work
+    page = build(
+        model, data, comparison=comparison, signal=signal, title=title, run=run, n_draws=n_draws, bootstrap=bootstrap
+    )
+    with whole_file(path, overwrite=overwrite) as temporary:
         temporary.write_text(page, encoding="utf-8")
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
     return path
 
 
@@ -68,6 +62,7 @@ def build(
     title: str | None = None,
     run: dict[str, Any] | None = None,
     n_draws: int = 5,
+    bootstrap: Any = None,
 ) -> str:
     """Make a report on a fitted model as one self-contained HTML page.
 
@@ -87,6 +82,9 @@ def build(
         Where the fit came from, for the last section: such as config, command, data file, seconds.
     n_draws
         Simulated data sets for the predictive checks; 0 leaves them out.
+    bootstrap
+        For intervals: what `swirl.uncertainty.bootstrap` returned, or the number of draws (the data must then be those
+        of the fit). None: the page says how to get them.
 
     Examples
     --------
@@ -101,7 +99,9 @@ def build(
 
     if not isinstance(n_draws, int) or isinstance(n_draws, bool) or n_draws < 0:
         raise ValueError(f"n_draws={n_draws!r}: expected a whole number; 0 leaves the predictive checks out")
-    page, facts = contents(model, data, comparison=comparison, signal=signal, title=title, run=run, n_draws=n_draws)
+    page, facts = contents(
+        model, data, comparison=comparison, signal=signal, title=title, run=run, n_draws=n_draws, bootstrap=bootstrap
+    )
     return environment.get_template("page.html.j2").render(
         **page,
         facts=to_json(facts),

@@ -12,6 +12,7 @@ R.number = (x, digits = 3) => {
   const text = Math.abs(x) >= 1e5 || (x !== 0 && Math.abs(x) < 1e-3) ? x.toExponential(1) : String(+x.toPrecision(digits));
   return text.replace("-", "−");
 };
+R.between = ([low, high]) => `95 %: ${R.number(low, 2)} to ${R.number(high, 2)}`;
 R.unpack = async (text) => {
   const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
   return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).text();

@@ -75,11 +75,12 @@ R.Map = class {
       shape.setAttribute("stroke", colours === null && this.kind === "graph" ? "none" : wall);
     });
   }
-  // moves: { from, to, width (0 to 1), colour, opacity }; a move to its own state is a disc.
+  // moves: { from, to, width (0 to 1), colour, opacity, hollow }; a move to its own state is a disc.
   arrows(moves) {
     this.layer.arrows.replaceChildren();
-    for (const { from, to, width, colour, opacity } of moves) {
-      const [x, y] = this.xy[from], [u, v] = this.xy[to], length = Math.hypot(u - x, v - y), style = { fill: colour, "fill-opacity": R.round(opacity), "pointer-events": "none" };
+    for (const { from, to, width, colour, opacity, hollow } of moves) {
+      const [x, y] = this.xy[from], [u, v] = this.xy[to], length = Math.hypot(u - x, v - y), style = hollow
+        ? { fill: "none", stroke: colour, "stroke-width": 0.016, "stroke-linejoin": "round", "pointer-events": "none" } : { fill: colour, "fill-opacity": R.round(opacity), "pointer-events": "none" };
       if (length === 0) {
         if (from === to) R.shape("circle", { cx: x, cy: y, r: R.round(0.21 * Math.sqrt(width)), ...style }, this.layer.arrows);
         continue;

@@ -6,8 +6,17 @@ R.startRewards = () => {
   const previousPick = R.el("reward-previous");
   const now = () => ({
     mode: +R.picked("reward-mode"), gauge: maps.gauges[+(R.picked("reward-gauge") || 0)] || null,
-    view: R.picked("reward-view") || "policy", previous: previousPick ? +previousPick.value : -1,
+    view: R.picked("reward-view") || "policy", previous: previousPick ? +previousPick.value : -1, sure: R.picked("reward-sure") === "sure",
   });
+  // Bootstrap: [low, high] of the log-odds of a move, and of a place's reward against the mode's mean; null where there is none.
+  const spans = R.facts.intervals || {}, ends = (table, ...at) => {
+    if (!table) return null;
+    const [low, high] = [table.low, table.high].map((part) => at.reduce((inner, i) => inner[i], part));
+    return low === null || high === null ? null : [low, high];
+  };
+  // By the previous state nothing was resampled, where choices depend on it.
+  const oddsEnds = (state, s, j) => (state.previous >= 0 && maps.pair_moves ? null : ends(spans.preference, state.mode, s, j));
+  const isSure = (span) => span === null || span[0] > 0 || span[1] < 0;
   const pairsAfter = (previous) => {
     const found = new Map();
     maps.pairs.previous.forEach((p, i) => { if (p === previous) found.set(maps.pairs.state[i], i); });
@@ -26,6 +35,11 @@ R.startRewards = () => {
       return Number.isNaN(found) ? null : found;
     }));
   };
+  const sureWords = (state) => {
+    if (state.view !== "odds" || !spans.preference) return "";
+    if (state.previous >= 0 && maps.pair_moves) return " Which of them are certain is known for the mean over previous states only.";
+    return state.sure ? " Only those whose 95 % interval lies on one side of 0." : onMap ? " Outlined: the 95 % interval includes 0, so not even the sign is certain." : " A ring: the 95 % interval includes 0, so not even the sign is certain.";
+  };
   const words = (state) => {
     const after = state.previous < 0 ? "" : `, having come from ${names[state.previous]}`;
     if (state.gauge) {
@@ -41,7 +55,9 @@ R.startRewards = () => {
     const blind = state.previous >= 0 && !maps.pair_moves ? " These choices do not depend on the previous state." : "";
     R.el("choice-words").textContent = (state.view === "odds"
       ? "Log-odds of each move against the average mode: red, taken more; blue, less."
-      : onMap ? "Probability of each move: the wider the arrow, the likelier; the disc is staying." : "Probability of the next state.") + " No gauge: the same for all equivalent rewards." + blind;
+      : onMap ? "Probability of each move: the wider the arrow, the likelier; the disc is staying." : "Probability of the next state.") + sureWords(state) + " No gauge: the same for all equivalent rewards." + blind;
+    const sure = R.el("reward-sure");
+    if (sure) sure.hidden = state.view !== "odds";
   };
 
   if (onMap) {
@@ -57,7 +73,9 @@ R.startRewards = () => {
         left.paint(shown.values.map((r, s) => r === null ? null : unknown(s) ? "hatch" : R.shade("reward", high > low ? (r - low) / (high - low) : 0.5)));
         left.mark(state.previous);
         left.name(maps.preferred[state.mode]);
-        left.says = (s) => `${names[s]}\nreward ${shown.values[s] === null ? "—" : unknown(s) ? "not known" : R.number(shown.values[s])}`;
+        const span = (s) => (state.gauge.name === "canonical" && !pairs && !unknown(s) ? ends(spans.rewards, state.mode, s) : null);
+        left.says = (s) => `${names[s]}\nreward ${shown.values[s] === null ? "—" : unknown(s) ? "not known" : R.number(shown.values[s])}`
+          + (span(s) ? `\nagainst the mode's mean: ${R.number(spans.rewards.value[state.mode][s], 2)} (${R.between(span(s))})` : "");
         shown.range = [R.number(low), R.number(high)];
       }
       const probable = moves(state.mode, pairs), against = state.view === "odds" ? odds(state.mode, pairs) : null, drawn = [];
@@ -65,14 +83,16 @@ R.startRewards = () => {
         const to = maps.following[s][j];
         if (to === undefined) return;
         if (!against && p > 0.004) drawn.push({ from: s, to, width: p, colour: R.facts.colours[state.mode], opacity: R.dark() ? 0.6 + 0.4 * p : 0.35 + 0.65 * p });
-        if (against && against[s][j] !== null) drawn.push({ from: s, to, width: 0.62, colour: R.shade("odds", 0.5 + against[s][j] / 6), opacity: 1 });
+        if (!against || against[s][j] === null) return;
+        const sure = isSure(oddsEnds(state, s, j));
+        if (sure || !state.sure) drawn.push({ from: s, to, width: sure ? 0.62 : 0.5, colour: sure ? R.shade("odds", 0.5 + against[s][j] / 6) : R.css("soft"), opacity: 1, hollow: !sure });
       }));
       right.paint(null); right.arrows(drawn); right.mark(state.previous);
       right.says = (s) => {
         const row = probable[s];
         if (!row) return names[s];
         const order = row.map((p, j) => [p, j]).filter(([, j]) => maps.following[s][j] !== undefined).sort((a, b) => b[0] - a[0]).slice(0, 6);
-        return [names[s], ...order.map(([p, j]) => `→ ${maps.following[s][j] === s ? "stay" : names[maps.following[s][j]]}: ${(100 * p).toFixed(p < 0.1 ? 1 : 0)} %` + (against && against[s][j] !== null ? ` (log-odds ${R.number(against[s][j], 2)})` : ""))].join("\n");
+        return [names[s], ...order.map(([p, j]) => `→ ${maps.following[s][j] === s ? "stay" : names[maps.following[s][j]]}: ${(100 * p).toFixed(p < 0.1 ? 1 : 0)} %` + (against && against[s][j] !== null ? `, log-odds ${R.number(against[s][j], 2)}` + (oddsEnds(state, s, j) ? ` (${R.between(oddsEnds(state, s, j))})` : "") : ""))].join("\n");
       };
       return shown.range;
     };
@@ -103,8 +123,9 @@ R.startRewards = () => {
     R.registerMap("choice-map", right, R.moveRows);
     R.redraw.push(draw); R.drawRewards = draw;
   } else {
-    const states = maps.shown, label = (s) => R.label(R.short(names[s], 18)), heat = (div, z, x, y, ramp, low, high, xTitle, yTitle) => {
+    const states = maps.shown, label = (s) => R.label(R.short(names[s], 18)), heat = (div, z, x, y, ramp, low, high, xTitle, yTitle, rings) => {
       const trace = { type: "heatmap", name: yTitle, z, x, y, xgap: 1, ygap: 1, zmin: low, zmax: high, colorscale: R.scale(ramp), hoverongaps: false, colorbar: { thickness: 10, outlinewidth: 0, tickfont: { color: R.css("soft"), size: 11 } }, hovertemplate: `${yTitle} %{y}<br>${xTitle} %{x}<br>%{z:.3g}<extra></extra>` };
+      if (rings) { trace.text = rings.map((row) => row.map((ring) => (ring ? "○" : ""))); trace.texttemplate = "%{text}"; trace.textfont = { color: R.css("soft"), size: 11 }; }
       const n = y.length, height = Math.max(320, Math.min(760, 110 + 22 * n));
       div.style.height = height + "px";
       R.plot(div, [trace], { xaxis: { title: { text: xTitle }, type: "category", showgrid: false, tickangle: x.length > 6 || x.some((text) => text.length > 9) ? -45 : 0 }, yaxis: { title: { text: yTitle }, type: "category", autorange: "reversed", showgrid: false }, margin: { l: 60, r: 6, t: 8, b: 60 } }, height);
@@ -127,8 +148,9 @@ R.startRewards = () => {
         }
       }
       const table = state.view === "odds" ? odds(state.mode, pairs) : moves(state.mode, pairs);
-      const z = states.map((s) => states.map((to) => { const j = maps.following[s].indexOf(to); return j < 0 || !table[s] || table[s][j] === null ? null : Math.max(-9, Math.min(9, table[s][j])); }));
-      if (state.view === "odds") heat(right, z, states.map(label), states.map(label), "odds", -3, 3, "next state", "state");
+      const odd = state.view === "odds", unsure = states.map((s) => states.map((to) => { const j = maps.following[s].indexOf(to); return odd && j >= 0 && !isSure(oddsEnds(state, s, j)); }));
+      const z = states.map((s, a) => states.map((to, b) => { const j = maps.following[s].indexOf(to); return j < 0 || !table[s] || table[s][j] === null || (state.sure && unsure[a][b]) ? null : Math.max(-9, Math.min(9, table[s][j])); }));
+      if (odd) heat(right, z, states.map(label), states.map(label), "odds", -3, 3, "next state", "state", state.sure ? null : unsure);
       else heat(right, z, states.map(label), states.map(label), "probability", 0, Math.max(...maps.moves.flat(2)), "next state", "state");
     };
     const draw = () => { const state = now(); words(state); paintPair(state.gauge ? R.el("reward-map") : null, R.el("choice-map"), state); };
@@ -140,7 +162,7 @@ R.startRewards = () => {
     R.csv["choice-map"] = R.moveRows;
     R.redraw.push(draw); R.drawRewards = draw;
   }
-  for (const name of ["reward-mode", "reward-gauge", "reward-view", "reward-previous"]) if (R.el(name)) R.el(name).addEventListener("change", R.drawRewards);
+  for (const name of ["reward-mode", "reward-gauge", "reward-view", "reward-sure", "reward-previous"]) if (R.el(name)) R.el(name).addEventListener("change", R.drawRewards);
   R.drawRewards();
   // On paper nobody can pick: the other modes follow below.
   R.printRewards = () => {
@@ -155,7 +177,8 @@ R.startRewards = () => {
   };
 };
 R.moveRows = () => {
-  const maps = R.facts.maps, names = R.facts.states, rows = [["mode", "state", "next_state", "probability"]];
-  R.facts.modes.forEach((mode, k) => maps.moves[k].forEach((row, s) => maps.following[s].forEach((to, j) => rows.push([mode, names[s], names[to], row[j]]))));
+  const maps = R.facts.maps, names = R.facts.states, span = R.facts.intervals && R.facts.intervals.preference;
+  const rows = [["mode", "state", "next_state", "probability", ...(span ? ["log_odds_low", "log_odds_high"] : [])]];
+  R.facts.modes.forEach((mode, k) => maps.moves[k].forEach((row, s) => maps.following[s].forEach((to, j) => rows.push([mode, names[s], names[to], row[j], ...(span ? [span.low[k][s][j], span.high[k][s][j]] : [])]))));
   return rows;
 };

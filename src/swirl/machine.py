@@ -1,0 +1,92 @@
+"""What this machine has: cores, and the bounds on memory.  Only the standard library, so that it works anywhere."""
+
+import os
+from pathlib import Path
+
+
+def cores() -> int:
+    """Number of cores that this process may use.
+
+    >>> cores() >= 1
+    True
+    """
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def rooms(root: Path = Path("/")) -> dict[str, int]:
+    """What each bound on this machine's memory leaves: free memory, a container (cgroup), the shell's ``ulimit -v``.
+
+    Bounds that there are not, or that the system does not tell, are left out. `root` holds ``proc`` and ``sys``.
+
+    >>> rooms(Path("/nowhere")).keys() <= {"free memory", "ulimit -v"}
+    True
+    """
+    found = {"free memory": _free(root), "container": _cgroup(root), "ulimit -v": _address_space(root)}
+    return {name: max(room, 0) for name, room in found.items() if room is not None}
+
+
+def _free(root: Path) -> int | None:
+    kilobytes = _entry(root / "proc/meminfo", "MemAvailable:")
+    if kilobytes is not None:
+        return 1024 * kilobytes
+    try:  # other systems tell only the whole
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):
+        return None
+
+
+def _cgroup(root: Path) -> int | None:
+    """The least that a limit leaves, of this process's cgroup and those above it, of either version."""
+    left = []
+    for line in _lines(root / "proc/self/cgroup"):
+        _, controllers, path = line.split(":", 2)
+        if not controllers:
+            base, names = root / "sys/fs/cgroup", ("memory.max", "memory.current", "inactive_file")
+        elif "memory" in controllers.split(","):
+            base = root / "sys/fs/cgroup/memory"
+            names = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
+        else:
+            continue
+        # Inside a container the path may be the host's: as much of it as there is here counts.
+        own = base / path.lstrip("/")
+        for folder in (own, *own.parents):
+            limit = next(iter(_lines(folder / names[0])), "max")
+            if folder.is_relative_to(base) and limit.isdigit() and int(limit) < 2**62:  # version 1's "none"
+                used = int(next(iter(_lines(folder / names[1])), "0"))
+                # Pages of files count as used, but are given up when they are needed.
+                left.append(int(limit) - used + (_entry(folder / "memory.stat", names[2]) or 0))
+    return min(left, default=None)
+
+
+def _address_space(root: Path) -> int | None:
+    try:
+        import resource  # not on every system
+    except ImportError:
+        return None
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    return None if limit == resource.RLIM_INFINITY else limit - _pages(root, 0)
+
+
+def resident() -> int:
+    """Bytes that this process holds in memory now; 0 where the system does not tell.
+
+    >>> resident() >= 0
+    True
+    """
+    return _pages(Path("/"), 1)
+
+
+def _pages(root: Path, field: int) -> int:
+    lines = _lines(root / "proc/self/statm")
+    return int(lines[0].split()[field]) * os.sysconf("SC_PAGE_SIZE") if lines else 0
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        return path.read_text().splitlines()
+    except OSError:
+        return []
+
+
+def _entry(path: Path, name: str) -> int | None:
+    return next((int(line.split()[1]) for line in _lines(path) if line.split()[:1] == [name]), None)

@@ -1,0 +1,172 @@
+"""The course of a signal around the starts (or ends) of each mode, beside that of shifted signals."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+from scipy.sparse import csr_array
+
+from swirl.behaviour import find_segments
+from swirl.estimator import as_trajectories
+from swirl.triggered.given import Over, check_window, read_modes, read_signal, read_units
+from swirl.triggered.means import mean_and_error
+from swirl.triggered.windows import shifted_means, unit_means, windows_in_steps, windows_in_time
+
+
+@dataclass(frozen=True)
+class TriggeredAverage:
+    """Means of a signal around the start (or end) of each mode, with what shifted signals give."""
+
+    name: str
+    over: Over
+    onset: bool
+    """Whether lag 0 is the first step of the mode; otherwise it is the first step after it."""
+    seconds: bool
+    """Whether lags are in the unit of the data's times; otherwise they are steps."""
+    modes: tuple[int, ...]
+    lags: Float[np.ndarray, "lag"]
+    mean: Float[np.ndarray, "mode lag channel"]
+    sem: Float[np.ndarray, "mode lag channel"]
+    n_units: Int[np.ndarray, "mode lag channel"]
+    n_events: Int[np.ndarray, "mode"]
+    null: Float[np.ndarray, "shift mode lag channel"]
+    """The same means when the signal of every session is shifted in a circle."""
+
+    def band(
+        self, level: float = 0.95
+    ) -> tuple[Float[np.ndarray, "mode lag channel"], Float[np.ndarray, "mode lag channel"]]:
+        """Ends of the range that holds this share of the shifted signals' means, at each lag by itself.
+
+        Of many lags some leave such a band by chance: `p_value` takes all lags of a mode together.
+        """
+        if not 0 < level < 1:
+            raise ValueError(f"level={level}: expected a share between 0 and 1, such as 0.95")
+        if not len(self.null):
+            nothing = np.full(self.mean.shape, np.nan)
+            return nothing, nothing.copy()
+        low, high = np.quantile(self.null, [(1 - level) / 2, (1 + level) / 2], axis=0)
+        return low, high
+
+    @property
+    def p_value(self) -> Float[np.ndarray, "mode channel"]:
+        """How often shifted signals stray, at any lag, as far from their mean as the signal does; NaN without shifts.
+
+        Distances are in standard deviations over shifts at that lag; the greatest counts. The least possible value is
+        1 / (1 + n_shifts).
+        """
+        if not len(self.null):
+            return np.full((len(self.modes), self.mean.shape[2]), np.nan)
+        every = np.concatenate([self.mean[None], self.null])
+        apart, scale = every - every.mean(axis=0), every.std(axis=0)
+        stray = np.divide(np.abs(apart), scale, out=np.zeros_like(apart), where=scale > 1e-12)
+        furthest = np.where(np.isfinite(stray), stray, 0.0).max(axis=2)
+        share = (furthest >= furthest[0] - 1e-12).mean(axis=0)
+        return np.where((self.n_events > 0)[:, None], share, np.nan)
+
+    def table(self, level: float = 0.95) -> Any:
+        """One row per mode and lag (and channel), as a pandas DataFrame.
+
+        Columns: mode, lag, channel (where there are several), mean, sem, n_sessions or n_subjects, n_events,
+        null_low, null_high (pointwise, at `level`).
+        """
+        import pandas as pd
+
+        low, high = self.band(level)
+        mode, lag, channel = np.indices(self.mean.shape).reshape(3, -1)
+        columns: dict[str, Any] = {"mode": np.array(self.modes)[mode], "lag": self.lags[lag], "channel": channel}
+        columns |= {"mean": self.mean.ravel(), "sem": self.sem.ravel(), f"n_{self.over}s": self.n_units.ravel()}
+        columns |= {"n_events": self.n_events[mode], "null_low": low.ravel(), "null_high": high.ravel()}
+        table = pd.DataFrame(columns)
+        return table if self.mean.shape[2] > 1 else table.drop(columns="channel")
+
+
+def mode_triggered_average(
+    data: Any,
+    modes: Sequence[Any],
+    signal: Any,
+    *,
+    before: float | int = 10,
+    after: float | int = 20,
+    bin: float | int | None = None,
+    mode: int | None = None,
+    onset: bool = True,
+    n_modes: int | None = None,
+    over: Over | None = None,
+    n_shifts: int = 200,
+    random_state: int = 0,
+) -> TriggeredAverage:
+    """Average a signal around the entries into each mode, or the exits from it, beside what shifted signals give.
+
+    A start that was not seen, because a session, a gap or an unlabelled step comes before it, is no entry. A window is
+    cut where its segment ends: nothing is read across gaps or sessions. The null shifts the signal of every session in
+    a circle by a random number of steps, as `signals.signal_test` does: slow drifts stay, what ties the signal to the
+    modes goes.
+
+    Parameters
+    ----------
+    data, modes, signal, n_modes, over
+        As for `signal_by_mode`.
+    before, after
+        How far the window reaches, in steps; with `bin` in the unit of `data.times`.
+    bin
+        Width of a bin of time: lags are then times, and a bin holds the steps that fall into it. None: lags are steps.
+    mode
+        Only this mode; None: all.
+    onset
+        True: lag 0 is the first step of the mode. False: it is the first step after it.
+    n_shifts
+        Shifted signals; 0: no null.
+
+    Examples
+    --------
+    >>> from swirl.trajectories import Trajectories
+    >>> data = Trajectories([[0, 1, 0, 1]], signals={"dopamine": [[0.0, 1.0, 5.0, 3.0]]})
+    >>> average = mode_triggered_average(data, [[0, 0, 1, 1]], "dopamine", before=1, after=2, mode=1, n_shifts=0)
+    >>> average.lags.tolist(), average.mean[0, :, 0].tolist(), average.n_events.tolist()
+    ([-1.0, 0.0, 1.0, 2.0], [1.0, 5.0, 3.0, nan], [1])
+    """
+    data = as_trajectories(data)
+    name, values = read_signal(data, signal)
+    path, n_modes = read_modes(data, modes, n_modes)
+    over, units, unit = read_units(data, over)
+    check_window(data, before, after, bin, n_shifts)
+    if mode is not None and not 0 <= mode < n_modes:
+        raise ValueError(f"mode={mode}: expected a mode from 0 to {n_modes - 1}")
+    chosen = tuple(range(n_modes)) if mode is None else (int(mode),)
+
+    edges = np.cumsum(data.lengths)[:-1]
+    found = find_segments(np.split(path, edges), data.gaps)
+    cut, step = (found.cut_start, found.start) if onset else (found.cut_end, found.stop)
+    events = ~cut & np.isin(found.mode, chosen)
+    row = np.searchsorted(chosen, found.mode[events])
+    first = np.concatenate([[0], edges])
+    at = first[found.session[events]] + step[events]
+    if bin is None:
+        lags = np.arange(-int(before), int(after) + 1).astype(float)
+        event, lag, steps = windows_in_steps(data, at, int(before), int(after))
+    else:
+        earlier, later = round(before / bin), round(after / bin)
+        lags = np.arange(-earlier, later + 1) * float(bin)
+        event, lag, steps = windows_in_time(data, at, earlier, later, float(bin))
+
+    shape = (len(units), len(chosen), len(lags))
+    cell = np.ravel_multi_index((unit[found.session[events]][event], row[event], lag), shape)
+    window = csr_array((np.ones(len(cell)), (cell, steps)), shape=(int(np.prod(shape)), len(path)))
+    means = unit_means(window, values).reshape(*shape, -1)
+    mean, sem = mean_and_error(means)
+    null = shifted_means(data, window, values, shape, n_shifts, random_state)
+    return TriggeredAverage(
+        name,
+        over,
+        onset,
+        bin is not None,
+        chosen,
+        lags,
+        mean,
+        sem,
+        np.isfinite(means).sum(axis=0),
+        np.bincount(row, minlength=len(chosen)),
+        null,
+    )
