@@ -50,6 +50,30 @@ def test_the_summary_says_what_was_fitted(folder):
     assert "iterations" in facts["how it ended"]
 
 
+def test_a_fit_to_be_wary_of_says_so():
+    from types import SimpleNamespace
+
+    from swirl.fit_run import remarks
+
+    starts = [SimpleNamespace(objective=value) for value in (-100.0, -90.0, -95.0)]
+    told = remarks(
+        SimpleNamespace(
+            converged_=False,
+            max_iter=7,
+            restarts_=starts,
+            best_restart_=1,
+            n_observed_=50,
+            occupancy_=[0.6, 0.395, 0.005],
+        )
+    )
+    assert "larger --max-iter (it was 7)" in told[0]
+    assert "Only 1 of 3 starts" in told[1]
+    assert "mode 2 (0.5%) of the steps" in told[2]
+    assert "--modes 2" in told[2]
+    alike = [SimpleNamespace(objective=-90.0), SimpleNamespace(objective=-90.001)]
+    assert not remarks(SimpleNamespace(restarts_=alike, best_restart_=0, n_observed_=50, occupancy_=[0.5, 0.5]))
+
+
 def test_the_file_keeps_where_it_came_from(folder):
     model = swirl.load(folder / "fit.nc")
     assert model.run_["config"]["model"] == {"modes": 2, "history": 1, "impossible": "error"}

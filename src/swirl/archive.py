@@ -15,7 +15,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from swirl import em, storage
+from swirl import em, hdf5, storage
 from swirl._version import __version__
 from swirl.autoregression import MatrixNormal
 from swirl.mdp import MDP
@@ -26,6 +26,13 @@ from swirl.switching import Fixed
 KNOWN = (Gaussian, Cauchy, Dirichlet, HabitGoals, MatrixNormal, Tabular, Linear, Network, Habit, Fixed)
 OPTIONS = {cls.__name__: cls for cls in KNOWN}
 ABOUT = ("converged", "fit_report", "n_steps", "n_observed", "data_fingerprint", "run", "mode_names")
+ENVIRONMENT = {
+    "next": ("state", "action", "branch"),
+    "probability": ("state", "action", "branch"),
+    "available": ("state", "action"),
+    "coordinates": ("state", "axis"),
+}
+"""Axes of the environment's tables."""
 Arrays = dict[str, tuple[tuple[str, ...], np.ndarray]]
 
 
@@ -82,6 +89,8 @@ def save_model(model: Any, path: Any, *, overwrite: bool = False) -> Path:
         value = getattr(model, f"{name}_", None)
         if value is not None:
             arrays[name] = (dims[: np.ndim(value)], np.asarray(value))
+    if (sessions := getattr(model, "training_sessions_", None)) is not None:
+        arrays["training_sessions"] = (("training_session",), sessions)
     as_fitted = getattr(model, "_as_fitted", None) or model.get_params()
     header: dict[str, Any] = {
         "model": _model_name(model),
@@ -108,16 +117,10 @@ def _model_name(model: Any) -> str:
 
 def _encode_env(env: MDP, arrays: Arrays) -> dict[str, Any]:
     """Put the environment's tables into the file; what is not an array is returned, for the header."""
-    axes = {
-        "next": ("state", "action", "branch"),
-        "probability": ("state", "action", "branch"),
-        "available": ("state", "action"),
-        "coordinates": ("state", "axis"),
-    }
     names = {}
     for name, value in env.to_arrays().items():
         if isinstance(value, np.ndarray):
-            arrays[f"env.{name}"] = (axes[name], value)
+            arrays[f"env.{name}"] = (ENVIRONMENT[name], value)
         else:
             names[name] = value
     return names
@@ -158,6 +161,13 @@ def load_model(find: Callable[[str], Any], path: Path) -> Any:
     if cls is None:
         raise ValueError(f"{path}: holds {header.get('model')!r}, expected a saved swirl model")
     _check_parts(cls, path, arrays, header)
+    _check_shapes(cls, path, arrays, header)
+    with hdf5.worded(path, "is damaged, or not as save() writes it: copy it again or save the model anew"):
+        return _rebuilt(cls, arrays, header)
+
+
+def _rebuilt(cls: Any, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> Any:
+    """Make the model that a file describes."""
     parameters = {k: _decode_option(v, arrays) for k, v in header["parameters"].items()}
     if "env" in header:
         env_arrays = {name.removeprefix("env."): a for name, a in arrays.items() if name.startswith("env.")}
@@ -165,7 +175,7 @@ def load_model(find: Callable[[str], Any], path: Path) -> Any:
     model = cls(**parameters)
     model._as_fitted = model.get_params()  # a new fit sets another
     model._read_with = (model._as_fitted, header.get("versions", {}))
-    for name in cls.stored:
+    for name in (*cls.stored, "training_sessions"):
         if name in arrays:
             setattr(model, f"{name}_", arrays[name])
     for name, value in header.get("about", {}).items():
@@ -182,7 +192,7 @@ def _check_parts(cls: Any, path: Path, arrays: dict[str, np.ndarray], header: di
     needs_env = "env" in header or "env" in cls.needed
     needed = ["mode_transitions", "initial_modes", *[name for name in cls.needed if name != "env"]]
     missing = [name for name in needed + ["env.next", "env.probability"] * needs_env if name not in arrays]
-    missing += [name for name in ["parameters"] + ["env"] * needs_env if name not in header]
+    missing += [name for name in ["parameters"] + ["env"] * needs_env if not isinstance(header.get(name), dict)]
     if missing:
         raise ValueError(
             f"{path}: lacks {', '.join(missing)}; the file is damaged: copy it again or save the model anew"
@@ -190,6 +200,23 @@ def _check_parts(cls: Any, path: Path, arrays: dict[str, np.ndarray], header: di
     unknown = [name for name in header["parameters"] if name not in inspect.signature(cls).parameters]
     if unknown:
         raise ValueError(f"{path}: has the unknown option {', '.join(unknown)}: it needs a newer swirl")
+
+
+def _check_shapes(cls: Any, path: Path, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
+    """Refuse arrays that do not go together: an axis of one name has one length, in the environment too."""
+    axes = {**cls.stored, **{f"env.{name}": own for name, own in ENVIRONMENT.items()}}
+    lengths: dict[str, tuple[int, str]] = {}
+    for name, own in axes.items():
+        for axis, n in zip(own, arrays[name].shape if name in arrays else (), strict=False):
+            length, where = lengths.setdefault(axis.removeprefix("next_"), (n, name))
+            if n != length:
+                raise ValueError(
+                    f"{path}: {name} is for {n} of axis {axis}, but {where} for {length}; the file is damaged: copy it "
+                    "again or save the model anew"
+                )
+    history, lags = header["parameters"].get("history"), lengths.get("lag")
+    if isinstance(history, int) and lags is not None and history != lags[0]:
+        raise ValueError(f"{path}: histories are of {lags[0]} states, but history={history}; the file is damaged")
 
 
 def _decode_restarts(model: Any, arrays: dict[str, np.ndarray], fit: dict[str, Any]) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal, TypeVar
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Int, UInt64
 
 from swirl.encoding import Encoded
 from swirl.faults import Notice, counted, some
@@ -100,6 +100,8 @@ class HiddenModeEstimator(Estimator, ABC):
     """A model whose hidden mode emits what is seen: scoring and decoding from the messages."""
 
     initial_modes_: Float[np.ndarray, "mode"]
+    data_fingerprint_: str
+    training_sessions_: UInt64[np.ndarray, "session"]  # `Trajectories.session_fingerprints`
     run_: dict[str, Any]  # where a fit came from, when it came from the command line
     mode_names_: tuple[str, ...]  # where the user has named the modes
     mode_transitions_: Float[np.ndarray, "state mode next_mode"]
@@ -241,6 +243,24 @@ class HiddenModeEstimator(Estimator, ABC):
     @abstractmethod
     def sample(self, n_sessions: int, n_steps: int, random_state: int = 0) -> Trajectories:
         """Simulate sessions from the fitted model; the result has `.modes`."""
+
+    def _own_signals(self) -> tuple[str, ...]:
+        """Names of the signals that a fit reads besides states and actions."""
+        return ()
+
+    def _remember(self, data: Trajectories) -> None:
+        """Keep what tells the training data again."""
+        signals = self._own_signals()
+        self.data_fingerprint_ = data.fingerprint(*signals)
+        self.training_sessions_ = data.session_fingerprints(*signals)
+
+    def fitted_to(self, data: Any) -> Bool[np.ndarray, "session"] | None:
+        """Which sessions of `data` the model was fitted to; None where that is not known."""
+        known = getattr(self, "training_sessions_", None)
+        data = as_trajectories(data)
+        if known is None or any(name not in (data.signals or {}) for name in self._own_signals()):
+            return None
+        return np.isin(data.session_fingerprints(*self._own_signals()), known)
 
     def name_modes(self: H, names: Sequence[str]) -> H:
         """Name the modes, in their order, once you know them: figures, tables, the report and the file keep the names.

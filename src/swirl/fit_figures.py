@@ -10,8 +10,9 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
+from swirl.comparison import Comparison
 from swirl.exporters.tables import write_table
-from swirl.fit_drawings import beside, does, fitting, wants, when
+from swirl.fit_drawings import against, beside, does, fitting, wants, when
 from swirl.fit_reading import DoesNotApply, Fit, read_fit
 from swirl.plots.figure import save
 
@@ -72,6 +73,14 @@ FIGURES: dict[str, tuple[str, Callable[[Fit], tuple[Figure, Any]]]] = {
         "depends on the gauge.",
         beside.signal_and_reward,
     ),
+    "model_scores": (
+        "Score of each compared model on the held-out sessions, to the best, with 95 % intervals; hollow: no modes.",
+        against.model_scores,
+    ),
+    "model_scores_by_modes": (
+        "Score of each compared model on folds of the training sessions, by its number of modes.",
+        against.model_scores_by_modes,
+    ),
 }
 
 
@@ -92,6 +101,7 @@ def draw(
     *,
     signal: str | None = None,
     mode_names: Sequence[str] | None = None,
+    comparison: Comparison | None = None,
     only: Sequence[str] | None = None,
 ) -> tuple[dict[str, Drawing], dict[str, str]]:
     """Draw what a fit has something for; return the drawings, and why the others were left out.
@@ -105,7 +115,9 @@ def draw(
     signal
         Name of one of `data.signals`, to be set beside the modes.
     mode_names
-        One name per mode.
+        One name per mode; by default those that the model was given.
+    comparison
+        What `swirl.compare` returned, for figures of the model beside others.
     only
         Names from `FIGURES`; by default all. One of these that does not apply is a fault.
 
@@ -119,7 +131,7 @@ def draw(
     (['policies', 'paths', 'usage'], 'the model has one mode')
     """
     wanted = list(FIGURES) if only is None else _known(only)
-    fit = read_fit(model, data, signal=signal, mode_names=mode_names)
+    fit = read_fit(model, data, signal=signal, mode_names=mode_names, comparison=comparison)
     drawn: dict[str, Drawing] = {}
     left_out: dict[str, str] = {}
     for name in wanted:
@@ -142,10 +154,11 @@ def figures_of(
     *,
     signal: str | None = None,
     mode_names: Sequence[str] | None = None,
+    comparison: Comparison | None = None,
     only: Sequence[str] | None = None,
 ) -> dict[str, Figure]:
     """Every figure that applies to a fit, by name; arguments as for `draw`."""
-    drawn, _ = draw(model, data, signal=signal, mode_names=mode_names, only=only)
+    drawn, _ = draw(model, data, signal=signal, mode_names=mode_names, comparison=comparison, only=only)
     return {name: drawing.figure for name, drawing in drawn.items()}
 
 
@@ -155,10 +168,11 @@ def tables_of(
     *,
     signal: str | None = None,
     mode_names: Sequence[str] | None = None,
+    comparison: Comparison | None = None,
     only: Sequence[str] | None = None,
 ) -> dict[str, Any]:
     """The numbers behind every figure that applies, by name, as tidy pandas DataFrames; arguments as for `draw`."""
-    drawn, _ = draw(model, data, signal=signal, mode_names=mode_names, only=only)
+    drawn, _ = draw(model, data, signal=signal, mode_names=mode_names, comparison=comparison, only=only)
     return {name: drawing.table for name, drawing in drawn.items()}
 
 
@@ -169,6 +183,7 @@ def write(
     *,
     signal: str | None = None,
     mode_names: Sequence[str] | None = None,
+    comparison: Comparison | None = None,
     only: Sequence[str] | None = None,
     formats: Sequence[str] = ("pdf", "png"),
     overwrite: bool = False,
@@ -197,7 +212,7 @@ def write(
     """
     folder = Path(folder)
     endings = check_target(folder, only, formats, overwrite)
-    drawn, left_out = draw(model, data, signal=signal, mode_names=mode_names, only=only)
+    drawn, left_out = draw(model, data, signal=signal, mode_names=mode_names, comparison=comparison, only=only)
     folder.mkdir(exist_ok=True)
     files: dict[str, list[Path]] = {}
     # Written beside and moved when all are there: a figure that fails leaves the folder as it was.

@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from swirl.baselines.iq_learn import IQLearn
+from swirl.comparison import Comparison
 from swirl.discrete import DiscreteEstimator
 from swirl.estimator import HiddenModeEstimator, UnseenStatesWarning, as_trajectories
 from swirl.faults import counted
@@ -54,6 +55,7 @@ class Fit:
     mode_names: list[str]
     colours: list[str]
     signal: str | None
+    comparison: Comparison | None = None
 
     @property
     def n_modes(self) -> int:
@@ -91,7 +93,14 @@ class Fit:
         return np.array(self.mode_names, dtype=object)[modes]
 
 
-def read_fit(model: Any, data: Any, *, signal: str | None = None, mode_names: Sequence[str] | None = None) -> Fit:
+def read_fit(
+    model: Any,
+    data: Any,
+    *,
+    signal: str | None = None,
+    mode_names: Sequence[str] | None = None,
+    comparison: Comparison | None = None,
+) -> Fit:
     """Decode the sessions, and check the names of signal and modes."""
     if not isinstance(model, HiddenModeEstimator):
         raise ValueError(f"model is {type(model).__name__}: expected a fitted model, such as swirl.load('fit.nc')")
@@ -113,6 +122,7 @@ def read_fit(model: Any, data: Any, *, signal: str | None = None, mode_names: Se
         mode_labels(mode_names, n_modes),
         mode_colours(n_modes) if mode_names is None else named_mode_colours(list(mode_names)),
         signal,
+        comparison,
     )
 
 

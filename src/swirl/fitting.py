@@ -61,9 +61,6 @@ class EMEstimator(HiddenModeEstimator):
     def _note(self, data: Trajectories, problem: Problem) -> None:
         """Keep what else the fitted model should know of its training data."""
 
-    def _fingerprint(self, data: Trajectories) -> str:
-        return data.fingerprint()
-
     def _context_of_file(self) -> tuple[Components, Any]:
         """Components and context of a model that was read from a file."""
         raise NotImplementedError
@@ -135,7 +132,7 @@ class EMEstimator(HiddenModeEstimator):
         self.restarts_ = restarts
         self.n_steps_ = problem.encoded.n_steps
         self.n_observed_ = problem.n_observed
-        self.data_fingerprint_ = self._fingerprint(data)
+        self._remember(data)
         self._note(data, problem)
         finite = [r.objective if np.isfinite(r.objective) else -np.inf for r in restarts]
         return self._adopt(int(np.argmax(finite)))
@@ -158,9 +155,7 @@ class EMEstimator(HiddenModeEstimator):
         given = [np.shape(leaf)[1:] for leaf in jax.tree.leaves(start)]
         return jax.tree.structure(start) == jax.tree.structure(expected) and sizes == given
 
-    def _refitted(
-        self: F, problem: Problem, times: Int[np.ndarray, "chain"] | None, *, tol: float, max_iter: int
-    ) -> F:
+    def _refitted(self: F, problem: Problem, times: Int[np.ndarray, "chain"] | None, *, tol: float, max_iter: int) -> F:
         """Return a copy that EM has taken on from this fit alone, each chain of the data counted so many `times`."""
         self._check_restarts()
         start = em.stack([self.restarts_[self.best_restart_].parameters])

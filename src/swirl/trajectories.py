@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Int, UInt64
 
 from swirl.faults import Faults, checked_names, counted, some
 from swirl.importers.doors import FromFiles
@@ -460,6 +460,23 @@ class Trajectories(FromFiles):
         for array in (array for name in signals for array in (self.signals or {})[name]):
             digest.update(np.ascontiguousarray(array, dtype="<f8").tobytes())
         return digest.hexdigest()
+
+    def session_fingerprints(self, *signals: str) -> UInt64[np.ndarray, "session"]:
+        """Return a number for each session, from its states, actions, gaps and the named signals: to know it again.
+
+        >>> marks = Trajectories([[0, 1], [1, 1], [0, 1]]).session_fingerprints().tolist()
+        >>> marks[0] == marks[2], marks[0] == marks[1]
+        (True, False)
+        """
+        marks = np.empty(len(self), np.uint64)
+        columns = [self.states, self.actions, self.gaps, *[(self.signals or {})[name] for name in signals]]
+        for i in range(len(self)):
+            digest = hashlib.sha256()
+            for column in columns:
+                kind = "<f8" if np.asarray(column[i]).dtype.kind == "f" else "<i8"
+                digest.update(np.ascontiguousarray(column[i], dtype=kind).tobytes() + b"|")
+            marks[i] = int.from_bytes(digest.digest()[:8], "little")
+        return marks
 
     def __repr__(self) -> str:
         low, high = int(self.lengths.min()), int(self.lengths.max())

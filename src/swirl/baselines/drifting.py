@@ -161,7 +161,8 @@ class DriftingReward(DiscreteEstimator):
         self._keep(histories, encoded, best[0], best[1])
         self.objectives_ = np.array([trace[-1] for _, trace, _ in runs])
         self.converged_ = best[2]
-        self.data_fingerprint_, self._as_fitted = data.fingerprint(), self.get_params()
+        self._remember(data)
+        self._as_fitted = self.get_params()
         self.n_steps_, self.n_observed_ = encoded.n_steps, encoded.n_observed
         near = int(np.sum(self.objectives_.max() - self.objectives_ < 1e-4 * encoded.n_observed))
         ending = "converged" if self.converged_ else "not converged: the iterations ran out; raise max_iter"

@@ -124,8 +124,8 @@ class GaussianARHMM(EMEstimator):
         self.start_mean_ = seen.mean(axis=0)
         self.start_covariance_ = np.atleast_2d(np.cov(seen.T))
 
-    def _fingerprint(self, data: Trajectories) -> str:
-        return data.fingerprint(self.signal)
+    def _own_signals(self) -> tuple[str, ...]:
+        return (self.signal,)
 
     def _take(self, tables: Tables, fitted: np.ndarray, order: np.ndarray) -> None:
         del tables

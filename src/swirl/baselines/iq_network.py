@@ -128,8 +128,8 @@ class IQNetwork(EMEstimator):
             if not (isinstance(value, Real) and 0 <= float(value) < np.inf):
                 faults.add(f"{name}={value!r}: expected a number ≥ 0")
 
-    def _fingerprint(self, data: Trajectories) -> str:
-        return data.fingerprint(self.signal)
+    def _own_signals(self) -> tuple[str, ...]:
+        return (self.signal,)
 
     # ------------------------------------------------------------------ fitting
 

@@ -205,7 +205,7 @@ class BackoffMarkov(DiscreteEstimator):
         self.initial_modes_ = np.ones(1)
         self.mode_transitions_ = np.ones((self.env.n_states, 1, 1))
         self.n_steps_, self.n_observed_ = encoded.n_steps, int(known.sum())
-        self.data_fingerprint_ = data.fingerprint()
+        self._remember(data)
         self._as_fitted = self.get_params()
         how = "chosen on training folds" if np.isfinite(scores).any() else "as given"
         self.fit_report_ = (

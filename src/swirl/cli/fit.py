@@ -129,6 +129,8 @@ def details(model: Any, memory: Any) -> str:
 
 def summary(model: Any, ready: Any) -> dict[str, Any]:
     """What a fit came to, ready for JSON."""
+    from swirl.fit_run import remarks
+
     facts: dict[str, Any] = {
         "model": repr(model),
         "data": repr(ready.train),
@@ -138,6 +140,7 @@ def summary(model: Any, ready: Any) -> dict[str, Any]:
         "seconds": model.run_["seconds"],
         "score on the training sessions": model.score(ready.train),
         "shares of modes": [float(x) for x in getattr(model, "occupancy_", [1.0])],
+        "remarks": remarks(model),
     }
     if ready.test is not None:
         facts["score on the held-out sessions"] = model.score(ready.test)
@@ -147,6 +150,8 @@ def summary(model: Any, ready: Any) -> dict[str, Any]:
 
 def worded(facts: dict[str, Any]) -> str:
     """The summary as lines for people."""
+    from swirl.faults import counted
+
     shares = ", ".join(f"{share:.0%}" for share in facts["shares of modes"])
     lines = [
         ("data", facts["data"]),
@@ -158,5 +163,7 @@ def worded(facts: dict[str, Any]) -> str:
     ]
     if "held-out sessions" in facts:
         held_out = facts["score on the held-out sessions"]
-        lines.append(("held out", f"{held_out:.4f} nats per step on {facts['held-out sessions']} other sessions"))
+        sessions = counted(facts["held-out sessions"], "other session")
+        lines.append(("held out", f"{held_out:.4f} nats per step on {sessions}"))
+    lines += [("beware", remark) for remark in facts["remarks"]]
     return "\n".join(f"{name:<14}{text}" for name, text in lines)

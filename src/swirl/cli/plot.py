@@ -19,6 +19,9 @@ def plot(
     data: Annotated[
         Path | None, typer.Option(metavar="DATA", help="Sessions; by default those of the fit, from where they were.")
     ] = None,
+    comparison: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="What swirl compare saved, for figures of the models.")
+    ] = None,
     signal: Annotated[str | None, typer.Option(metavar="NAME", help="A column to set beside the modes.")] = None,
     modes: Annotated[str | None, typer.Option(metavar="A,B,…", help="Names of the modes, in their order.")] = None,
     formats: Annotated[str, typer.Option("--format", metavar="A,B,…", help="Some of pdf, png and svg.")] = "pdf,png",
@@ -35,6 +38,7 @@ def plot(
     """
     from swirl import fit_figures
     from swirl.cli.words import parts, show_json
+    from swirl.comparison_files import read_comparison
     from swirl.fitted_files import open_fit, sessions_of
 
     if listed:
@@ -56,6 +60,7 @@ def plot(
         model,
         sessions,
         signal=signal,
+        comparison=None if comparison is None else read_comparison(comparison),
         mode_names=None if modes is None else parts(modes),
         only=chosen,
         formats=parts(formats),

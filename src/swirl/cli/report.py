@@ -1,11 +1,22 @@
 """`swirl report`: one HTML page about a fit."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 app = typer.Typer(add_completion=False)
+
+
+def _drawn(model: Any, sessions: Any, n_draws: int, progress: bool | None) -> Any:
+    """Bootstrap the fit, saying how far it has come."""
+    from swirl.cli.words import status_line
+    from swirl.uncertainty import bootstrap
+
+    with status_line(progress) as show:
+        return bootstrap(
+            model, sessions, n_draws=n_draws, progress=lambda done, n: show(f"refit {done} of {n} for intervals")
+        )
 
 
 @app.command(epilog="Example:\n\nswirl report fit.nc --signal dopamine -o report.html")
@@ -21,6 +32,9 @@ def report(
     signal: Annotated[str | None, typer.Option(metavar="NAME", help="A column to set beside the modes.")] = None,
     title: Annotated[str | None, typer.Option(metavar="TEXT", help="Title of the page.")] = None,
     draws: Annotated[int, typer.Option(min=0, metavar="N", help="Simulated datasets of the checks; 0: none.")] = 5,
+    bootstrap: Annotated[
+        int, typer.Option(min=0, metavar="N", help="Draw the fit's sessions anew N times, for intervals; 0: none.")
+    ] = 0,
     force: Annotated[bool, typer.Option("--force", help="Replace the output file.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but faults.")] = False,
 ) -> None:
@@ -35,6 +49,7 @@ def report(
     model = open_fit(fit)
     sessions = sessions_of(model, data)
     run = getattr(model, "run_", None)
+    drawn = _drawn(model, sessions, bootstrap, False if quiet else None) if bootstrap else None
     written = pages.write(
         output,
         model,
@@ -44,6 +59,7 @@ def report(
         title=title,
         run=run,
         n_draws=draws,
+        bootstrap=drawn,
         overwrite=force,
     )
     if not quiet:

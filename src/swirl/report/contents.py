@@ -162,7 +162,9 @@ def _tiles(case: Case, data: dict[str, Any], fit: dict[str, Any]) -> list[dict[s
     if data["subjects"]:
         tiles.insert(0, {"value": str(data["subjects"]), "label": "subject" if data["subjects"] == 1 else "subjects"})
     if fit["score"] is not None:
-        tiles.append({"value": number(fit["score"], 4), "label": "nats per step"})
+        held_out, fitted = fit["scores"]["others"], fit["scores"]["fitted"]
+        value, where = (held_out[0], ", held out") if held_out else (fit["score"], ", as fitted" if fitted else "")
+        tiles.append({"value": number(value, 4), "label": f"nats per step{where}"})
     if fit["converged"] is not None:
         tiles.append({"value": "yes" if fit["converged"] else "no", "label": "converged"})
     if fit["n_restarts"]:

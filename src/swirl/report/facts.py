@@ -1,6 +1,5 @@
 """Numbers about the data, the fit and the modes, ready for JSON and for sentences."""
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -8,8 +7,7 @@ import numpy as np
 from jaxtyping import Int
 
 from swirl.behaviour import dwell_times, find_segments, split_at_gaps
-from swirl.estimator import UnseenStatesWarning
-from swirl.fitting import EMEstimator
+from swirl.fit_reading import quietly
 from swirl.report.case import Case
 
 PSEUDOCOUNT = 0.5  # arrivals, seen and expected, as in `naming`: one arrival makes no preference
@@ -34,7 +32,8 @@ def data_facts(case: Case) -> dict[str, Any]:
     steps = np.concatenate(data.states)
     unseen = 0 if seen is None else int((~np.asarray(seen)[steps]).sum())
     trained = getattr(case.model, "data_fingerprint_", None)
-    own = case.model._fingerprint(data) if isinstance(case.model, EMEstimator) else data.fingerprint()
+    same = None if trained is None else trained == data.fingerprint(*case.model._own_signals())
+    fitted = case.model.fitted_to(data)
     return {
         "sessions": len(data),
         "steps": data.n_steps,
@@ -51,7 +50,8 @@ def data_facts(case: Case) -> dict[str, Any]:
         "has_times": data.times is not None,
         "fingerprint": data.fingerprint(),
         "unseen_steps": unseen,
-        "same_as_training": None if trained is None else trained == own,
+        "same_as_training": same,
+        "fitted_sessions": None if fitted is None else int(fitted.sum()),
     }
 
 
@@ -66,7 +66,8 @@ def fit_facts(case: Case) -> dict[str, Any]:
     """
     model = case.model
     restarts = getattr(model, "restarts_", None)
-    score, n_scored = _score(case)
+    scores = _scores(case)
+    score, n_scored = scores["all"] or (None, 0)
     facts: dict[str, Any] = {
         "report": getattr(model, "fit_report_", None),
         "converged": getattr(model, "converged_", None),
@@ -75,6 +76,7 @@ def fit_facts(case: Case) -> dict[str, Any]:
         "n_observed": getattr(model, "n_observed_", None),
         "score": score,
         "n_scored": n_scored,
+        "scores": scores,
         "currency": model.currencies[0],
     }
     if restarts is not None:
@@ -84,14 +86,23 @@ def fit_facts(case: Case) -> dict[str, Any]:
     return facts
 
 
-def _score(case: Case) -> tuple[float | None, int]:
-    """Log-likelihood per step of these data, where anything was observed that the model scores."""
-    n_scored = case.model.n_scored(case.data)
-    if not n_scored:
-        return None, 0
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UnseenStatesWarning)
-        return case.model.score(case.data), n_scored
+def _scores(case: Case) -> dict[str, tuple[float, int] | None]:
+    """Log-likelihood per step and the steps it is over: of all these data, of the sessions that were fitted, of the
+    others; None where there are none, or that is not known."""
+    with quietly():
+        steps = np.array([int(scored.sum()) for scored in case.model.scored_steps(case.data)])
+        sums = case.model.log_likelihood(case.data)
+    fitted = case.model.fitted_to(case.data)
+    none = np.zeros(len(steps), bool)
+    parts = {
+        "all": ~none,
+        "fitted": none if fitted is None else fitted,
+        "others": none if fitted is None else ~fitted,
+    }
+    return {
+        name: (float(sums[part].sum() / steps[part].sum()), int(steps[part].sum())) if steps[part].sum() else None
+        for name, part in parts.items()
+    }
 
 
 def mode_facts(

@@ -53,11 +53,11 @@ def methods_paragraph(
         parts.append(DECODED)
     if comparison is not None:
         parts.append(_comparison(comparison))
-    elif fit["score"] is not None and data["same_as_training"] is False:
-        score = number(fit["score"], 4)
+    elif (held_out := fit["scores"]["others"]) is not None:
+        sessions = counted(data["sessions"] - data["fitted_sessions"], "session")
         parts.append(
-            f"On sessions not used for fitting, the score was {score} nats per step, from the forward filter alone "
-            f"({fit['n_scored']:,} steps)."
+            f"On {sessions} not used for fitting ({counted(held_out[1], 'step')}), the score was "
+            f"{number(held_out[0], 4)} nats per step, from the forward filter alone."
         )
     if checks:
         drawn = counted(checks["n_draws"], "data set")
@@ -109,9 +109,11 @@ def _model(case: Case) -> str:
 def _data(data: dict[str, Any]) -> str:
     subjects = f" from {counted(data['subjects'], 'subject')}" if data["subjects"] else ""
     gaps = f" and {counted(data['gaps'], 'gap')}, at which history and modes begin anew" if data["gaps"] else ""
+    part = data["fitted_sessions"] not in (None, 0, data["sessions"])
+    used = f"; {data['fitted_sessions']:,} of the sessions were used for fitting" if part else ""
     return (
         f"The data were {counted(data['sessions'], 'session')}{subjects} ({counted(data['steps'], 'step')}; "
-        f"{counted(data['states'], 'state')}, {counted(data['actions'], 'action')}){gaps}."
+        f"{counted(data['states'], 'state')}, {counted(data['actions'], 'action')}){gaps}{used}."
     )
 
 
@@ -143,10 +145,10 @@ def _prior(model: Any) -> str:
 def _bootstrap(found: Bootstrap) -> str:
     return (
         f"Intervals (95 %) are from a bootstrap: the {counted(found.n_units, found.by)} were drawn with replacement "
-        f"{found.n_draws} times (seed {found.seed}), the model was refitted to each draw from the fitted parameters, and "
-        "modes were matched by what they do; an interval is the estimate ± Student’s t times the standard error over "
-        "draws, for probabilities on the logit scale. Intervals take the number of modes and the history length as "
-        "given, and do not cover other local optima or the bias of the priors."
+        f"{found.n_draws} times (seed {found.seed}), the model was refitted to each draw from the fitted parameters, "
+        "and modes were matched by what they do; an interval is the estimate ± Student’s t times the standard error "
+        "over draws, for probabilities on the logit scale. Intervals take the number of modes and the history length "
+        "as given, and do not cover other local optima or the bias of the priors."
     )
 
 

@@ -21,9 +21,9 @@ GAUGE = (
     "picture beside it has no such freedom: the moves that a mode prefers are the same for all rewards of the family."
 )
 NO_INTERVALS = (
-    "There are no confidence intervals on this page: whether other starting points say the same, and how clear the modes "
-    "are at each step, is not how far the fit would move with other sessions. For that, sessions are drawn anew and the "
-    "model is fitted to each draw, which takes about as long as the fit:"
+    "There are no confidence intervals on this page. Whether other starting points say the same, and how clear the "
+    "modes are at each step, is not how far the fit would move with other sessions. For that, sessions are drawn anew "
+    "and the model is fitted to each draw, which takes about as long as the fit:"
 )
 
 
@@ -119,17 +119,28 @@ def fit_sentences(fit: dict[str, Any], data: dict[str, Any]) -> list[str]:
         lines.append(minus(fit["report"][:1].upper() + fit["report"][1:]))
     if fit["score"] is not None:
         what = {"action": "action", "next_state": "next state", "density": "observation"}[fit["currency"]]
-        seen = {True: ", on the data it was fitted to", False: ", on data that it was not fitted to", None: ""}
-        lines.append(
-            f"Score on these data: {number(fit['score'], 5)} nats per {what}, given the past, over "
-            f"{counted(fit['n_scored'], 'step')}{seen[data['same_as_training']]}."
-        )
+        lines.append(f"Score, in nats per {what} given the past: {_scores(fit, data)}.")
     if data["unseen_steps"]:
         lines.append(
             f"{counted(data['unseen_steps'], 'step')} of these data lie in states that training never visited: there "
             "the prior alone decides."
         )
     return lines
+
+
+def _scores(fit: dict[str, Any], data: dict[str, Any]) -> str:
+    """The score of the sessions that were fitted and that of the others, which only the second kind is honest about."""
+    fitted, others, n_fitted = fit["scores"]["fitted"], fit["scores"]["others"], data["fitted_sessions"]
+    told = []
+    if others is not None:
+        n_others = counted(data["sessions"] - n_fitted, "session")
+        told.append(f"{number(others[0], 5)} on {n_others} that it was not fitted to ({counted(others[1], 'step')})")
+    if fitted is not None:
+        told.append(
+            f"{number(fitted[0], 5)} on the {counted(n_fitted, 'session')} that it was fitted to "
+            f"({counted(fitted[1], 'step')})"
+        )
+    return "; ".join(told) or f"{number(fit['score'], 5)} on these data ({counted(fit['n_scored'], 'step')})"
 
 
 def mode_sentence(fact: dict[str, Any], state_names: list[str], of_moves: bool) -> str:
