@@ -86,6 +86,105 @@ def test_tracks_on_a_grid_and_in_polygons(tmp_path):
     assert back(tmp_path)[1].state_names == ("left", "right")
 
 
+T_MAZE = """{"stem": [[0,0],[1,0],[1,4],[0,4]], "junction": [[0,4.02],[1,4.02],[1,5],[0,5]],
+"left": [[-3,4],[0,4],[0,5],[-3,5]], "right": [[1,4],[4,4],[4,5],[1,5]]}"""
+
+
+def zones(tmp_path, polygons, *options):
+    """Import a walk up the stem, to the left end, and a jump of the tracking to the right."""
+    xs, ys = [0.5, 0.5, -1.0, -1.0, 2.0, 0.5], [1.0, 4.5, 4.5, 4.6, 4.5, 4.5]
+    pd.DataFrame({"x": xs, "y": ys, "t": np.arange(6.0)}).to_csv(tmp_path / "a.csv", index=False)
+    (tmp_path / "zones.json").write_text(polygons)
+    out = ["--polygons", tmp_path / "zones.json", "-o", tmp_path / "sessions.csv", "--force"]
+    done = run("import", "tracks", tmp_path / "a.csv", *out, *options)
+    assert done.exit_code == 0, done.output
+    return done.stdout, *back(tmp_path)
+
+
+def test_zones_that_touch_are_joined_and_a_jump_is_a_gap(tmp_path):
+    said, env, data = zones(tmp_path, T_MAZE)
+    assert "the 3 pairs that touch" in said
+    assert env.available.sum() == 6
+    assert data.gaps[0].tolist() == [3]  # from left to right without the junction
+
+
+def test_zones_apart_are_all_joined_and_that_is_said_loudly(tmp_path):
+    said, env, data = zones(tmp_path, T_MAZE.replace("[[1,4],[4,4],[4,5],[1,5]]", "[[1.5,4],[4,4],[4,5],[1.5,5]]"))
+    assert "BEWARE: some zones touch no other" in said
+    assert env.available.sum() == 12
+    assert len(data.gaps[0]) == 0
+
+
+def test_the_map_of_a_video_stands_as_in_the_video(tmp_path):
+    _, up, _ = zones(tmp_path, T_MAZE)
+    _, down, data = zones(tmp_path, T_MAZE, "--y-down")
+    np.testing.assert_allclose(down.coordinates * [1, -1], up.coordinates)
+    assert data.state_names == up.state_names
+    out = ["--bounds", "-3,4,0,5", "-o", tmp_path / "sessions.csv", "--force", "--quiet"]
+    run("import", "tracks", tmp_path / "a.csv", "--grid", "5x7", "--y-down", *out)
+    env, data = back(tmp_path)
+    first, second = data.states[0][:2]  # up the stem: y grows, so down on the screen
+    assert env.coordinates[second, 1] < env.coordinates[first, 1]
+    assert "down" in env.action_names
+    diagonal = run("import", "tracks", tmp_path / "a.csv", "--grid", "5x7", "--diagonal", *out)
+    assert diagonal.exit_code == 0
+    assert "up left" in back(tmp_path)[0].action_names
+    wrong = run("import", "tracks", tmp_path / "a.csv", "--polygons", tmp_path / "zones.json", "--diagonal", *out[2:])
+    assert "--diagonal is of --grid" in wrong.stderr
+
+
+def test_animals_and_groups_from_a_table_beside(tmp_path):
+    (tmp_path / "index.csv").write_text("name,subject,group\na.csv,m7,drug\nother,m8,control\n")
+    said, _, data = zones(tmp_path, T_MAZE, "--index", tmp_path / "index.csv")
+    assert (data.subjects, data.groups) == (("m7",), ("drug",))
+    assert "1 line of it not used" in said
+    (tmp_path / "index.csv").write_text("name,group\nb,drug\n")
+    out = ["--polygons", tmp_path / "zones.json", "-o", tmp_path / "new.csv"]
+    wrong = run("import", "tracks", tmp_path / "a.csv", *out, "--index", tmp_path / "index.csv")
+    assert wrong.exit_code == 2
+    assert "no line for session 'a'" in wrong.stderr
+    assert not (tmp_path / "new.csv").exists()
+
+
+def output(folder):
+    return ["-o", folder / "new.csv"]
+
+
+def test_syllables_with_a_hole_in_their_numbers_can_be_fitted(tmp_path):
+    with h5py.File(tmp_path / "results.h5", "w") as file:
+        file["m1/syllable"] = np.repeat([0, 1, 3, 0, 3, 1, 2, 0, 1, 3], 3)
+        file["m2/syllable"] = np.repeat([1, 3, 0, 1], 3)
+    out = ["--keep", "0,1,3", "--fps", 30, "-o", tmp_path / "sessions.csv"]
+    done = run("import", "moseq", tmp_path / "results.h5", *out)
+    assert done.exit_code == 0, done.output
+    env, data = back(tmp_path)
+    assert env.state_names == ("0", "1", "3")
+    assert data.states[0].tolist() == [0, 1, 2, 0, 2, 1, 0, 1, 2]
+    assert run("check", tmp_path / "sessions.csv", "--env", tmp_path / "sessions.env.csv").exit_code == 0
+    # New recordings, with the syllables of the fit whatever their usage; without --like 3 would be too rare.
+    fit = ["--env", tmp_path / "sessions.env.csv", "--model", "Markov-0", "-o", tmp_path / "fit.nc", "--quiet"]
+    assert run("fit", tmp_path / "sessions.csv", *fit).exit_code == 0
+    with h5py.File(tmp_path / "new.h5", "w") as file:
+        file["m2/syllable"] = np.repeat([0, 1] * 300 + [3, 2, 0], 3)
+    done = run("import", "moseq", tmp_path / "new.h5", "--fps", 30, "--like", tmp_path / "fit.nc", *output(tmp_path))
+    assert done.exit_code == 0, done.output
+    assert run("apply", tmp_path / "fit.nc", tmp_path / "new.csv", "-o", tmp_path / "modes.csv").exit_code == 0
+    both = run(
+        "import",
+        "moseq",
+        tmp_path / "new.h5",
+        "--like",
+        tmp_path / "fit.nc",
+        "--keep",
+        "1",
+        *output(tmp_path),
+        "--force",
+    )
+    assert "give one of them" in both.stderr
+    unknown = run("import", "moseq", tmp_path / "new.h5", "--keep", "walk", *output(tmp_path), "--force")
+    assert "there is no syllable 'walk'" in unknown.stderr
+
+
 def test_a_table_with_other_names(tmp_path):
     frame = pd.DataFrame({"trial": [1, 1, 2], "node": ["a", "b", "a"], "sec": [0.0, 1.0, 0.0], "da": [0.1, 0.2, 0.3]})
     frame.to_csv(tmp_path / "mine.csv", index=False)

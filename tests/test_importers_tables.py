@@ -235,8 +235,9 @@ def test_channels_of_one_signal():
 def test_columns_by_other_names_are_hinted_at():
     read = from_frame(pd.DataFrame({"recording": ["a", "b"], "time": [0, 0], "state": [0, 1]}))
     assert read.notes[:2] == (
-        "no column is called 'session': if 'recording' is it, say so with session='recording'",
-        "no column is called 't': if 'time' is it, say so with time='time'",
+        "BEWARE: no column is called 'session', so all rows are one session: if 'recording' is it, say so: "
+        "session='recording' (--session recording)",
+        "no column is called 't': if 'time' is it, say so: time='time' (--time time)",
     )
     named = from_frame(
         pd.DataFrame({"recording": ["a", "b"], "time": [0, 0], "state": [0, 1]}),

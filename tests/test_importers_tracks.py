@@ -166,7 +166,7 @@ def test_deeplabcut_several_animals(deeplabcut):
     assert second.name.endswith(" m2")
     assert second.notes == (
         "Left out 'single', DeepLabCut's points that belong to no animal.",
-        "Times are frame numbers: give fps to have seconds.",
+        "BEWARE: times are frame numbers: give fps (--fps) to have seconds.",
     )
     [only] = read_tracks(source, individual="m2", keypoint=["tail"], least_confidence=0)
     np.testing.assert_array_equal(only.positions, second.positions)

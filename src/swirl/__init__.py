@@ -9,7 +9,22 @@ from typing import TYPE_CHECKING, Any
 from swirl._version import __version__
 
 if TYPE_CHECKING:
-    from swirl import baselines, datasets, metrics, plots, priors, rewards, selection, switching
+    from swirl import (
+        baselines,
+        datasets,
+        environments,
+        metrics,
+        plots,
+        predictive,
+        priors,
+        report,
+        rewards,
+        selection,
+        signals,
+        switching,
+        triggered,
+        uncertainty,
+    )
     from swirl.comparing import compare
     from swirl.comparison import Comparison
     from swirl.mdp import MDP
@@ -29,7 +44,8 @@ _HOMES = {
     "make": "swirl.registry",
     "models": "swirl.registry",
 }
-_MODULES = ("baselines", "datasets", "metrics", "plots", "priors", "rewards", "selection", "switching")
+_MODULES = ("baselines", "datasets", "environments", "metrics", "plots", "predictive", "priors", "report", "rewards")
+_MODULES += ("selection", "signals", "switching", "triggered", "uncertainty")
 
 __all__ = [
     "MDP",
@@ -41,15 +57,21 @@ __all__ = [
     "baselines",
     "compare",
     "datasets",
+    "environments",
     "load",
     "make",
     "metrics",
     "models",
     "plots",
+    "predictive",
     "priors",
+    "report",
     "rewards",
     "selection",
+    "signals",
     "switching",
+    "triggered",
+    "uncertainty",
 ]
 
 

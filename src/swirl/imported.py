@@ -1,15 +1,17 @@
 """Recordings on their way from users' files to a table: sessions, their environment, and what was done to them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from swirl.environments import any_may_follow_any, environment_of_places, write_environment
 from swirl.exporters.tables import to_frame, write_table
 from swirl.importers import moseq, nwb, places, tables, tracks
+from swirl.importers.session_labels import label_sessions
 from swirl.importers.sessions import Sessions
 from swirl.importers.visits import visits
 from swirl.mdp import MDP
+from swirl.registry import load
 from swirl.trajectories import Trajectories
 
 
@@ -49,10 +51,11 @@ def of_syllables(sessions: Sessions) -> Imported:
     return Imported(data, any_may_follow_any(data.n_states, data.state_names), sessions.notes)
 
 
-def of_visits(sessions: Sessions, where: Any) -> Imported:
+def of_visits(sessions: Sessions, where: Any, *, y_down: bool = False) -> Imported:
     """Sessions of visits to places, in the environment of those places."""
-    env = environment_of_places(where)
-    data = Trajectories(**sessions.arguments(), n_states=env.n_states, n_actions=env.n_actions)
+    env = environment_of_places(where, y_down=y_down)
+    arguments = {**sessions.arguments(), "action_names": env.action_names}
+    data = Trajectories(**arguments, n_states=env.n_states, n_actions=env.n_actions)
     return Imported(data, env, sessions.notes)
 
 
@@ -70,14 +73,27 @@ def import_moseq(
     fps: float | None = None,
     index: Any = None,
     syllable_info: Any = None,
-    keep: list[int] | None = None,
+    keep: list[str] | list[int] | None = None,
     least_usage: float = 0.005,
+    like: Any = None,
 ) -> Imported:
-    """Read keypoint-MoSeq's or MoSeq's syllables."""
+    """Read keypoint-MoSeq's or MoSeq's syllables; those that the fit `like` knows, where one is given."""
+    if like is not None:
+        if keep is not None:
+            raise ValueError("--keep and --like both say which syllables to keep: give one of them")
+        keep = _states_of(like)
     found = moseq.read_moseq(
         path, fps=fps, index=index, syllable_info=syllable_info, keep=keep, least_usage=least_usage
     )
     return of_syllables(found)
+
+
+def _states_of(fit: Any) -> list[str]:
+    """Names of the states of a saved fit."""
+    env = getattr(load(fit), "env", None)
+    if env is None:
+        raise ValueError(f"--like {fit}: this model has no syllables; give a fit of syllables")
+    return list(env.state_names or map(str, range(env.n_states)))
 
 
 def place_choice(
@@ -87,6 +103,7 @@ def place_choice(
     nodes: Any = None,
     edges: Any = None,
     reach: float | None = None,
+    diagonal: bool = False,
 ) -> Any:
     """The places that options describe: polygons, a graph's nodes, a grid, or (rows, columns) of one yet to be laid."""
     given = [name for name, value in (("--grid", grid), ("--polygons", polygons), ("--nodes", nodes)) if value]
@@ -95,6 +112,8 @@ def place_choice(
         raise ValueError(
             f"places: got {got}; give just one of --grid 10x8, --polygons FILE, --nodes FILE with --edges FILE"
         )
+    if diagonal and not grid:
+        raise ValueError("--diagonal is of --grid: give the ways between other places with --edges")
     if polygons:
         return places.read_polygons(polygons, edges)
     if nodes:
@@ -112,7 +131,19 @@ def place_choice(
         x0, x1, y0, y1 = (float(x) for x in bounds.split(","))
     except ValueError:
         raise ValueError(f"--bounds {bounds}: expected x_low,x_high,y_low,y_high, as in --bounds 0,40,0,30") from None
-    return places.Grid(x=(x0, x1), y=(y0, y1), shape=(rows, columns))
+    return places.Grid(x=(x0, x1), y=(y0, y1), shape=(rows, columns), diagonal=diagonal)
+
+
+def ways_between(zones: places.Polygons) -> tuple[places.Polygons, str]:
+    """Join the polygons that touch where no edges were given, and say so; where some would be cut off, join all."""
+    joined = zones.joined_where_they_touch()
+    if joined is None:
+        return zones, (
+            "BEWARE: some zones touch no other, so a move between any two counts as possible, jumps of the tracking "
+            "too; give the ways that there are with --edges FILE (CSV: from, to)"
+        )
+    n_pairs = len(joined.edges()) // 2
+    return joined, f"ways between zones: the {n_pairs} pairs that touch; give --edges FILE (CSV: from, to) for others"
 
 
 def import_tracks(
@@ -132,9 +163,16 @@ def import_tracks(
     longest_break: float | None = None,
     skipped: str = "gap",
     series: str | None = None,
+    diagonal: bool = False,
+    y_down: bool = False,
+    index: Any = None,
 ) -> Imported:
     """Read position tracks (DeepLabCut, SLEAP, movement, tables, NWB) as visits to places."""
-    where = place_choice(grid, bounds, polygons, nodes, edges, reach)
+    where = place_choice(grid, bounds, polygons, nodes, edges, reach, diagonal)
+    told: tuple[str, ...] = ()
+    if polygons and not edges:
+        where, note = ways_between(where)
+        told = (note,)
     of_nwb = [path for path in paths if str(path).lower().endswith(".nwb")]
     found: list[Any] = []
     if of_nwb:
@@ -145,13 +183,20 @@ def import_tracks(
                 path, keypoint=keypoint, individual=individual, fps=fps, least_confidence=least_confidence
             )
     if isinstance(where, tuple):
-        where = places.Grid.around(found, where)
+        where = places.Grid.around(found, where, diagonal)
     sessions = visits(found, where, least_dwell=least_dwell, longest_break=longest_break, skipped=skipped)
-    return of_visits(sessions, where)
+    sessions = replace(sessions, notes=(*told, *sessions.notes))
+    return of_visits(sessions if index is None else label_sessions(sessions, index), where, y_down=y_down)
 
 
 def import_bouts(
-    paths: list[Any], *, table: str | None = None, label: str | None = None, longest_pause: float | None = None
+    paths: list[Any],
+    *,
+    table: str | None = None,
+    label: str | None = None,
+    longest_pause: float | None = None,
+    index: Any = None,
 ) -> Imported:
     """Read labelled intervals of NWB files: one step per bout."""
-    return of_syllables(nwb.read_nwb_bouts(paths, table=table, label=label, longest_pause=longest_pause))
+    sessions = nwb.read_nwb_bouts(paths, table=table, label=label, longest_pause=longest_pause)
+    return of_syllables(sessions if index is None else label_sessions(sessions, index))

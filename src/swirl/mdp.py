@@ -435,9 +435,9 @@ class MDP:
             places = [f"{_place(data, flat, t)}: {self._explain(flat, t)}" for t in found[:5].tolist()]
             faults.add(
                 f"{counted(len(found), 'impossible transition')}: {_first(places, found)}. "
-                'Correct the data or the environment; or give impossible="gap" (a new segment starts there: '
-                'history and mode chain restart) or impossible="forget" (the history restarts, the mode '
-                "chain continues)"
+                'Correct the data or the environment; or give impossible="gap" (--impossible gap; a new segment starts '
+                'there: history and mode chain restart) or impossible="forget" (--impossible forget; the history '
+                "restarts, the mode chain continues)"
             )
         faults.raise_if_any("The data do not fit the environment")
 

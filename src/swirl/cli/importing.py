@@ -18,6 +18,9 @@ Force = Annotated[bool, typer.Option("--force", help="Replace files that are the
 Json = Annotated[bool, typer.Option("--json", help="Print what was written as JSON.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but faults.")]
 Fps = Annotated[float | None, typer.Option(metavar="F", help="Frames per second, where the file does not say.")]
+Index = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Animals and groups (CSV: name of the session, subject, group).")
+]
 OUTPUT = Path("sessions.csv")
 
 
@@ -32,7 +35,7 @@ def _finish(imported: Any, output: Path, force: bool, as_json: bool, quiet: bool
     if quiet:
         return
     for note in imported.notes:
-        typer.echo(f"- {note}")
+        typer.secho(f"- {note}", fg=typer.colors.YELLOW if note.startswith("BEWARE") else None)
     typer.echo(repr(imported.data))
     typer.echo("\n".join(f"Saved to {path}" for path in written))
     env = f" --env {shlex.quote(str(written[1]))}" if len(written) > 1 else ""
@@ -56,13 +59,12 @@ def table(
 ) -> None:
     """Bring a table with other column names into ours: session, subject, group, t, state, action, gap."""
     from swirl import imported as importing
-    from swirl.cli.words import check_free
+    from swirl.cli.words import check_free, listed
 
     check_free(output, force)
     asked = {"session": session, "subject": subject, "group": group, "time": time, "state": state, "action": action}
     columns = {name: column for name, column in asked.items() if column is not None}
-    kept = None if signals is None else [name.strip() for name in signals.split(",")]
-    _finish(importing.import_table(path, columns, kept), output, force, as_json, quiet)
+    _finish(importing.import_table(path, columns, listed(signals)), output, force, as_json, quiet)
 
 
 @app.command("moseq", epilog="Example:\n\nswirl import moseq results.h5 --fps 30 --index index.csv -o sessions.csv")
@@ -77,7 +79,12 @@ def moseq(
     fps: Fps = None,
     index: Annotated[Path | None, typer.Option(metavar="FILE", help="index.csv: name, group.")] = None,
     syllable_info: Annotated[Path | None, typer.Option(metavar="FILE", help="syll_info.csv: names.")] = None,
-    keep: Annotated[str | None, typer.Option(metavar="1,4,…", help="Syllables to keep; others become gaps.")] = None,
+    keep: Annotated[
+        str | None, typer.Option(metavar="A,B,…", help="Syllables to keep (numbers or names); others become gaps.")
+    ] = None,
+    like: Annotated[
+        Path | None, typer.Option(metavar="FIT", help="Keep the syllables that a fit knows, for swirl apply.")
+    ] = None,
     least_usage: Annotated[
         float, typer.Option(min=0.0, max=1.0, help="Syllables rarer than this share of bouts become gaps.")
     ] = 0.005,
@@ -87,15 +94,11 @@ def moseq(
 ) -> None:
     """Read keypoint-MoSeq or MoSeq syllables: state = syllable, action = the next one, runs merged."""
     from swirl import imported as importing
-    from swirl.cli.words import check_free
+    from swirl.cli.words import check_free, listed
 
     check_free(output, force)
-    try:
-        kept = None if keep is None else [int(label) for label in keep.split(",")]
-    except ValueError:
-        raise ValueError(f"--keep {keep}: expected syllables with commas between, as in --keep 1,4,7") from None
     imported = importing.import_moseq(
-        path, fps=fps, index=index, syllable_info=syllable_info, keep=kept, least_usage=least_usage
+        path, fps=fps, index=index, syllable_info=syllable_info, keep=listed(keep), least_usage=least_usage, like=like
     )
     _finish(imported, output, force, as_json, quiet)
 
@@ -113,7 +116,9 @@ def tracks(
     bounds: Annotated[
         str | None, typer.Option(metavar="X0,X1,Y0,Y1", help="Edges of the grid; by default those of the tracks.")
     ] = None,
-    polygons: Annotated[Path | None, typer.Option(metavar="FILE", help="Places are polygons (JSON).")] = None,
+    polygons: Annotated[
+        Path | None, typer.Option(metavar="FILE", help='Places are polygons (JSON: {"name": [[x, y], …]}, or GeoJSON).')
+    ] = None,
     nodes: Annotated[Path | None, typer.Option(metavar="FILE", help="Places are nodes (CSV: name, x, y).")] = None,
     edges: Annotated[Path | None, typer.Option(metavar="FILE", help="Ways between them (CSV: from, to).")] = None,
     reach: Annotated[
@@ -132,6 +137,13 @@ def tracks(
     skipped: Annotated[
         str, typer.Option(help="Moves between places that do not touch: gap, shortest (fill in) or error.")
     ] = "gap",
+    diagonal: Annotated[
+        bool, typer.Option("--diagonal", help="Cells of the grid that meet at a corner are joined.")
+    ] = False,
+    y_down: Annotated[
+        bool, typer.Option("--y-down", help="y grows downwards (pixels of a video): maps are drawn as the video is.")
+    ] = False,
+    index: Index = None,
     force: Force = False,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -144,7 +156,7 @@ def tracks(
     imported = importing.import_tracks(
         list(paths), grid=grid, bounds=bounds, polygons=polygons, nodes=nodes, edges=edges, fps=fps, keypoint=keypoint,
         individual=individual, least_confidence=least_confidence, reach=reach, least_dwell=least_dwell,
-        longest_break=longest_break, skipped=skipped, series=series,
+        longest_break=longest_break, skipped=skipped, series=series, diagonal=diagonal, y_down=y_down, index=index,
     )  # fmt: skip
     _finish(imported, output, force, as_json, quiet)
 
@@ -161,6 +173,7 @@ def nwb(
         float | None,
         typer.Option(metavar="S", help="Longer pauses between bouts (s) are gaps; by default the median bout."),
     ] = None,
+    index: Index = None,
     contents: Annotated[bool, typer.Option("--list", help="Only show what the files hold.")] = False,
     force: Force = False,
     as_json: Json = False,
@@ -183,5 +196,5 @@ def nwb(
                 typer.echo("  " + "  ".join(str(value) for value in entry.values() if value not in (None, "")))
         return
     check_free(output, force)
-    imported = importing.import_bouts(list(paths), table=table, label=label, longest_pause=longest_pause)
+    imported = importing.import_bouts(list(paths), table=table, label=label, longest_pause=longest_pause, index=index)
     _finish(imported, output, force, as_json, quiet)

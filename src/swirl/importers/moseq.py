@@ -60,7 +60,7 @@ def read_moseq(
         A CSV with columns `syllable` and `label`, or a dict, syllable → name. None: `syll_info.csv` is looked for
         beside the file.
     keep, least_usage, shortest_run
-        Which syllables and runs become steps, as in `syllable_sessions`.
+        Which syllables and runs become steps, as in `syllable_sessions`; `keep` takes names of syllables too.
     latents
         Read the latent state too, as the signal "latent_state".
 
@@ -87,10 +87,11 @@ def read_moseq(
         layout, recordings, units = _from_tables(files, fps, latents, notes, faults)
     told = _groups(index, files[0].parent, set(units), notes, faults)
     called = _labels(syllable_info, files[0].parent, notes, faults)
+    keep = _by_number(keep, called, faults)
     where = files[0] if len(files) == 1 else f"{len(files)} files in {files[0].parent}"
     if len(kinds := dict.fromkeys(units.values())) > 1:
         which = ", ".join(f"{kind} in {some([name for name in units if units[name] == kind])}" for kind in kinds)
-        faults.add(f"{where}: times are {which}: give fps=…, so that all are seconds")
+        faults.add(f"{where}: times are {which}: give fps (--fps), so that all are seconds")
     faults.raise_if_any(CANNOT)
 
     sessions = syllable_sessions(
@@ -101,10 +102,27 @@ def read_moseq(
         shortest_run=shortest_run,
     )
     if FRAMES in kinds:
-        notes.append("times and durations are in frames: the frame rate is not known; give fps=… for seconds")
+        notes.append("BEWARE: times and durations are in frames, as the frame rate is not known: give fps (--fps)")
     elif STAMPS in kinds:
         notes.append("times and durations are in the unit of the file's time stamps")
     return replace(sessions, notes=(f"read {where} as {layout}", *notes, *sessions.notes))
+
+
+def _by_number(keep: Any, called: dict[int, str] | None, faults: Faults) -> Any:
+    """Syllables to keep by their numbers, where some were given by their names (or by numbers in text).
+
+    >>> _by_number(["walk", "7", 2], {4: "walk"}, Faults())
+    [4, 7, 2]
+    """
+    if keep is None or isinstance(keep, str) or not any(isinstance(label, str) for label in keep):
+        return keep
+    numbers = {name: number for number, name in (called or {}).items()}
+    found = [int(x) if isinstance(x, str) and x.isdecimal() and x not in numbers else numbers.get(x, x) for x in keep]
+    unknown = [repr(label) for label in found if isinstance(label, str)]
+    if unknown:
+        there = some(list(numbers), 10) if numbers else "no names are known (syll_info.csv)"
+        faults.add(f"keep: there is no syllable {some(unknown)}: give numbers, or names; {there}")
+    return [label for label in found if not isinstance(label, str)]
 
 
 def _files(path: Path, notes: list[str], faults: Faults) -> list[Path]:
@@ -256,7 +274,7 @@ def _times(
     """Find the times of one recording's frames, and their unit."""
     said = np.unique(columns["fps"][~np.isnan(columns["fps"])]) if "fps" in columns else np.zeros(0)
     if fps is None and (len(said) > 1 or (said <= 0).any()):
-        faults.add(f"{file}: recording {name!r} has the frame rates {some(said.tolist())}: give fps=…")
+        faults.add(f"{file}: recording {name!r} has the frame rates {some(said.tolist())}: give fps (--fps)")
     if fps is not None and len(said) and (said != fps).any():
         note = f"used fps={fps}, although {file} says {some(said.tolist())}"
         notes += [note] * (note not in notes)

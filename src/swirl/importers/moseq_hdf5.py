@@ -6,13 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from swirl import hdf5
 from swirl.faults import Faults, some
 from swirl.importers.syllables import Recording
 
 CANNOT = "The MoSeq results cannot be read"
-
-MOST_FRAMES = 10**8
-"""Of one recording (38 days at 30 frames per second); more is taken for a damaged or hostile file."""
+DAMAGED = "cannot be read as HDF5; it may be damaged or cut short: copy it again"
 
 AXES = ("centroid_x", "centroid_y", "centroid_z")
 
@@ -40,30 +39,27 @@ def checked_groups(file: Path, latents: bool, faults: Faults) -> dict[str, str]:
     import h5py
 
     names: dict[str, str] = {}
-    try:
-        with h5py.File(file, "r") as results:
-            if (kind := _foreign(results)) is not None:
-                faults.add(f"{file} is {kind}")
-                return names
-            stack: list[Any] = [results]
-            visited = set()
-            while stack:
-                group = stack.pop()
-                if group in visited:  # a hostile file can hold itself
-                    continue
-                visited.add(group)
-                if "syllable" in group:
-                    names[group.name] = group.name.strip("/") or file.stem
-                    _check_arrays(file, group, latents, faults)
-                    continue
-                solid = [key for key in group if _is_here(file, group, key, faults)]
-                inner = [x for key in solid if isinstance(x := group[key], h5py.Group)]
-                if not inner:
-                    held = f"{file}: {group.name} holds {some(list(group)) or 'nothing'}, and no 'syllable'"
-                    faults.add(f"{held}: expected /<recording>/syllable, as keypoint-MoSeq writes results.h5")
-                stack += reversed(inner)
-    except (OSError, RuntimeError, KeyError) as error:
-        faults.add(f"{file} cannot be read as HDF5; it may be damaged or cut short: copy it again ({error})")
+    with hdf5.worded(file, DAMAGED), h5py.File(file, "r") as results:
+        if (kind := _foreign(results)) is not None:
+            faults.add(f"{file} is {kind}")
+            return names
+        stack: list[Any] = [results]
+        visited = set()
+        while stack:
+            group = stack.pop()
+            if group in visited:  # a hostile file can hold itself
+                continue
+            visited.add(group)
+            if "syllable" in group:
+                names[group.name] = group.name.strip("/") or file.stem
+                _check_arrays(file, group, latents, faults)
+                continue
+            solid = [key for key in group if _is_here(file, group, key, faults)]
+            inner = [x for key in solid if isinstance(x := group[key], h5py.Group)]
+            if not inner:
+                held = f"{file}: {group.name} holds {some(list(group)) or 'nothing'}, and no 'syllable'"
+                faults.add(f"{held}: expected /<recording>/syllable, as keypoint-MoSeq writes results.h5")
+            stack += reversed(inner)
     return names
 
 
@@ -82,14 +78,10 @@ def _foreign(results: Any) -> str | None:
 
 def _is_here(file: Path, group: Any, key: str, faults: Faults) -> bool:
     """Refuse what is only pointed to: a link can lead to any other file of the user."""
-    import h5py
-
-    elsewhere = not isinstance(group.get(key, getlink=True), h5py.HardLink)
-    if not elsewhere and isinstance(group[key], h5py.Dataset):
-        elsewhere = group[key].is_virtual or bool(group[key].external)
-    if elsewhere:
+    away = hdf5.elsewhere(group, key)
+    if away:
         faults.add(f"{file}: {group.name.rstrip('/')}/{key} is a link or lies in another file: copy the data into it")
-    return not elsewhere
+    return not away
 
 
 def _check_arrays(file: Path, group: Any, latents: bool, faults: Faults) -> None:
@@ -101,13 +93,14 @@ def _check_arrays(file: Path, group: Any, latents: bool, faults: Faults) -> None
         at, array = f"{file}: {group.name.rstrip('/')}/{key}", group[key]
         shape, kind = getattr(array, "shape", None), getattr(getattr(array, "dtype", None), "kind", "group")
         if shape is None or kind not in "iuf":
-            faults.add(f"{at} holds {getattr(array, 'dtype', 'a group')}: expected numbers; objects are not read")
+            held = "no value" if kind in "iuf" else getattr(array, "dtype", "a group")
+            faults.add(f"{at} holds {held}: expected numbers; objects are not read")
         elif len(shape) != (2 if key in ("centroid", "latent_state") else 1):
             faults.add(f"{at} has shape {shape}: expected one {'row' if len(shape) == 1 else 'number'} per frame")
         elif key == "centroid" and shape[1] not in (2, 3):
             faults.add(f"{at} has shape {shape}: expected 2 or 3 columns (x, y, z)")
-        elif shape[0] > MOST_FRAMES:
-            faults.add(f"{at} has {shape[0]:,} frames: more than {MOST_FRAMES:,} are not read; split the recording")
+        elif (told := hdf5.claim([array])) is not None:
+            faults.add(f"{at} {told}")
         else:
             lengths[key] = shape[0]
     if len(set(lengths.values())) > 1:
@@ -134,11 +127,9 @@ def from_hdf5(file: Path, names: dict[str, str], fps: float | int | None, latent
     with h5py.File(file, "r") as results:
         for at, name in names.items():
             group: Any = results[at]
-            try:
+            with hdf5.worded(file, f"is damaged in {at}: copy it again"):
                 read = {key: group[key][()] for key in ("syllable", "centroid", "heading") if key in group}
                 latent = {key: group[key][()] for key in ("latent_state",) if latents and key in group}
-            except OSError as error:
-                raise ValueError(f"{CANNOT}: {file}: {at} is damaged; copy the file again ({error})") from None
             centroid = read["centroid"].T if "centroid" in read else ()
             yield Recording(
                 name,

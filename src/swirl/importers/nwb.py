@@ -158,7 +158,7 @@ def _described(group: Any, kind: str) -> dict[str, Any]:
     if kind in TRACKS:
         labels = tuple(series_in(group)) if kind == "pose" else ()
         one = group[labels[0]] if labels else group
-        shape = one["data"].shape if "data" in one else None
+        shape = getattr(one.get("data"), "shape", None)
         if shape and shape[0] and "timestamps" in one:
             times = (float(one["timestamps"][0]), float(one["timestamps"][-1]))
         elif shape and shape[0] and "starting_time" in one:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from swirl import hdf5
 from swirl.faults import Faults, some
 
 Source = str | os.PathLike[str]
@@ -41,11 +42,11 @@ TIME_COLUMNS = ("id", "start_time", "stop_time", "timestamp", "duration", "times
 _PARENTS = {"EthogramBouts": "TimeIntervals", "PoseEstimationSeries": "SpatialSeries", "TTLs": "LabeledEvents"}
 _READ_WHOLE = ("BehavioralEpochs", "CompassDirection", "EyeTracking")
 """Groups whose members are not listed: they are read together, or are no positions."""
+_DAMAGED = (
+    "is damaged, packed with a filter that h5py lacks, or not laid out as NWB says: copy it again from the original, "
+    "or check it with nwbinspector"
+)
 _ALIEN = ("AnnotatedEventsTable", "AnnotationSeries", "BehavioralEvents")
-_MOST_NUMBERS, _MOST_TEXTS = 2**27, 2**24
-"""Of one dataset: a small file may claim to hold more than fits into memory."""
-_DAMAGE = (OSError, RuntimeError, LookupError, TypeError, AttributeError, ArithmeticError, MemoryError)
-"""What reading a file that is not as the schema says may end in."""
 
 
 def path_list(path: Any) -> list[Source]:
@@ -72,19 +73,13 @@ def opened(path: Source) -> Iterator[Any]:
         raise ValueError(f"{told} is a folder: give an NWB file in HDF5 (one in Zarr can be converted with hdmf-zarr)")
     if not h5py.is_hdf5(path):
         raise ValueError(f"{told} is not an HDF5 file, so not NWB: expected a .nwb file; was it cut short in a copy?")
-    try:
-        with h5py.File(path, "r") as file:
-            version = text_of(file.attrs.get("nwb_version"))
-            if version is None:
-                raise ValueError(f"{told} is HDF5 but not NWB (it has no nwb_version): read it as what it is")
-            if version.removeprefix("NWB-").startswith("1."):
-                raise ValueError(f"{told} is NWB {version}: expected 2.0 or later; convert it first")
-            yield file
-    except _DAMAGE as error:
-        raise ValueError(
-            f"{told} is damaged, packed with a filter that h5py lacks, or not laid out as NWB says: {error}; copy it "
-            "again from the original, or check it with nwbinspector"
-        ) from error
+    with hdf5.worded(path, _DAMAGED), h5py.File(path, "r") as file:
+        version = text_of(file.attrs.get("nwb_version"))
+        if version is None:
+            raise ValueError(f"{told} is HDF5 but not NWB (it has no nwb_version): read it as what it is")
+        if version.removeprefix("NWB-").startswith("1."):
+            raise ValueError(f"{told} is NWB {version}: expected 2.0 or later; convert it first")
+        yield file
 
 
 # ---------------------------------------------------------------------- what a file holds
@@ -213,7 +208,8 @@ def chosen(
 def _is_candidate(group: Any, kind: str) -> bool:
     """Whether a thing can be meant when nothing is chosen: positions with x and y, tables with a label."""
     if kind == "position":
-        return "data" in group and group["data"].ndim == 2 and group["data"].shape[1] > 1
+        shape = getattr(group.get("data"), "shape", None) or ()
+        return len(shape) == 2 and shape[1] > 1
     if kind in ("pose", "epochs", "labelled events"):
         return True
     return group.name != "/intervals/invalid_times" and bool(columns_for_labels(group))
@@ -260,12 +256,13 @@ def read_values(group: Any, name: str, faults: Faults) -> np.ndarray | None:
     if not isinstance(dataset, h5py.Dataset) or dataset.size is None:
         faults.add(f"{place(group)} has no {name}: expected a dataset of that name")
         return None
-    is_text = h5py.check_string_dtype(dataset.dtype) is not None
-    most = _MOST_TEXTS if is_text else _MOST_NUMBERS
-    if dataset.size > most:
-        faults.add(f"{place(group, name)} claims {dataset.size:,} values: expected at most {most:,}")
+    if isinstance(group.get(name, getlink=True), h5py.ExternalLink) or hdf5.in_other_files(dataset):
+        faults.add(f"{place(group, name)} lies in another file: copy the data into it")
         return None
-    if is_text:
+    if (told := hdf5.claim([dataset])) is not None:
+        faults.add(f"{place(group, name)} {told}")
+        return None
+    if h5py.check_string_dtype(dataset.dtype) is not None:
         return np.asarray(dataset.asstr(errors="replace")[...])
     return np.asarray(dataset[...])
 

@@ -61,6 +61,7 @@ class _Runs(NamedTuple):
     """The runs of one recording, without its frames; `after_jump` marks those that start after lost frames."""
 
     name: str
+    where: str
     subject: Any
     group: Any
     timed: bool
@@ -176,7 +177,7 @@ def _runs_of(recording: Recording, faults: Faults) -> _Runs | None:
         means[name] = np.arctan2(_means(np.sin(values), onsets), _means(np.cos(values), onsets))
     if times is not None:
         means["duration"] = clock[ends - 1] + period - clock[onsets]
-    told = (str(recording.name), recording.subject, recording.group, times is not None)
+    told = (str(recording.name), where, recording.subject, recording.group, times is not None)
     return _Runs(*told, frames[onsets], ends - onsets, clock[onsets], after_jump[onsets], means)
 
 
@@ -261,7 +262,8 @@ def _state_names(kept: Int[np.ndarray, " label"], called: dict[int, str]) -> tup
 def _check_together(runs: list[_Runs], faults: Faults) -> None:
     """Recordings have names of their own, all have times or none, and a signal has one width."""
     if repeated := [name for name, n in Counter(r.name for r in runs).items() if n > 1]:
-        faults.add(f"several recordings are called {some(repeated)}: give each a name of its own")
+        which = some(list(dict.fromkeys(r.where for r in runs if r.name in repeated)))
+        faults.add(f"several recordings are called {some(repeated)} ({which}): give each a name of its own")
     without = [r.name for r in runs if not r.timed]
     if 0 < len(without) < len(runs):
         faults.add(f"recordings {some(without)} have no times, but others have: give times for all, or for none")

@@ -11,7 +11,7 @@ from jaxtyping import Bool, Int
 from swirl.faults import Faults, counted, some
 from swirl.reading import MISSING
 
-LARGEST_LABEL = 2**31 - 1  # models hold arrays with one row per label: a larger number is an identifier or a time
+LARGEST_LABEL = 10**6 - 1  # models hold arrays with one row per label: a larger number is an identifier or a time
 A_NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?")
 MARKS = {"1": True, "1.0": True, "true": True, "0": False, "0.0": False, "false": False, "": False}
 
@@ -44,7 +44,10 @@ def _codes(series: Any) -> tuple[np.ndarray, list[Any]]:
     if isinstance(series.dtype, pd.CategoricalDtype):
         codes, values = series.cat.codes.to_numpy(), list(series.cat.categories)
     else:
-        codes, values = pd.factorize(series)
+        try:
+            codes, values = pd.factorize(series)
+        except TypeError:
+            raise ValueError(f"{series.name} holds lists or records: expected one number or text in each row") from None
         values = list(values)
     blank = [isinstance(value, str) and not value.strip() for value in values]
     if any(blank):

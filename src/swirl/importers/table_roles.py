@@ -89,7 +89,10 @@ def find_columns(columns: Columns, there: list[str], faults: Faults) -> dict[str
             found[field.name] = matching[0]
         elif wanted != field.default or field.name == "state":
             listed = f"the columns are {some(there, 20)}" if there else "no column has a name"
-            name_it = f"; name the one that holds it with Columns({field.name}=…)" * (wanted == field.default)
+            name_it = (
+                f"; name the one that holds it: Columns({field.name}=…), or `swirl import table --{field.name} NAME`"
+            )
+            name_it = "" if wanted != field.default else name_it
             faults.add(f"there is no column {wanted!r}: {listed}{_nearest(wanted, there)}{name_it}")
     return found
 
@@ -100,13 +103,17 @@ def note_hints(columns: Columns, found: dict[str, str], there: list[str], notes:
     >>> notes = []
     >>> note_hints(USUAL, {"state": "state"}, ["mouse", "state"], notes)
     >>> notes
-    ["no column is called 'subject': if 'mouse' is it, say so with subject='mouse'"]
+    ["no column is called 'subject': if 'mouse' is it, say so: subject='mouse' (--subject mouse)"]
     """
     for role, words in ALSO_CALLED.items():
         wanted = getattr(columns, role)
         like = [name for name in there if plain(name) in words and name not in found.values()]
         if wanted is not None and role not in found and like:
-            notes.append(f"no column is called {wanted!r}: if {like[0]!r} is it, say so with {role}={like[0]!r}")
+            alone = ", so all rows are one session" if role == "session" else ""
+            notes.append(
+                f"{'BEWARE: ' if alone else ''}no column is called {wanted!r}{alone}: if {like[0]!r} is it, say so: "
+                f"{role}={like[0]!r} (--{role} {like[0]})"
+            )
 
 
 def are_numeric(columns: dict[str, Any]) -> dict[str, bool]:

@@ -146,6 +146,8 @@ def _order(
     """Rows session after session, each in order of time; None where they stand so already."""
     order = np.flatnonzero(~empty) if empty.any() else None
     rows = _taken(session, order)
+    if times is None:
+        _check_together(table, rows, sessions, order)
     if (np.diff(rows) < 0).any():
         grouped = np.argsort(rows, kind="stable")
         order, rows = grouped if order is None else order[grouped], rows[grouped]
@@ -168,6 +170,24 @@ def _order(
     if len(twice) > 3:
         table.faults.add(f"{column} repeats {len(twice) - 3:,} more times in this way")
     return order
+
+
+def _check_together(table: Table, rows: np.ndarray, sessions: list[Any], order: np.ndarray | None) -> None:
+    """Without times, a session in several blocks may be two of one name: joined, they would hold a move never made.
+
+    Rows of several sessions by turns, one at a time, are no such thing.
+    """
+    first = np.flatnonzero(np.diff(rows, prepend=-1) != 0)
+    blocks = np.bincount(rows[first], minlength=len(sessions))
+    apart = np.flatnonzero((blocks > 1) & (blocks < np.bincount(rows, minlength=len(sessions))))
+    for i in apart[:3].tolist():
+        starts = first[rows[first] == i]
+        table.faults.add(
+            f"session {sessions[i]!r} starts in {table.where(starts if order is None else order[starts])}, "
+            "and there is no time to say in which order: give each its own name, or a column t"
+        )
+    if len(apart) > 3:
+        table.faults.add(f"{counted(len(apart) - 3, 'more session')} in several places")
 
 
 def _kept(

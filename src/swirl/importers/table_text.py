@@ -1,6 +1,5 @@
-"""A table as text: encodings, compression, separators, and the line that each row stands on."""
+"""The text of a table: what a file is, its encoding and compression, and how much of it there may be."""
 
-import csv
 import gzip
 import io
 import re
@@ -8,16 +7,27 @@ import zlib
 from pathlib import Path
 from typing import Any, NoReturn
 
-import numpy as np
+from swirl import sizes
+from swirl.faults import Faults
 
-from swirl.faults import Faults, counted
-
-DECIMAL_COMMA = r" *[+-]?[0-9]+(,[0-9]+)?([eE][+-]?[0-9]+)? *"
 OTHER_FORMATS = {
     b"PAR1": "a Parquet file: give it the ending .parquet, or read it with read_parquet",
-    b"PK\x03\x04": "a zip file or an Excel workbook: unpack it, or save the sheet as “CSV UTF-8”",
-    b"\x89HDF": "an HDF5 file, not a table: it may be keypoint-MoSeq, DeepLabCut, SLEAP or NWB",
+    b"PK\x03\x04": "a zip file, NumPy's .npz or an Excel workbook: unpack it, or save the sheet as “CSV UTF-8”",
+    b"\x89HDF": "an HDF5 file, not a table: it may be keypoint-MoSeq, DeepLabCut, SLEAP or NWB (see `swirl import`)",
+    b"\x93NUMPY": "a NumPy array (.npy): save it as a table, with a column for each meaning",
+    b"\x80\x02": "a pickle, which is never opened as it may run any program: save it as CSV or Parquet",
+    b"\x80\x03": "a pickle, which is never opened as it may run any program: save it as CSV or Parquet",
+    b"\x80\x04": "a pickle, which is never opened as it may run any program: save it as CSV or Parquet",
+    b"\x80\x05": "a pickle, which is never opened as it may run any program: save it as CSV or Parquet",
+    b"MATLAB 5": "a MATLAB file: write it as CSV with writetable",
+    b"\xd0\xcf\x11\xe0": "an Excel workbook (.xls): save the sheet as “CSV UTF-8”",
+    b"ARROW1": "an Arrow (Feather) file: save it as Parquet",
+    b"SQLite format 3": "a database: save its table as CSV",
+    b"%PDF": "a PDF: give the table itself, as CSV",
+    b"{": "JSON, not a table: save it as CSV, with one row per step",
+    b"[": "JSON, not a table: save it as CSV, with one row per step",
 }
+PIECE = 2**24
 
 
 def refuse(source: Any, message: str) -> NoReturn:
@@ -48,6 +58,8 @@ def check_there(path: Path) -> None:
         refuse(path, "it does not exist: check the spelling and the folder")
     if path.is_file() and path.stat().st_size == 0:
         refuse(path, "it is empty: there are no data")
+    if path.is_char_device() or path.is_block_device():
+        refuse(path, "it is a device: give a file")
 
 
 def utf8_text(path: Path, largest: int) -> bytes:
@@ -60,117 +72,89 @@ def utf8_text(path: Path, largest: int) -> bytes:
     b'state\\nhome\\n'
     """
     check_there(path)
+    data = _content(path, min(largest, sizes.room()))
+    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        try:
+            data = data.decode("utf-16").encode()
+        except UnicodeError as error:
+            refuse(
+                path, f"it starts as UTF-16 but is not UTF-16 throughout ({error}): copy it again, or save it as UTF-8"
+            )
+    data = data.removeprefix(b"\xef\xbb\xbf")
+    if (zero := data.find(b"\0")) >= 0:
+        _refuse_zero(path, data, zero)
+    if not data.isascii():
+        _check_utf8(path, data)
+    if re.search(rb"\S", data) is None:
+        refuse(path, "it holds only blank lines: there are no data")
+    return data.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in data else data
+
+
+def _content(path: Path, largest: int) -> bytes:
+    """The bytes of a file, unpacked where it is packed, unless they are more than `largest`."""
     try:
         with path.open("rb") as file:
-            if file.read(2) == b"\x1f\x8b":
-                file.seek(0)
-                with gzip.open(file) as unpacked:
-                    data = unpacked.read(largest + 1)
+            start = file.peek(32)[:32]
+            if start.startswith(b"\x1f\x8b"):
+                with gzip.open(file) as packed:
+                    data = _up_to(packed, largest)
+                start = (data or b"")[:32]
             else:
-                file.seek(0)
-                data = file.read()
+                _refuse_other(path, start)  # before gigabytes of something else are read
+                much = path.is_file() and path.stat().st_size > largest
+                data = None if much else _up_to(file, largest)
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         refuse(path, f"its compression is damaged or cut short ({error}): copy it again")
     except OSError as error:
         refuse(path, f"it cannot be opened ({error.strerror or error})")
-    if len(data) > largest:
-        refuse(path, f"it holds more than {largest / 2**30:.0f} GiB of text: store it as Parquet")
-    for start, words in OTHER_FORMATS.items():
-        if data.startswith(start):
-            refuse(path, f"it is {words}")
-    encoding = "utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8"
-    data = data.removeprefix(b"\xef\xbb\xbf")
-    try:
-        text = data.decode(encoding)
-    except UnicodeDecodeError as error:
-        line = data[: error.start].decode(encoding, "replace").count("\n") + 1
-        binary = b"\0" in data[:4096] and encoding == "utf-8"
+    if data is None:
         refuse(
-            path,
-            "it is not text (it holds zero bytes)"
-            if binary
-            else f"line {line} holds the byte 0x{data[error.start]:02X}, which is not {encoding.upper()}: save the "
-            "file as UTF-8 (in Excel: “CSV UTF-8”)",
+            path, f"it holds more than {sizes.worded(largest)} of text, too much for this machine: store it as Parquet"
         )
-    if "\0" in text:
-        refuse(path, f"line {text[: text.index(chr(0))].count(chr(10)) + 1} holds a zero byte: it is not plain text")
-    if not text.strip():
-        refuse(path, "it holds only blank lines: there are no data")
-    data = text.encode() if encoding == "utf-16" else data
-    return data.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in data else data
+    _refuse_other(path, start)
+    return data
 
 
-def separator_of(data: bytes) -> str:
-    """Comma, semicolon or tab: the one that the first line has most of, outside quotation marks.
-
-    >>> separator_of(b"t;state\\n0,5;home\\n")
-    ';'
-    """
-    start = len(data) - len(data.lstrip(b"\n"))
-    end = data.find(b"\n", start)
-    line = re.sub(r'"[^"]*"', "", data[start : end if end >= 0 else len(data)].decode())
-    return max(",;\t", key=line.count)
-
-
-def records(path: Path, data: bytes, separator: str) -> tuple[np.ndarray, list[str], int]:
-    """Return (line of each row of data; the column names; the line that they end on); ragged rows are faults.
-
-    >>> records(Path("a.csv"), b"t,state\\n\\n0,1\\n", ",")
-    (array([3]), ['t', 'state'], 1)
-    """
-    if b'"' in data:
-        lines, counts, header, end = _quoted_records(path, data, separator)
-    else:
-        content = np.frombuffer(data, np.uint8)
-        ends = np.flatnonzero(content == ord("\n"))
-        begins = np.append(0, ends + 1)
-        begins = begins[:-1] if begins[-1] == len(data) else begins
-        counts = np.add.reduceat(content == ord(separator), begins, dtype=np.int64)
-        visible = (content != ord(" ")) & (content != ord("\t")) & (content != ord("\n"))
-        blank = (np.add.reduceat(visible, begins, dtype=np.int64) == 0) & (counts == 0)
-        lines, counts = np.flatnonzero(~blank) + 1, counts[~blank] + 1
-        end = int(lines[0])
-        begin = int(begins[end - 1])
-        header = data[begin:].split(b"\n", 1)[0].decode().split(separator)
-    faults, ragged = Faults(), np.flatnonzero(counts != len(header))
-    for i in ragged[:5].tolist():
-        cut = not data.endswith(b"\n") and i == len(lines) - 1 and counts[i] < len(header)
-        remedy = "the file ends there: was it cut short?" if cut else f"each {separator!r} starts a new column"
-        faults.add(f"line {lines[i]} has {counted(int(counts[i]), 'value')} for {len(header)} columns: {remedy}")
-    if len(ragged) > 5:
-        faults.add(f"{counted(len(ragged) - 5, 'more line')} of this kind")
-    faults.raise_if_any(f"{path} cannot be read")
-    return lines[1:], header, end
+def _up_to(file: Any, largest: int) -> bytes | None:
+    """All bytes of a stream, or None where there are more: a small .gz can unfold to any amount."""
+    read, n = io.BytesIO(), 0
+    while piece := file.read(PIECE):
+        n += len(piece)
+        if n > largest:
+            return None
+        read.write(piece)
+    return read.getvalue()
 
 
-def _quoted_records(path: Path, data: bytes, separator: str) -> tuple[np.ndarray, np.ndarray, list[str], int]:
-    """Do the same for a file with quotation marks, in which values may hold separators and line ends."""
-    reader = csv.reader(io.StringIO(data.decode()), delimiter=separator, skipinitialspace=True, strict=True)
-    lines, counts, header, end, line = [], [], [], 0, 1
-    try:
-        for record in reader:
-            # pandas skips a line of spaces too, but not one that holds an empty pair of quotation marks.
-            if record and not (len(record) == 1 and record[0] and not record[0].strip(" \t")):
-                if not counts:
-                    header, end = record, reader.line_num
-                lines.append(line)
-                counts.append(len(record))
-            line = reader.line_num + 1
-    except csv.Error as error:
-        refuse(path, f"line {line}: {error}; close each quotation mark that is opened")
-    return np.array(lines, np.int64), np.array(counts, np.int64), header, end
+def _refuse_other(path: Path, start: bytes) -> None:
+    for mark, words in OTHER_FORMATS.items():
+        if start.startswith(mark):
+            refuse(path, f"it is {words}")
 
 
-def without_decimal_comma(series: Any) -> Any:
-    """Numbers, where every value of a column of text is a number with a decimal comma; else the column itself.
+def _refuse_zero(path: Path, data: bytes, at: int) -> NoReturn:
+    """Say what a file with zero bytes is: UTF-16 without its mark, or no text at all."""
+    head = data[:400]
+    if len(head) > 3 and (not any(head[1::2]) or not any(head[::2])):
+        refuse(path, "it seems to be UTF-16 without its mark: save the file as UTF-8 (in Excel: “CSV UTF-8”)")
+    if not data[:4096].isascii():
+        refuse(path, "it is not text (it holds zero bytes)")
+    refuse(path, f"line {data.count(10, 0, at) + 1} holds a zero byte: it is not plain text")
 
-    >>> import pandas as pd
-    >>> without_decimal_comma(pd.Series(["0,5", "1"])).tolist()
-    [0.5, 1.0]
-    """
-    filled = series.dropna()
-    if not filled.str.fullmatch(DECIMAL_COMMA).all():
-        return series
-    import pandas as pd
 
-    return pd.to_numeric(series.str.replace(",", "."))
+def _check_utf8(path: Path, data: bytes) -> None:
+    """Find the first byte that is not UTF-8; line by line, since the whole as text would take memory anew."""
+    start = 0
+    while start < len(data):
+        end = data.find(b"\n", start + PIECE)
+        end = len(data) if end < 0 else end + 1
+        try:
+            data[start:end].decode()
+        except UnicodeDecodeError as error:
+            at = start + error.start
+            refuse(
+                path,
+                f"line {data.count(10, 0, at) + 1} holds the byte 0x{data[at]:02X}, which is not UTF-8: save the file "
+                "as UTF-8 (in Excel: “CSV UTF-8”)",
+            )
+        start = end

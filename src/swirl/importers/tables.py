@@ -4,13 +4,15 @@ The columns are session, subject, group, t, state, action, gap and any further n
 there.  Everything is done on whole columns: ten million rows are read in seconds.
 """
 
-import io
 from pathlib import Path
 from typing import Any
 
+from swirl import sizes
 from swirl.faults import Faults
 from swirl.importers.sessions import Sessions
+from swirl.importers.table_chunks import read_columns
 from swirl.importers.table_columns import Table
+from swirl.importers.table_lines import records, separator_of
 from swirl.importers.table_roles import (
     USUAL,
     Columns,
@@ -22,10 +24,11 @@ from swirl.importers.table_roles import (
     plain,
 )
 from swirl.importers.table_sessions import assemble
-from swirl.importers.table_text import check_there, records, refuse, separator_of, utf8_text, without_decimal_comma
+from swirl.importers.table_text import check_there, refuse, utf8_text
 
-LARGEST_TEXT = 2**32  # bytes; a small .gz can unfold to any amount
-BLANK = ("", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "-NaN", "-nan", "null", "NULL", "None")
+LARGEST_TEXT = 2**33  # bytes, where there is memory for so much
+KINDS = {"session": "identifiers", "subject": "identifiers", "group": "identifiers", "time": "measured"}
+KINDS |= {"state": "labels", "action": "labels", "gap": "labels"}
 
 
 def from_frame(
@@ -115,8 +118,6 @@ def read_csv(
     (('mouse 3',), [array([0.5, 1. ])], ('home', 'water'))
     >>> folder.cleanup()
     """
-    import pandas as pd
-
     path, faults = Path(path), Faults()
     data = utf8_text(path, LARGEST_TEXT)
     separator = separator_of(data)
@@ -127,37 +128,22 @@ def read_csv(
     if len(lines) == 0:
         refuse(path, "it holds a line of column names and nothing else: there are no data")
 
-    identifiers = {found.get(role) for role in ("session", "subject", "group")} - {None}
-    as_text = [i for i, name in names.items() if name in identifiers]
-    # A subject may be called "007" or "NA"; elsewhere these are a number and a blank.
-    blank = {i: [""] if i in as_text else list(BLANK) for i in range(len(header))}
+    roles = {name: role for role, name in found.items()}
+    asked = {plain(str(name)) for name in signals} if isinstance(signals, list | tuple) else set()
+    kinds: dict[str, list[int]] = {"identifiers": [], "labels": [], "measured": [], "others": []}
+    for i, name in names.items():
+        is_asked = plain(name) in asked or plain(name.rpartition("_")[0]) in asked
+        kinds[KINDS.get(roles.get(name, ""), "measured" if is_asked else "others")].append(i)
     try:
-        frame = pd.read_csv(
-            io.BytesIO(data),
-            sep=separator,
-            header=None,
-            names=list(range(len(header))),
-            usecols=list(names),
-            skiprows=end_of_header,
-            index_col=False,
-            dtype=dict.fromkeys(as_text, str),
-            na_values=blank,
-            keep_default_na=False,
-            skipinitialspace=True,
-            low_memory=False,
-        )
+        read = read_columns(data, separator, len(header), end_of_header, **kinds)
     except (ValueError, OverflowError) as error:
         refuse(path, f"its lines cannot be taken apart ({error}): save it again as plain CSV")
-    if len(frame) != len(lines):
-        refuse(path, f"it has {len(lines)} lines of data but {len(frame)} rows: check its quotation marks")
-    table = Table({}, lines, faults, [], written=True)
-    labels = {found.get(role) for role in ("state", "action", "gap")}
-    for i, name in names.items():
-        series = frame[i]
-        if pd.api.types.infer_dtype(series, skipna=True) == "string":
-            # Only measurements: a state may be called "1,2".
-            series = series.str.strip() if name in identifiers | labels else without_decimal_comma(series)
-        table.columns[name] = series
+    del data
+    n_rows = len(read[next(i for i, name in names.items() if name == found["state"])])
+    if n_rows != len(lines):
+        refuse(path, f"it has {len(lines)} lines of data but {n_rows} rows: check its quotation marks")
+    coded = frozenset(names[i] for i in kinds["labels"])
+    table = Table({name: read[i] for i, name in names.items()}, lines, faults, [], unordered=coded, written=True)
     note_hints(columns, found, list(table.columns), table.notes)
     chosen = choose_signals(are_numeric(table.columns), found, signals, faults, table.notes)
     only = path.name.removesuffix(".gz").rpartition(".")[0] or path.name
@@ -189,7 +175,10 @@ def read_parquet(
     path, faults = Path(path), Faults()
     check_there(path)
     try:
-        schema = pq.read_schema(path)
+        with pq.ParquetFile(path) as file:
+            schema, metadata = file.schema_arrow, file.metadata
+            groups = sum(metadata.row_group(i).num_rows for i in range(metadata.num_row_groups))
+            n_rows = max(metadata.num_rows, groups, 0)
     except (pa.ArrowException, OSError, ValueError) as error:
         refuse(path, f"it is not a Parquet file, or is cut short ({_first_line(error)})")
     names = distinct_names([name.strip() for name in schema.names], faults)
@@ -205,7 +194,13 @@ def read_parquet(
     note_hints(columns, found, list(types), notes)
     chosen = choose_signals(numeric, found, signals, faults, notes)
     needed = {*found.values(), *(column for channels in chosen.values() for column in channels)}
+    for name in [name for name in types if name in needed and _is_compound(types[name])]:
+        faults.add(f"{name} holds {types[name]}: expected one number or text in each row")
+    faults.raise_if_any(heading)
     stored = {name: schema.names[i] for i, name in names.items() if name in needed}
+    # A few bytes may stand for any number of equal values.
+    if (told := sizes.too_large(16 * len(stored) * n_rows)) is not None:
+        refuse(path, f"it claims {n_rows:,} rows, which {told}: the file is damaged, or must be read in parts")
     repeated = {name for role, name in found.items() if role != "time"}
     text = [name for name in repeated if pa.types.is_string(types[name]) or pa.types.is_large_string(types[name])]
     try:
@@ -221,6 +216,14 @@ def read_parquet(
     series = {name: frame[raw] for name, raw in stored.items()}
     table = Table(series, None, faults, notes, unordered=frozenset(text))
     return assemble(table, found, chosen, state_names, action_names, heading, path.stem)
+
+
+def _is_compound(kind: Any) -> bool:
+    """Whether each value of an Arrow type is itself a list or a record, or bytes."""
+    import pyarrow as pa
+
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind)
 
 
 def _first_line(error: BaseException) -> str:

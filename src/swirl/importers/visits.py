@@ -331,8 +331,9 @@ def _notes(tracks: list[Track], tally: _Tally, least_dwell: Any, longest_break: 
         notes.append(f"Made gaps of {counted(len(tally.skips), 'move')} {apart}{why}, the first in {tally.skips[0]}.")
         if len(tally.skips) > _MANY * tally.moves:
             notes.append(
-                "Those are many: a longer least_dwell takes out flicker, skipped='shortest' fills in places passed in "
-                "a hurry, diagonal=True opens a grid's corners, and corridors=True keeps to the corridors of a maze."
+                "Those are many: a longer least_dwell (--least-dwell) takes out flicker, skipped='shortest' (--skipped "
+                "shortest) fills in places passed in a hurry, diagonal=True (--diagonal) opens a grid's corners, and "
+                "corridors=True (--nodes without --reach) keeps to the corridors of a maze."
             )
     if tally.ambiguous:
         notes.append(f"The action of {counted(tally.ambiguous, 'move')} is missing: several actions make it.")
