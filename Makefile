@@ -34,6 +34,7 @@ format: $(STAMP)
 
 docs: $(STAMP)
 	$(BIN)/sphinx-build -W --keep-going -q -b html docs build/docs
+	@echo "The pages are in build/docs: open build/docs/index.html"
 
 bench: $(STAMP)
 	$(call add,.[dev$(comma)bench])

@@ -33,15 +33,9 @@ COMMANDS = {
     "doctor": "swirl.cli.doctor",
 }
 
-# Faults in what the user gave, not in the program: worded for them, so a traceback would only bury the words.
-USER_FAULTS = (
-    ValueError,
-    FileExistsError,
-    FileNotFoundError,
-    IsADirectoryError,
-    NotADirectoryError,
-    PermissionError,
-)
+# Faults in what the user gave, or in the machine (a full disk, a name too long, too little memory), not in the program:
+# worded for them, so a traceback would only bury the words.
+USER_FAULTS = (ValueError, OSError, MemoryError)
 
 
 # `ctx` is Any below: Typer keeps click to itself in recent versions, and its Context has no one address.
@@ -78,6 +72,8 @@ class Commands(TyperGroup):
         try:
             with notes():
                 return super().invoke(ctx)
+        except BrokenPipeError:  # `swirl check data.csv | head`: Typer ends without a word
+            raise
         except USER_FAULTS as fault:
             if ctx.params.get("debug"):
                 raise
@@ -110,6 +106,8 @@ def notes() -> Iterator[None]:
 def _words(fault: Exception) -> str:
     if isinstance(fault, OSError) and fault.strerror and fault.filename is not None:
         return f"{fault.strerror}: {os.fspath(fault.filename)}"
+    if isinstance(fault, MemoryError):
+        return f"there is not enough memory ({fault})" if str(fault) else "there is not enough memory"
     return str(fault) or type(fault).__name__
 
 

@@ -8,7 +8,7 @@ import typer
 app = typer.Typer(add_completion=False)
 
 
-@app.command(epilog="Example:\n\nswirl apply fit.nc new_sessions.parquet -o new_modes.parquet")
+@app.command(epilog="Example:\n\nswirl apply fit.nc new_sessions.csv -o new_modes.csv")
 def apply(
     fit: Annotated[Path, typer.Argument(metavar="FIT", help="A model that swirl fit saved.", show_default=False)],
     data: Annotated[Path, typer.Argument(metavar="DATA", help="CSV or Parquet of sessions.", show_default=False)],

@@ -30,7 +30,7 @@ ul { font-size: .87rem; padding-left: 1.1rem; overflow-wrap: anywhere; } footer 
 app = typer.Typer(add_completion=False)
 
 
-@app.command(epilog="Example:\n\nswirl check sessions.parquet --env maze.csv")
+@app.command(epilog="Example:\n\nswirl check sessions.csv --env maze.csv")
 def check(
     data: Annotated[Path, typer.Argument(metavar="DATA", help="CSV or Parquet, one row per step.", show_default=False)],
     env: Annotated[

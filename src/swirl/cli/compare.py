@@ -10,7 +10,7 @@ import typer
 app = typer.Typer(add_completion=False)
 
 
-@app.command(epilog="Example:\n\nswirl compare sessions.parquet --env maze.csv --modes 2,3,4 -o comparison.json")
+@app.command(epilog="Example:\n\nswirl compare sessions.csv --env maze.csv --modes 2,3,4 -o comparison.json")
 def compare(
     data: Annotated[
         str | None,

@@ -11,7 +11,7 @@ app = typer.Typer(add_completion=False)
 @app.command(epilog="Example:\n\nswirl demo --output swirl-demo --seed 1 --force")
 def demo(
     output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="DIR", help="Folder for the figures and the table.")
+        Path, typer.Option("--output", "-o", metavar="DIR", help="Folder for pages, figures, data and fit.")
     ] = Path("swirl-demo"),
     seed: Annotated[int, typer.Option(min=0, metavar="N", help="Seed of the simulation and of the fits.")] = 0,
     restarts: Annotated[int, typer.Option(min=1, metavar="N", help="Random starts of each fit; the best is kept.")] = 8,
@@ -22,8 +22,9 @@ def demo(
     """Simulate the paper's 5 × 5 gridworld, fit MaxEnt, I-1, I-2, S-1 and S-2, and draw what was found.
 
     Prints one table: held-out score beside the truth's own, accuracy of the
-    segmentation, reward correlation, seconds. Writes reward maps, a segmented
-    test session and box plots to the output folder.
+    segmentation, reward correlation, seconds. Writes the report on S-2
+    (report.html), a page that sets the truth beside it (truth.html), the
+    figures, and the data and the fit as the other commands read them.
     """
     from swirl.demo import run_demo
 

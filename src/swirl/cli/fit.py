@@ -10,7 +10,7 @@ import typer
 app = typer.Typer(add_completion=False)
 
 
-@app.command(epilog="Example:\n\nswirl fit sessions.parquet --env maze.csv --modes 3 --history 2 -o fit.nc")
+@app.command(epilog="Example:\n\nswirl fit sessions.csv --env maze.csv --modes 3 --history 2 -o fit.nc")
 def fit(
     data: Annotated[
         str | None,
