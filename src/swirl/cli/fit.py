@@ -65,7 +65,7 @@ def fit(
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but faults.")] = False,
     verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", help="Also show memory, and how each start ended.")
+        bool, typer.Option("--verbose", "-v", help="Also show memory, how each start ended, and progress in a pipe.")
     ] = False,
 ) -> None:
     """Fit a model to sessions: which modes there are, what each wants, and what makes the animal switch.
@@ -102,7 +102,7 @@ def fit(
         raise ValueError("no data: give a CSV or Parquet file, as in `swirl fit sessions.csv`, or data = … in --config")
     run = configuration.checked(merged, "the settings" if config is None else str(config))
     command = shlex.join(["swirl", *sys.argv[1:]])
-    fitted, ready = run_fit(run, command=command, progress=False if quiet or as_json else None)
+    fitted, ready = run_fit(run, command=command, progress=False if quiet or as_json else verbose or None)
     saved = fitted.save(output, overwrite=force)
     if quiet:
         return

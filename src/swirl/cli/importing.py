@@ -52,6 +52,7 @@ def table(
     time: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of the time.")] = None,
     state: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of the state.")] = None,
     action: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of the action.")] = None,
+    gap: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column that is 1 after a break.")] = None,
     signals: Annotated[str | None, typer.Option(metavar="A,B,…", help="Columns to keep as signals.")] = None,
     force: Force = False,
     as_json: Json = False,
@@ -63,7 +64,7 @@ def table(
 
     check_free(output, force)
     asked = {"session": session, "subject": subject, "group": group, "time": time, "state": state, "action": action}
-    columns = {name: column for name, column in asked.items() if column is not None}
+    columns = {name: column for name, column in {**asked, "gap": gap}.items() if column is not None}
     _finish(importing.import_table(path, columns, listed(signals)), output, force, as_json, quiet)
 
 
