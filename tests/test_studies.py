@@ -4,7 +4,10 @@ import importlib.util
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+from swirl.datasets import gridworld_switching
 
 STUDIES = Path(__file__).parent.parent / "studies"
 
@@ -86,3 +89,32 @@ def test_committed_results_of_the_labyrinth_choice_say_what_won():
     one_mode = max(v for name, v in module.mean_scores(table.rows).items() if json.loads(name)[0] == 1)
     assert score - one_mode > 0.004
     assert {row["n_modes"] for row in table.rows} == {1, 2, 3, 4, 5}
+
+
+def test_bootstrap_coverage_knows_its_truth():
+    module = study("bootstrap_coverage")
+    truth = module.true_model()
+    values, visits = module.true_values(truth, 40)
+    assert visits.sum() == pytest.approx(40)
+    drawn = truth.sample(4_000, 40, random_state=0)
+    modes = np.stack(drawn.modes)
+    np.testing.assert_allclose(values["occupancy"][0], (modes == 0).mean(), atol=0.01)
+    left = [((modes[:, :-1] == z) & (modes[:, 1:] != z)).sum() / (modes[:, :-1] == z).sum() for z in range(2)]
+    np.testing.assert_allclose(values["leaving"], left, rtol=0.05)
+    paper = gridworld_switching()
+    assert np.abs(truth.mode_transitions_ - paper).max() < 0.0041
+
+
+def test_committed_results_of_bootstrap_coverage_say_what_the_documentation_claims():
+    module = study("bootstrap_coverage")
+    record = json.loads((STUDIES / "results" / "bootstrap_coverage.json").read_text(encoding="utf-8"))
+    assert record["command"] == "python studies/bootstrap_coverage.py"
+    assert module.summarise(record["worlds"]) == record["summary"]
+    page = (STUDIES / "results" / "bootstrap_coverage.md").read_text(encoding="utf-8")
+    assert module.table(record["summary"], record["bias"]) in page
+    assert module.reading(record["summary"], record["bias"]) in page
+    for rows in record["summary"].values():
+        held = {name: row for name, row in rows["coverage"].items() if "fewer" not in name and "5 to" not in name}
+        assert all(row["coverage"] + 2 * row["standard error"] > 0.95 for row in held.values())
+        assert rows["coverage"]["switching, fewer than 5"]["coverage"] < 0.9
+        assert rows["of these with the wrong sign"] < 0.01

@@ -42,6 +42,7 @@ def expected_counts(tables: Tables, chains: PaddedChains) -> Counts:
     emissions = jnp.exp(log_emissions - highest[:, None])
     transitions = jnp.concatenate([jnp.exp(tables.log_transitions), jnp.eye(n_modes)[None]])
     symbols, states = jnp.asarray(chains.symbols), jnp.asarray(chains.states)
+    weights = jnp.asarray(chains.weights, log_emissions.dtype)
 
     first = jnp.exp(tables.log_initial) * emissions[symbols[0]]
     steps = transitions[states[:-1]] * emissions[symbols[1:]][..., None, :]
@@ -53,11 +54,12 @@ def expected_counts(tables: Tables, chains: PaddedChains) -> Counts:
     alpha = jnp.concatenate([first[None], jnp.einsum("nz,tnzy->tny", first, prefix)])
     beta = jnp.concatenate([jnp.sum(suffix, axis=-1), ones[None]])
     marginals = alpha * beta
-    marginals = marginals / jnp.sum(marginals, axis=-1, keepdims=True)
+    marginals = marginals * (weights / jnp.sum(marginals, axis=-1))[..., None]
     pairs = alpha[:-1, :, :, None] * steps * beta[1:, :, None, :]
-    pairs = pairs / jnp.sum(pairs, axis=(-2, -1), keepdims=True)
+    pairs = pairs * (weights / jnp.sum(pairs, axis=(-2, -1)))[..., None, None]
     # The padding's pairs fall on the identity's row, which is dropped.
-    log_likelihood = jnp.sum(jnp.log(jnp.sum(alpha[-1], axis=-1)) + log_scale[-1]) + jnp.sum(highest[symbols])
+    ends = jnp.log(jnp.sum(alpha[-1], axis=-1)) + log_scale[-1]
+    log_likelihood = jnp.sum(weights * ends) + jnp.sum(weights * highest[symbols])
     return Counts(
         initial=jnp.sum(marginals[0], axis=0),
         transitions=jnp.zeros_like(transitions).at[states[:-1]].add(pairs)[:n_states],

@@ -17,6 +17,7 @@ from jaxtyping import Bool
 from swirl.estep.counts import Chains, Counts, Tables
 from swirl.estep.kernel import kernel
 from swirl.estep.lanes import Lanes
+from swirl.machine import cores
 
 STEPS_PER_CHUNK = 16_384
 MOST_CHUNKS = 16
@@ -32,7 +33,7 @@ def available() -> bool:
 @cache
 def _pool(_process: int) -> ThreadPoolExecutor:
     """Threads of this process (a forked child has none of its parent's, hence the argument)."""
-    return ThreadPoolExecutor(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count())
+    return ThreadPoolExecutor(cores())
 
 
 def _chunks(lanes: Lanes, n_entries: int) -> np.ndarray:
@@ -91,6 +92,7 @@ def expected_counts(tables: Tables, chains: Chains, *, active: Bool[np.ndarray, 
             lanes.states,
             lanes.symbols,
             lanes.starts,
+            lanes.weights,
             first,
             last,
             W[r, j],

@@ -24,6 +24,8 @@ class Chains:
     offsets: Int[np.ndarray, "chain_plus_one"]
     n_symbols: int
     n_states: int
+    times: Int[np.ndarray, "chain"] | None = None
+    """How often each chain counts, 0 or more; None: once. A resample of chains without copying them."""
 
     @property
     def n_chains(self) -> int:
@@ -33,12 +35,15 @@ class Chains:
     @cached_property
     def lanes(self) -> tuple[Lanes, ...]:
         """The chains arranged to be walked several at a time."""
-        return arrange(self.symbols, self.states, self.offsets, n_symbols=self.n_symbols, n_states=self.n_states)
+        return arrange(
+            self.symbols, self.states, self.offsets, n_symbols=self.n_symbols, n_states=self.n_states, times=self.times
+        )
 
     @cached_property
-    def symbol_counts(self) -> Int[np.ndarray, "symbol"]:
+    def symbol_counts(self) -> Int[np.ndarray, "symbol"] | Float[np.ndarray, "symbol"]:
         """How often each symbol was seen."""
-        return np.bincount(self.symbols, minlength=self.n_symbols + 1)[:-1]
+        times = None if self.times is None else np.repeat(self.times, np.diff(self.offsets))
+        return np.bincount(self.symbols, weights=times, minlength=self.n_symbols + 1)[:-1]
 
 
 @jax.tree_util.register_dataclass

@@ -13,13 +13,15 @@ def kernel(n_modes: int, n_lanes: int) -> Callable[..., None]:
     Forward:  α_t(z') = (Σ_z α_{t−1}(z) P[s_{t−1}, z, z']) e[y_t, z'] / c_t,  Σ_z α_t(z) = 1
     Backward: u_t(z') = e[y_t, z'] β_t(z') / c_t,   β_{t−1}(z) = Σ_z' P[s_{t−1}, z, z'] u_t(z')
     Counts:   W[y_t, z] += α_t(z) β_t(z),   X[s_{t−1}, z, z'] += α_{t−1}(z) u_t(z')   (times P, by the caller)
+
+    A chain that counts w times has β_T = w: all its counts are linear in β.
     """
     from numba import njit
 
     K, B = n_modes, n_lanes
 
     @njit(nogil=True, cache=True, error_model="numpy", fastmath={"contract", "reassoc", "nsz", "arcp"})
-    def accumulate(initial, P, e, states, symbols, starts, first, last, W, X, N1, log_likelihoods):
+    def accumulate(initial, P, e, states, symbols, starts, weights, first, last, W, X, N1, log_likelihoods):
         longest = 0
         for group in range(first, last):
             longest = max(longest, (starts[group + 1] - starts[group]) // B)
@@ -61,12 +63,12 @@ def kernel(n_modes: int, n_lanes: int) -> Callable[..., None]:
                     product[lane] *= c
                 for lane in range(B):  # c_t > 1e-260 (`compiled.suits`), so the product never underflows
                     if product[lane] < 1e-40:
-                        log_likelihood += np.log(product[lane])
+                        log_likelihood += weights[group * B + lane] * np.log(product[lane])
                         product[lane] = 1.0
             for lane in range(B):
-                log_likelihood += np.log(product[lane])
+                log_likelihood += weights[group * B + lane] * np.log(product[lane])
                 for z in range(K):
-                    beta[z, lane] = 1.0
+                    beta[z, lane] = weights[group * B + lane]
             log_likelihoods[group] = log_likelihood
             for t in range(T - 1, 0, -1):
                 for lane in range(B):

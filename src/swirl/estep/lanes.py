@@ -8,7 +8,7 @@ table is the identity.  Chains that find no company go alone.
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Int
+from jaxtyping import Float, Int
 
 LANES = 4
 FULLEST = 0.75  # a group is formed if at least this share of its steps is real
@@ -21,6 +21,8 @@ class Lanes(NamedTuple):
     symbols: Int[np.ndarray, "place"]
     states: Int[np.ndarray, "place"]
     starts: Int[np.ndarray, "group_plus_one"]
+    weights: Float[np.ndarray, "chain"]
+    """How often each chain counts, group by group."""
 
     @property
     def n_groups(self) -> int:
@@ -35,15 +37,18 @@ def arrange(
     *,
     n_symbols: int,
     n_states: int,
+    times: Int[np.ndarray, "chain"] | None = None,
 ) -> tuple[Lanes, ...]:
-    """Form groups of `LANES` chains, longest first, and one list of those that go alone; empty lists are left out.
+    """Form groups of `LANES` chains, longest first, and one list of those that go alone; empty lists are left out, and
+    so are chains that count zero `times`.
 
     >>> lanes = arrange(np.zeros(9, int), np.zeros(9, int), np.array([0, 2, 4, 6, 8, 9]), n_symbols=1, n_states=1)
     >>> [(part.width, part.n_groups) for part in lanes]
     [(4, 1), (1, 1)]
     """
     lengths = np.diff(offsets)
-    order = np.argsort(-lengths, kind="stable").tolist()
+    weights = np.ones(len(lengths)) if times is None else times.astype(float)
+    order = [chain for chain in np.argsort(-lengths, kind="stable").tolist() if weights[chain]]
     together: list[list[int]] = []
     alone: list[list[int]] = []
     while order:
@@ -68,5 +73,5 @@ def arrange(
                 own_states[place] = states[first:last]
                 # The step after the last one must not switch: its transition is padding as well.
                 own_states[start + lane + width * (last - first - 1)] = n_states
-        parts.append(Lanes(width, own_symbols, own_states, starts))
+        parts.append(Lanes(width, own_symbols, own_states, starts, weights[np.concatenate(groups)]))
     return tuple(parts)

@@ -24,6 +24,8 @@ class PaddedChains:
 
     symbols: Int[IntArray, "time chain"]
     states: Int[IntArray, "time chain"]
+    weights: Float[Array | np.ndarray, "chain"]
+    """How often each chain counts: a resample has the same shapes, so nothing is compiled again."""
 
 
 def pad(chains: Chains) -> tuple[PaddedChains, ...]:
@@ -47,7 +49,8 @@ def _pad(chains: Chains, members: Int[np.ndarray, "member"]) -> PaddedChains:
     symbols[within], states[within] = chains.symbols[places], chains.states[places]
     # The step after the last one must not switch: its transition is padding as well.
     states[np.arange(len(members)), lengths - 1] = chains.n_states
-    return PaddedChains(np.ascontiguousarray(symbols.T), np.ascontiguousarray(states.T))
+    weights = np.ones(len(members)) if chains.times is None else chains.times[members].astype(float)
+    return PaddedChains(np.ascontiguousarray(symbols.T), np.ascontiguousarray(states.T), weights)
 
 
 def expected_counts(tables: Tables, chains: PaddedChains) -> Counts:
@@ -73,6 +76,7 @@ def expected_counts(tables: Tables, chains: PaddedChains) -> Counts:
     identity = jnp.where(jnp.eye(n_modes, dtype=bool), 0.0, -jnp.inf)
     log_transitions = jnp.concatenate([tables.log_transitions, identity[None]])
     symbols, states = jnp.asarray(chains.symbols), jnp.asarray(chains.states)
+    weights = jnp.asarray(chains.weights, log_emissions.dtype)
 
     def forward(log_alpha: Float[Array, "chain mode"], step: tuple[Array, Array]) -> tuple[Array, tuple[Array, Array]]:
         previous_state, symbol = step
@@ -98,7 +102,7 @@ def expected_counts(tables: Tables, chains: PaddedChains) -> Counts:
         new = logsumexp(joint, axis=-1)
         return new, (new, pair)
 
-    last = jnp.zeros_like(first)
+    last = jnp.log(weights)[:, None] + jnp.zeros_like(first)  # counts are linear in β
     steps = (states[:-1], symbols[1:], increments, log_alpha[:-1])
     _, (rest, pairs) = jax.lax.scan(backward, last, steps, reverse=True)
     marginals = jnp.exp(log_alpha + jnp.concatenate([rest, last[None]]))
@@ -107,7 +111,7 @@ def expected_counts(tables: Tables, chains: PaddedChains) -> Counts:
         initial=jnp.sum(marginals[0], axis=0),
         transitions=jnp.zeros_like(log_transitions).at[states[:-1]].add(pairs)[:n_states],
         emissions=jnp.zeros_like(log_emissions).at[symbols].add(marginals)[:n_symbols],
-        log_likelihood=jnp.sum(first_increment) + jnp.sum(increments),
+        log_likelihood=jnp.sum(weights * first_increment) + jnp.sum(weights * increments),
     )
 
 
