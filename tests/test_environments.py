@@ -12,6 +12,7 @@ from swirl.environments import (
     read_environment,
     write_environment,
 )
+from swirl.fit_reading import actions_are_states
 
 
 def names(env):
@@ -135,3 +136,19 @@ def test_many_states_give_the_same_actions():
 def test_a_state_outside_the_environment_is_told():
     with pytest.raises(ValueError, match="session 0, step 1: state 5, but the environment has 2 states"):
         infer_actions(Trajectories([[0, 5]]), MDP.deterministic([[1], [0]]))
+
+
+def test_an_action_that_is_the_next_state_has_its_number(tmp_path):
+    (tmp_path / "env.csv").write_text("state,action,next_state\nb,a,a\na,b,b\nb,c,c\nc,b,b\n")
+    env = read_environment(tmp_path / "env.csv")
+    assert env.action_names == env.state_names == ("b", "a", "c")
+    assert actions_are_states(env)
+    (tmp_path / "env.csv").write_text("state,action,next_state\nb,go,a\na,go,b\n")
+    assert read_environment(tmp_path / "env.csv").action_names == ("go",)
+
+
+def test_numbers_with_holes_are_names(tmp_path):
+    (tmp_path / "env.csv").write_text("state,action,next_state\n7,x,3\n3,y,12\n12,x,7\n")
+    env = read_environment(tmp_path / "env.csv")
+    assert env.state_names == ("3", "7", "12")
+    assert env.available.sum() == 3

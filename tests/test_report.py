@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from functools import cache
 from html.parser import HTMLParser
 from types import SimpleNamespace
@@ -22,11 +23,17 @@ from swirl.mdp import MDP
 from swirl.model import SWIRL
 from swirl.plots.policy import state_transitions
 from swirl.report import checks, sessions
+from swirl.report import places as mapped
+from swirl.report.animals import animal_facts, animal_note, animal_sentences
 from swirl.report.case import Case, read_case
+from swirl.report.cautions import cautions, restarts_that_agree
 from swirl.report.certainty import restart_facts
 from swirl.report.contents import contents
 from swirl.report.facts import data_facts, mode_facts, switch_counts
-from swirl.report.places import map_facts, places
+from swirl.report.figures_animals import animal_figure
+from swirl.report.nouns import nouns, worded
+from swirl.report.places import map_facts, places, switching_facts
+from swirl.report.provenance import provenance
 from swirl.report.signal import signal_facts
 from swirl.report.words import model_name
 from swirl.trajectories import Trajectories
@@ -204,7 +211,9 @@ def test_maps_show_the_models_own_tables():
     model, data = grid()
     facts = map_facts(read_case(model, data))
     assert facts["kind"] == "grid"
-    fitted, canonical = facts["gauges"]
+    canonical, fitted = facts["gauges"]  # least norm first
+    assert (canonical["label"], facts["no_least_norm"]) == ("least norm", False)
+    assert facts["named"] == []  # cells are called by their coordinates, which the map shows
     np.testing.assert_allclose(fitted["state"], model.reward_map(), rtol=2e-3)
     np.testing.assert_allclose(canonical["state"], model.reward_map("canonical"), rtol=2e-3, atol=1e-4)
     table, pairs = model.reward_table(), facts["pairs"]
@@ -213,6 +222,86 @@ def test_maps_show_the_models_own_tables():
     onward = state_transitions(model.state_policies()[1], model.env)
     for state, following in enumerate(facts["following"]):
         np.testing.assert_allclose(facts["moves"][1][state][: len(following)], onward[state, following], atol=1e-3)
+
+
+def test_where_least_norm_is_too_large_the_page_says_so(monkeypatch):
+    model, data = grid()
+    monkeypatch.setattr(mapped, "MOST_HISTORIES", 3)
+    facts = map_facts(read_case(model, data))
+    assert [gauge["name"] for gauge in facts["gauges"]] == ["fitted"]
+    assert facts["no_least_norm"]
+    assert "The reward of least norm is not here" in report.build(model, data, n_draws=0)
+
+
+def test_switching_counts_the_visits_that_it_rests_on():
+    model, data = grid()
+    case = read_case(model, data)
+    visits = np.array(switching_facts(case)["visits"])
+    path, modes = np.concatenate(data.states), np.concatenate(case.modes)
+    assert visits.sum() == data.n_steps
+    assert visits[1, 3] == ((modes == 1) & (path == 3)).sum()
+
+
+def animal_case(modes, **more):
+    """What `animal_facts` reads of a case."""
+    data = Trajectories([np.zeros(len(path), int) for path in modes], **more)
+    return Case(None, data, None, [np.array(path) for path in modes], [], ["a", "b"], ["#000", "#fff"], ["0"], [])
+
+
+def test_animals_are_compared_and_not_steps():
+    # m1 has two sessions, of 2 and 6 steps; each animal counts once, however long it was recorded.
+    modes = [[0, 0], [0, 1, 1, 1, 1, 1], [0, 1], [1, 1, 1, 1], [0, 0]]
+    case = animal_case(modes, subjects=["m1", "m1", "m2", "m3", "m4"], groups=["x", "x", "x", "y", None])
+    facts = animal_facts(case)
+    assert [row["steps"] for row in facts["rows"]] == [8, 2, 4, 2]
+    assert [row["shares"][0] for row in facts["rows"]] == [3 / 8, 0.5, 0.0, 1.0]
+    assert facts["groups"] == ["x", "y", "no group"]
+    first = animal_sentences(facts, case.mode_names)[0].replace("\xa0", " ")
+    assert first == "a: x 44 % (2 animals, 38 to 50 %), y 0 % (1 animal), no group 100 % (1 animal)."
+    assert animal_note(facts).startswith("Compare animals, not steps")
+    drawn = animal_figure(case, facts)
+    assert drawn["csv"][1] == ["m1", "x", 8, 0.375, 0.625]
+    assert len(drawn["data"][0]["x"]) == 4  # two animals of the first group in two modes
+    crossed = animal_facts(animal_case(modes, subjects=list("aabbb"), groups=["x", "y", "x", "y", "y"]))
+    assert crossed["crossed"]
+    assert len(crossed["rows"]) == 4
+    assert animal_facts(animal_case(modes[:1])) is None
+    unknown = animal_facts(animal_case(modes))
+    assert (unknown["noun"], len(unknown["rows"]), unknown["groups"]) == ("session", 5, [])
+
+
+def test_many_animals_are_boxes():
+    graph_objects = pytest.importorskip("plotly.graph_objects")
+    case = animal_case([[0] * i + [1] * (70 - i) for i in range(70)], groups=["x", "y"] * 35)
+    facts = animal_facts(case)
+    drawn = animal_figure(case, facts)
+    assert [(box["type"], box["median"]) for box in drawn["data"][:2]] == [("box", [0.4857]), ("box", [0.5143])]
+    graph_objects.Figure(data=drawn["data"], layout=json.loads(json.dumps(drawn["layout"]).replace("@ink", "#000")))
+
+
+def test_cautions_say_what_to_do():
+    fit = {"converged": True, "n_restarts": 8, "n_near": 1}
+    shares = [{"mode": 0, "share": 0.985}, {"mode": 1, "share": 0.015}]
+    assert list(cautions(fit, 1, shares, ["a", "b"])) == ["restarts", "modes"]
+    assert "--restarts 24" in cautions(fit, 1, shares, ["a", "b"])["restarts"]
+    assert list(cautions(fit | {"converged": False}, 3, shares[:1], ["a"])) == ["converged"]
+    # As high, but with other modes: that is no agreement; a little lower with the same modes is.
+    rows = [{"near": True, "agreement": share} for share in (1.0, 0.99, 0.7)]
+    assert restarts_that_agree(fit, {"rows": rows}) == 2
+    assert restarts_that_agree({"n_restarts": None}, None) is None
+
+
+def test_folders_are_not_mailed_and_nothing_is_told_twice():
+    model, data = grid()
+    case, about = read_case(model, data), {"fingerprint": "ab"}
+    run = {"data": "/home/me/mice/a b.csv", "data_fingerprint": "ab", "seconds": 6.797278501995606,
+           "command": "swirl fit /home/me/a.csv --out=/tmp/fit.nc", "config": {"env": "C:\\lab\\env.csv"}}  # fmt: skip
+    told = provenance(case, about, run)
+    assert ("data file", "a b.csv") in told["rows"]
+    assert ("fitted in", "6.8 s") in told["rows"]
+    assert ("command", "swirl fit a.csv --out=fit.nc") in told["rows"]
+    assert [value for _, value in told["rows"]].count("ab") == 1
+    assert json.loads(told["config"]) == {"env": "env.csv"}
 
 
 def test_policies_that_see_the_previous_state_are_kept_by_pair():
@@ -351,6 +440,8 @@ def test_restarts_are_matched_before_they_are_compared():
     page, _ = contents(fitted, data, comparison=None, signal=None, title=None, run=None, n_draws=0)
     assert page["fit_words"][0].startswith("Converged after 1 iterations. Objective −357")
     assert "2 of 3 starting points" in page["restart_words"]
+    assert next(tile for tile in page["tiles"] if tile["label"] == "restarts agree")["value"] == "2 / 3"
+    assert page["cautions"] == []
     assert "from 3 random starting points (seed 0;" in page["methods"]
 
 
@@ -358,7 +449,9 @@ def test_restarts_are_matched_before_they_are_compared():
 
 
 def test_all_sections_are_there():
-    wanted = "summary comparison rewards session switching durations checks signal uncertainty methods provenance"
+    wanted = (
+        "summary comparison rewards animals session switching durations checks signal uncertainty methods provenance"
+    )
     assert set(wanted.split()) <= Page(full_page()).ids()
 
 
@@ -396,7 +489,17 @@ def test_figures_are_what_plotly_expects():
     graph_objects = pytest.importorskip("plotly.graph_objects")
     fitted, data = restarted()
     _, facts = contents(fitted, data, comparison=comparison(fitted), signal="dopamine", title=None, run=None, n_draws=2)
-    wanted = {"comparison", "bouts-0", "bouts-1", "occupancy", "signal-mean", "signal-onset", "certainty", "restarts"}
+    wanted = {
+        "comparison",
+        "animals",
+        "bouts-0",
+        "bouts-1",
+        "occupancy",
+        "signal-mean",
+        "signal-onset",
+        "certainty",
+        "restarts",
+    }
     assert set(facts["figures"]) == wanted
     for spec in facts["figures"].values():
         text = re.sub(r'"@\w+"', '"#123456"', json.dumps(spec))
@@ -420,6 +523,9 @@ def test_environments_without_places(per_action):
     assert facts["maps"]["kind"] == "table"
     assert facts["maps"]["per_action"] is per_action
     assert facts["replay"] == "ring"
+    assert facts["nouns"]["next"] == "next syllable"
+    assert "25 syllables" in page["data_words"]
+    assert "action" not in page["data_words"]
     assert page["title"] == f"I-{1 if per_action else 2} on 3 sessions"
     if per_action:
         names = [gauge["name"] for gauge in facts["maps"]["gauges"]]
@@ -427,6 +533,24 @@ def test_environments_without_places(per_action):
         assert np.shape(facts["maps"]["gauges"][1]["action"]) == (2, N_STATES, N_STATES)
     else:
         assert len(facts["maps"]["pairs"]["state"]) == N_STATES**2
+
+
+def test_syllables_are_called_so():
+    any_next = np.tile(np.arange(4), (4, 1))
+    path = np.array([0, 1, 2, 3])
+    case = Case(None, Trajectories([path]), MDP.deterministic(any_next), [path * 0], [], ["mode 0"], ["#000"],
+                ["state 0", "state 7", "rear", "state 2"], ["action 0"] * 4)  # fmt: skip
+    assert worded(case).state_names == ["syllable 0", "syllable 7", "rear", "syllable 2"]
+    assert worded(case).action_names[1] == "syllable 7"
+    # A table of moves has actions in the order in which they are met: from the first state, all but itself.
+    turned = replace(case, env=MDP.deterministic(np.where(np.roll(any_next, -1, axis=1) == np.arange(4)[:, None], -1,
+                                                          np.roll(any_next, -1, axis=1))))  # fmt: skip
+    assert worded(turned).action_names == ["syllable 7", "rear", "syllable 2", "syllable 0"]
+    placed = MDP.deterministic(any_next, coordinates=[[0, 0], [0, 1], [1, 0], [1, 1]])
+    for env in (placed, MDP.deterministic([[1, 1], [0, 2], [1, 1]])):
+        other = replace(case, env=env)
+        assert worded(other) is other
+        assert nouns(other)["state"] == "state"
 
 
 def test_a_model_without_rewards_has_no_reward_map():

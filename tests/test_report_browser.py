@@ -4,6 +4,7 @@ With SWIRL_REPORT_SHOTS=folder the pages are also photographed there, wide and n
 """
 
 import os
+import re
 import shutil
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from swirl.history import Histories
 from swirl.mdp import MDP
 from swirl.model import SWIRL
 from swirl.trajectories import Trajectories
+from swirl.uncertainty_result import Bootstrap
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 if CHROMIUM is None:
@@ -52,6 +54,26 @@ class Decoded(SWIRL):
         return model
 
 
+def drawn_anew(model, stability):
+    """A bootstrap of the grid's choices: at the first cell nothing is certain, elsewhere all but all of it."""
+    rng, policies = np.random.default_rng(0), model.state_policies()
+    draws = np.exp(np.log(policies) + 0.001 * rng.normal(size=(9, *policies.shape)))
+    draws[:, :, 0] *= np.exp(2 * rng.normal(size=(9, 2, 5)))
+    return Bootstrap(
+        by="session",
+        n_units=9,
+        fitted={"occupancy": np.array([0.6, 0.4]), "leaving": np.array([0.1, 0.05]), "policies": policies},
+        occupancy=0.6 + 0.02 * rng.normal(size=(9, 1)) * np.array([1.0, -1.0]) - np.array([0.0, 0.2]),
+        leaving=np.full((9, 2), 0.1) + 0.005 * rng.normal(size=(9, 2)),
+        mode_transitions=np.stack([model.mode_transitions_] * 9),
+        initial_modes=np.full((9, 2), 0.5),
+        policies=draws / draws.sum(axis=3, keepdims=True),
+        rewards=None,
+        stability=stability,
+        statuses=("converged",) * 9,
+    )
+
+
 def grid_page(folder):
     """Short walks, and one long recording that must be thinned."""
     world = gridworld(n_sessions=3, n_steps=80)
@@ -84,8 +106,9 @@ def grid_page(folder):
         seconds=np.array([0.5, 2.0]),
         chosen={EVIL: {"strength": 3.0}},
     )
-    path = folder / "grid report.html"
-    return report.write(path, model, data, comparison=compared, signal="dopamine", title=EVIL, n_draws=1)
+    path, drawn = folder / "grid report.html", drawn_anew(model, tuple(np.ones(len(path)) for path in states))
+    given = {"comparison": compared, "signal": "dopamine", "bootstrap": drawn}
+    return report.write(path, model, data, title=EVIL, n_draws=1, **given)
 
 
 def table_page(folder):
@@ -106,15 +129,22 @@ def browser():
         running.close()
 
 
-def opened(browser, path, **settings):
+NEVER = "window.Response = class { text() { return new Promise(() => {}); } };"  # so figures are never unpacked
+
+
+def opened(browser, path, wait=True, **settings):
     """A page, ready, with what it said and asked for."""
     page = browser.new_context(viewport=WIDE, **settings).new_page()
+    page.set_default_timeout(60_000)
     page.said, page.asked = [], []
     page.on("console", lambda message: page.said.append(message.text))
     page.on("pageerror", lambda error: page.said.append(str(error)))
     page.on("request", lambda request: page.asked.append(request.url))
+    if not wait:
+        page.add_init_script(NEVER)
     page.goto(path.as_uri())
-    page.wait_for_function("document.documentElement.dataset.ready === 'yes'", timeout=60_000)
+    if wait:
+        page.wait_for_function("document.documentElement.dataset.ready === 'yes'", timeout=60_000)
     return page
 
 
@@ -167,10 +197,32 @@ def test_pick_a_mode_and_a_previous_state(grid):
     grid.locator("#choice-map .state").nth(0).click()
     assert grid.input_value("#reward-previous") == "-1"
     assert fills(grid, "reward-map") == second
-    grid.locator("#reward-gauge label", has_text="least norm").click()
+    assert grid.text_content("#reward-words").startswith("Reward of least norm")
+    grid.locator("#reward-gauge label", has_text="as fitted").click()
     assert fills(grid, "reward-map") != second
+    # Where a mode goes is a matter of choices: it is framed there, and not on the map of rewards.
+    framed = "name => document.querySelector(`#${name} g:nth-of-type(5)`).childElementCount"
+    assert grid.evaluate(framed, "choice-map") == grid.evaluate("R.facts.maps.preferred[1].length") > 0
+    assert grid.evaluate(framed, "reward-map") == 0
     grid.locator("#reward-view label", has_text="against").click()
     assert "Log-odds" in grid.text_content("#choice-words")
+
+
+def test_preferences_whose_sign_is_not_certain(grid):
+    shapes = "all => all.map(one => one.getAttribute('fill') === 'none')"
+    grid.locator("#reward-view label", has_text="how likely").click()
+    assert grid.locator("#reward-sure").is_hidden()
+    grid.locator("#reward-view label", has_text="against").click()
+    hollow = grid.eval_on_selector_all("#choice-map g:nth-of-type(4) > *", shapes)
+    assert sum(hollow[:3]) == 3  # the moves of the corner: stay, right, down
+    assert sum(hollow) < 0.3 * len(hollow)
+    assert "Outlined: the 95 % interval includes 0" in grid.text_content("#choice-words")
+    grid.locator("#reward-sure label", has_text="only the certain").click()
+    assert grid.eval_on_selector_all("#choice-map g:nth-of-type(4) > *", shapes) == [False] * hollow.count(False)
+    grid.locator("#choice-map .state").nth(7).hover()
+    assert re.search(r"log-odds −?[\d.]+ \(95 %: −?[\d.]+ to −?[\d.]+\)", grid.text_content("#tip"))
+    grid.locator("#reward-sure label", has_text="all").click()
+    assert grid.locator("#uncertainty .intervals svg").count() == 4
 
 
 def test_controls_answer_to_the_keyboard(grid):
@@ -179,6 +231,9 @@ def test_controls_answer_to_the_keyboard(grid):
     grid.keyboard.press("ArrowRight")
     assert grid.text_content("#switch-title") == "From mode 1 to mode 0"
     assert fills(grid, "switch-map") != before
+    grid.locator("#switch-map .state").nth(7).hover()  # mode 1 is read off the state, so some are never left in it
+    assert "steps of mode 1 there" in grid.text_content("#tip")
+    assert "Faded: fewer than 20 steps of mode 1" in grid.text_content("#switch-words")
     unnamed = grid.eval_on_selector_all(
         "button, select, input",
         "all => all.filter(e => !e.labels?.length && !e.textContent.trim() && !e.ariaLabel).map(e => e.outerHTML)",
@@ -209,7 +264,11 @@ def test_long_sessions_are_thinned_until_zoomed(grid):
     points = "() => document.getElementById('timeline').data.find(trace => trace.name === 'state').x.length"
     grid.select_option("#session-pick", "3")
     grid.wait_for_function("R.session && R.session.name === 'long'")
-    assert "steps 0 to 1,00" in grid.text_content("#timeline-words")  # it begins with the first thousand
+    assert "steps 0 to 99 of 6,400" in grid.text_content("#timeline-words")  # it begins with what can be told apart
+    assert grid.locator('button[data-zoom="earlier"]').is_disabled()
+    grid.locator('button[data-zoom="later"]').click()
+    assert grid.text_content("#timeline-range") == "Steps 90 to 189 of 6,400"
+    assert grid.text_content("#timeline .xtitle") == "time (s)"
     grid.locator('button[data-zoom="all"]').click()
     assert grid.evaluate(points) <= 1200
     assert "one point for 6 steps" in grid.text_content("#timeline-words")
@@ -256,7 +315,7 @@ def test_dark_phone_and_paper(grid):
     ink = grid.evaluate(plot)
     grid.locator("#theme").click()
     assert grid.evaluate(colour) != light
-    assert grid.get_attribute("#theme", "aria-pressed") == "true"
+    assert grid.text_content("#theme-word") == "Light"  # what the button leads to
     grid.wait_for_function(f"({plot})() !== '{ink}'")
     photograph(grid, "grid-wide-dark")
     grid.set_viewport_size(NARROW)
@@ -274,9 +333,33 @@ def test_dark_phone_and_paper(grid):
     grid.wait_for_function("document.getElementById('methods-copied').textContent === 'Copied.'")
 
 
-def test_tables_where_states_have_no_places(browser, tmp_path):
-    page = opened(browser, table_page(tmp_path), color_scheme="dark")
-    assert page.get_attribute("html", "data-theme") == "dark"
+@pytest.fixture(scope="module")
+def table(browser, tmp_path_factory):
+    page = opened(browser, table_page(tmp_path_factory.mktemp("table")), wait=False, color_scheme="dark")
+    yield page
+    quiet(page)
+    page.context.close()
+
+
+def test_printed_as_it_opens(table):
+    # The browser has not yet come to unpack the figures, and whoever prints does not wait for it.
+    drawn = """() => [...document.querySelectorAll("main .plot, main .map")]
+        .filter((holder) => !holder.querySelector("svg.main-svg, svg .state")).map((holder) => holder.id)"""
+    assert {"timeline", "plot-bouts-0", "plot-certainty"} <= set(table.evaluate(drawn))
+    table.emulate_media(media="print")
+    table.wait_for_function("R.printing")
+    assert table.evaluate(drawn) == []
+    assert table.locator("#reward-others .plot .main-svg").count() > 0  # the mode that is not picked
+    widths = table.eval_on_selector_all(".plot", "all => all.map(one => one._fullLayout.width)")
+    assert max(widths) <= 690  # of A4 between its margins
+    assert table.evaluate("R.css('paper')") == "#fff"
+    table.emulate_media(media="screen")
+    table.wait_for_function("!R.printing")
+    assert table.get_attribute("html", "data-theme") == "dark"  # as it was
+
+
+def test_tables_where_states_have_no_places(table):
+    page = table
     values = "() => JSON.stringify(document.getElementById('reward-map').data[0].z)"
     first = page.evaluate(values)
     page.locator("#reward-mode label", has_text="mode 1").click()
@@ -286,8 +369,9 @@ def test_tables_where_states_have_no_places(browser, tmp_path):
     labels = page.eval_on_selector_all("#reward-map .ytick text", "all => all.map(one => one.textContent)")
     assert sorted(labels)[0].startswith('<b>"x"</b>')  # as it was written, not in bold
     assert page.locator("#replay-map .state").count() == 3
+    assert page.text_content("#choice-map .ytitle") == "syllable"
+    assert page.text_content("#switch-map .xtitle") == "syllable"
     photograph(page, "table-wide-dark")
     page.set_viewport_size(NARROW)
     page.wait_for_function("document.documentElement.scrollWidth <= innerWidth")
     photograph(page, "table-narrow-dark")
-    quiet(page)

@@ -187,7 +187,7 @@ class EMEstimator(HiddenModeEstimator):
         tables, fitted = em.unpack(self._components, restart.parameters)
         order = np.argsort(-restart.occupancy, kind="stable")
         self.best_restart_ = index
-        self.__dict__.pop("mode_names_", None)  # they were names of other modes
+        vars(self).pop("mode_names_", None)  # they were names of other modes
         self.occupancy_ = restart.occupancy[order]
         transitions, initial = np.exp(tables.log_transitions), np.exp(tables.log_initial)
         self._set_chain(transitions[:, order][:, :, order], initial[order])

@@ -404,7 +404,7 @@ class SWIRL(EMEstimator, DiscreteEstimator):
         if names := getattr(reference, "mode_names_", None):
             aligned.mode_names_ = names
         else:
-            aligned.__dict__.pop("mode_names_", None)
+            vars(aligned).pop("mode_names_", None)
         return aligned
 
     def state_policies(self) -> Float[np.ndarray, "mode state action"]:

@@ -7,10 +7,13 @@ import numpy as np
 
 from swirl.comparison import Comparison
 from swirl.faults import counted
+from swirl.report.animals import animal_facts, animal_note, animal_sentences
 from swirl.report.case import Case, read_case
+from swirl.report.cautions import cautions, restarts_that_agree
 from swirl.report.certainty import posterior_facts, restart_facts
 from swirl.report.checks import bout_facts, check_facts
 from swirl.report.facts import data_facts, fit_facts, mode_facts
+from swirl.report.figures_animals import animal_figure
 from swirl.report.figures_bouts import bout_figures
 from swirl.report.figures_certainty import certainty_figure, restart_figure
 from swirl.report.figures_checks import check_strips, occupancy_figure
@@ -18,6 +21,7 @@ from swirl.report.figures_comparison import comparison_figure, mode_choice_figur
 from swirl.report.figures_signal import mean_figure, onset_figure
 from swirl.report.intervals import interval_facts, read_bootstrap
 from swirl.report.methods import methods_paragraph, references
+from swirl.report.nouns import nouns, worded
 from swirl.report.places import map_facts, switching_facts
 from swirl.report.plain import number, percent
 from swirl.report.provenance import provenance
@@ -51,7 +55,7 @@ def contents(
     """What the template fills in, and the JSON that the page's script reads."""
     if comparison is not None and not isinstance(comparison, Comparison):
         raise ValueError(f"comparison is {type(comparison).__name__}: expected what swirl.compare(...) returned")
-    case = read_case(model, data)
+    case = worded(read_case(model, data))
     check_signal(case, signal)
     drawn = read_bootstrap(case, bootstrap)
     intervals = None if drawn is None else interval_facts(case, drawn)
@@ -60,9 +64,12 @@ def contents(
     maps, switching = map_facts(case), switching_facts(case)
     if maps:
         maps["preferred"] = [[place["state"] for place in fact["places"]] for fact in modes]
+    animals = animal_facts(case)
     checks = check_facts(case, n_draws)
     bouts = bout_facts(case, checks)
     posterior, restarts = posterior_facts(case), restart_facts(case)
+    agree = restarts_that_agree(about_fit, restarts)
+    careful = cautions(about_fit, agree, modes, case.mode_names)
     by_mode = signal_facts(case, signal) if signal is not None and case.n_modes > 1 else None
     sessions = session_facts(case, signal)
 
@@ -71,6 +78,8 @@ def contents(
         figures["comparison"] = comparison_figure(comparison)
         if (by_modes := mode_choice_figure(comparison)) is not None:
             figures["mode_choice"] = by_modes
+    if animals:
+        figures["animals"] = animal_figure(case, animals)
     drawn_bouts = bout_figures(case, bouts) if bouts else []
     figures |= {f"bouts-{mode}": figure for mode, figure in enumerate(drawn_bouts)}
     if checks:
@@ -87,11 +96,16 @@ def contents(
         "title": heading,
         "made": datetime.now(UTC).strftime("%d %B %Y").lstrip("0"),
         "what": what_was_fitted(case),
-        "data_words": data_sentence(about_data),
+        "data_words": data_sentence(about_data, nouns(case)["state"]),
         "fit_words": fit_sentences(about_fit, about_data),
-        "tiles": _tiles(case, about_data, about_fit),
+        "tiles": _tiles(case, about_data, about_fit, careful, agree),
+        "cautions": list(careful.values()),
         "modes": _mode_cards(case, modes, maps),
         "n_modes": case.n_modes,
+        "nouns": nouns(case),
+        "animals": animals,
+        "animal_words": animal_sentences(animals, case.mode_names) if animals else [],
+        "animal_note": animal_note(animals) if animals else "",
         "comparison": _comparison(comparison),
         "maps": maps,
         "gauge": GAUGE,
@@ -122,6 +136,7 @@ def contents(
     facts = {
         "modes": case.mode_names,
         "colours": case.colours,
+        "nouns": nouns(case),
         "states": case.state_names,
         "actions": case.action_names,
         "maps": maps,
@@ -141,6 +156,7 @@ def _sections(page: dict[str, Any]) -> list[tuple[str, str]]:
         ("summary", "Summary", True),
         ("comparison", "Model comparison", page["comparison"]),
         ("rewards", "Rewards and choices" if maps and maps["gauges"] else "Choices", maps),
+        ("animals", _animals_heading(page["animals"]), page["animals"]),
         ("session", "One session", True),
         ("switching", "Switching", page["switching"]),
         ("durations", "Durations", page["bouts"]),
@@ -153,11 +169,17 @@ def _sections(page: dict[str, Any]) -> list[tuple[str, str]]:
     return [(name, heading) for name, heading, there in wanted if there]
 
 
-def _tiles(case: Case, data: dict[str, Any], fit: dict[str, Any]) -> list[dict[str, str]]:
-    tiles = [
+def _animals_heading(facts: dict[str, Any] | None) -> str:
+    return "Animals" if facts and facts["noun"] == "animal" else "Sessions"
+
+
+def _tiles(
+    case: Case, data: dict[str, Any], fit: dict[str, Any], careful: dict[str, str], agree: int | None
+) -> list[dict[str, str | bool]]:
+    tiles: list[dict[str, str | bool]] = [
         {"value": f"{data['sessions']:,}", "label": "session" if data["sessions"] == 1 else "sessions"},
         {"value": f"{data['steps']:,}", "label": "steps"},
-        {"value": str(case.n_modes), "label": "mode" if case.n_modes == 1 else "modes"},
+        {"value": str(case.n_modes), "label": "mode" if case.n_modes == 1 else "modes", "warn": "modes" in careful},
     ]
     if data["subjects"]:
         tiles.insert(0, {"value": str(data["subjects"]), "label": "subject" if data["subjects"] == 1 else "subjects"})
@@ -166,9 +188,11 @@ def _tiles(case: Case, data: dict[str, Any], fit: dict[str, Any]) -> list[dict[s
         value, where = (held_out[0], ", held out") if held_out else (fit["score"], ", as fitted" if fitted else "")
         tiles.append({"value": number(value, 4), "label": f"nats per step{where}"})
     if fit["converged"] is not None:
-        tiles.append({"value": "yes" if fit["converged"] else "no", "label": "converged"})
+        tiles.append({"value": "yes" if fit["converged"] else "no", "label": "converged", "warn": not fit["converged"]})
     if fit["n_restarts"]:
-        tiles.append({"value": f"{fit['n_near']} / {fit['n_restarts']}", "label": "restarts agree"})
+        tiles.append(
+            {"value": f"{agree} / {fit['n_restarts']}", "label": "restarts agree", "warn": "restarts" in careful}
+        )
     return tiles
 
 

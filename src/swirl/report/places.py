@@ -1,10 +1,11 @@
 """Where states lie, what each mode is rewarded for there and where it goes: the tables behind the maps."""
 
+import re
 from contextlib import suppress
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from swirl.arrangement import has_places, lattice, layout
 from swirl.baselines.iq_learn import IQLearn
@@ -20,7 +21,8 @@ from swirl.state_tables import Groups, Onward, by_pair, by_state, most_visited, 
 MOST_NUMBERS = 400_000  # in one table with previous states; beyond that the page would grow fat
 MOST_HISTORIES = 60_000  # for the least-norm reward, which is a linear problem of that size
 MOST_IN_TABLE = 60  # states in a table of states by states
-GAUGES = {"fitted": "as fitted", "canonical": "least norm"}
+GAUGES = {"canonical": "least norm", "fitted": "as fitted"}  # the first is shown first: it is the one to compare
+MOST_NAMED = 20  # places with their names on a map
 
 
 def places(env: MDP) -> dict[str, Any]:
@@ -72,6 +74,8 @@ def map_facts(case: Case) -> dict[str, Any] | None:
         "pair_unknown": None,
         "history": histories.length,
         "shown": most_visited(case.data.states, case.n_states, most),
+        "named": _named(case),
+        "no_least_norm": False,
     }
     pairs = by_pair(histories) if histories.length > 1 else None
     if pairs is not None and len(pairs.state) * case.n_modes * max(table.shape[2], moves.shape[2]) > MOST_NUMBERS:
@@ -83,6 +87,14 @@ def map_facts(case: Case) -> dict[str, Any] | None:
             facts["pair_moves"] = rounded(by_previous, 3)
     _add_rewards(facts, model, states, pairs)
     return facts
+
+
+def _named(case: Case) -> list[int]:
+    """The places that a map names, most visited first; none where names are only coordinates, which the map shows."""
+    if all(re.fullmatch(r"\(-?[\d.]+(, ?-?[\d.]+)+\)", name) for name in case.state_names):
+        return []
+    visits = np.bincount(np.concatenate(case.data.states), minlength=case.n_states)
+    return np.argsort(-visits, kind="stable")[:MOST_NAMED].tolist()
 
 
 def _moves(groups: Groups, table: np.ndarray, ways: Onward) -> Float[np.ndarray, "mode group move"]:
@@ -102,8 +114,7 @@ def _add_rewards(facts: dict[str, Any], model: Any, states: Groups, pairs: Group
             gauge["pair_action"] = None if pairs is None else rounded(pairs.mean(rewards))
         facts["per_action"] = per_action
         facts["gauges"].append(gauge)
-    if facts["per_action"]:  # its fitted gauge is the log-policy, whose mean counts a state's choices
-        facts["gauges"].reverse()
+    facts["no_least_norm"] = bool(known) and known[0][0] != "canonical"
     uninformed = getattr(model, "uninformed_", None)
     if uninformed is not None:
         facts["unknown"] = states.every(uninformed).tolist()
@@ -147,8 +158,17 @@ def switching_facts(case: Case) -> dict[str, Any] | None:
         "probability": rounded(table),
         "counts": counts.tolist(),
         "seen": seen.tolist(),
+        "visits": _visits(case).tolist(),
         "mean": rounded(_visited_mean(case, table)),
     }
+
+
+def _visits(case: Case) -> Int[np.ndarray, "mode state"]:
+    """Steps decoded as each mode in each state: what the probability of leaving a mode there rests on."""
+    modes, states = np.concatenate(case.modes), np.concatenate(case.data.states)
+    visits = np.zeros((case.n_modes, case.n_states), np.int64)
+    np.add.at(visits, (modes[modes >= 0], states[modes >= 0]), 1)
+    return visits
 
 
 def _visited_mean(case: Case, table: np.ndarray) -> Float[np.ndarray, "mode next_mode"]:

@@ -1,22 +1,30 @@
 """Where a report comes from: versions, seed, data, command and configuration."""
 
 import json
+import re
 from importlib.metadata import version
+from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any
 
 from swirl.archive import versions_of
 from swirl.report.case import Case
+from swirl.report.plain import number
+
+CALLED = {"data": "data file", "data_fingerprint": "data file (SHA-256)", "seconds": "fitted in"}
 
 
 def provenance(case: Case, data: dict[str, Any], run: dict[str, Any] | None) -> dict[str, Any]:
     """Rows of (what, value) for a table, and the configuration as JSON text.
 
+    Of files only the names are told: a page is mailed, and folders are nobody's business.
+
     >>> import swirl
     >>> from swirl.report.case import read_case
     >>> world = swirl.datasets.gridworld(n_sessions=3, n_steps=80)
-    >>> about = provenance(read_case(world.true_model(), world.trajectories), {"fingerprint": "ab"}, {"seconds": 3.2})
-    >>> [row for row in about["rows"] if row[0] in ("data (SHA-256)", "seconds")]
-    [('data (SHA-256)', 'ab'), ('seconds', '3.2')]
+    >>> case = read_case(world.true_model(), world.trajectories)
+    >>> about = provenance(case, {"fingerprint": "ab"}, {"seconds": 3.2345})
+    >>> [row for row in about["rows"] if row[0] in ("data (SHA-256)", "fitted in")]
+    [('data (SHA-256)', 'ab'), ('fitted in', '3.2 s')]
     """
     model = case.model
     rows = [("model", repr(model)), ("data (SHA-256)", data["fingerprint"])]
@@ -27,10 +35,37 @@ def provenance(case: Case, data: dict[str, Any], run: dict[str, Any] | None) -> 
         rows.append(("seed", str(model.random_state)))
     run = dict(run or {})
     config = run.pop("config", None)
-    rows += [(str(name), _text(value)) for name, value in run.items() if value is not None]
+    if run.get("data_fingerprint") in (data["fingerprint"], trained):
+        run.pop("data_fingerprint", None)  # told above
+    if isinstance(run.get("seconds"), float | int):
+        run["seconds"] = f"{number(float(run['seconds']), 2)} s"
+    told = {name: _text(without_folders(value)) for name, value in run.items() if value is not None}
+    rows += [(CALLED.get(str(name), str(name)), value) for name, value in told.items()]
     rows.append(("fitted with", _listed(versions_of(model))))
     rows.append(("page made with", _listed({name: version(name) for name in ("swirl-irl", "plotly", "jinja2")})))
-    return {"rows": rows, "config": None if config is None else _text(config, indent=2)}
+    return {"rows": rows, "config": None if config is None else _text(without_folders(config), indent=2)}
+
+
+def without_folders(value: Any) -> Any:
+    r"""Absolute paths as the names of their files, in whatever they stand.
+
+    >>> without_folders({"data": "/home/me/mice.csv", "out": ["swirl fit C:\\mice\\a.csv -o /tmp/x/fit.nc"]})
+    {'data': 'mice.csv', 'out': ['swirl fit a.csv -o fit.nc']}
+    """
+    if isinstance(value, dict):
+        return {name: without_folders(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [without_folders(item) for item in value]
+    if isinstance(value, PurePosixPath | PureWindowsPath):
+        return value.name
+    if not isinstance(value, str):
+        return value
+    if PurePosixPath(value).is_absolute() and "\n" not in value:
+        return PurePosixPath(value).name or value
+    if PureWindowsPath(value).is_absolute() and PureWindowsPath(value).drive:
+        return PureWindowsPath(value).name or value
+    # Inside a command: from a slash (or drive) at the start of a word to the last one.
+    return re.sub(r"""(?<![^\s='"])(?:/|[A-Za-z]:[\\/])(?:[^\s'"/\\]+[/\\])*(?=[^\s'"/\\])""", "", value)
 
 
 def _listed(versions: dict[str, str]) -> str:

@@ -45,8 +45,21 @@ def session_facts(case: Case, signal: str | None = None) -> dict[str, Any]:
         "signal": signal,
         "events": events,
         "has_times": case.data.times is not None,
+        "clock": clock(case.data.times),
         "has_truth": case.data.modes is not None,
     }
+
+
+def clock(times: Any) -> str:
+    """What the axis of time is called: recordings without a frame rate count frames, which are whole numbers.
+
+    >>> clock(None), clock([np.array([0.0, 0.4])]), clock([np.array([0.0, 30.0])])
+    ('step', 'time (s)', 'time (s, or frames)')
+    """
+    if times is None:
+        return "step"
+    whole = all(np.array_equal(part, np.round(part)) for part in times)
+    return "time (s, or frames)" if whole else "time (s)"
 
 
 def event_names(case: Case) -> list[str]:

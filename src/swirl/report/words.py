@@ -82,8 +82,8 @@ def _switching(case: Case) -> str:
     return f"; switching {'depends on' if depends_on_state(case) else 'does not depend on'} the state"
 
 
-def data_sentence(facts: dict[str, Any]) -> str:
-    """Say what the data are.
+def data_sentence(facts: dict[str, Any], noun: str = "state") -> str:
+    """Say what the data are; where states are syllables, actions are the next ones and go without saying.
 
     >>> data_sentence({"sessions": 3, "steps": 240, "shortest": 80, "longest": 80, "subjects": 0, "groups": 0,
     ...                "states": 25, "visited_states": 20, "actions": 5, "observed_actions": 240, "gaps": 0})
@@ -99,12 +99,13 @@ def data_sentence(facts: dict[str, Any]) -> str:
     )
     parts = [
         f"{counted(facts['sessions'], 'session')}{of}{groups} of {span} steps{whole}",
-        f"{counted(facts['states'], 'state')}, {visited}",
+        f"{counted(facts['states'], noun)}, {visited}",
     ]
-    if facts["observed_actions"]:
+    if facts["observed_actions"] and noun == "state":
         known = facts["observed_actions"] / facts["steps"]
-        where = "all steps" if known == 1 else f"{percent(known)} of the steps"
-        parts.append(f"{counted(facts['actions'], 'action')}, known at {where}")
+        where = ", known at all steps" if known == 1 else f", known at {percent(known)} of the steps"
+        # The last step of a session has no action: that a few are missing is not worth a word.
+        parts.append(f"{counted(facts['actions'], 'action')}{where if known == 1 or known < 0.99 else ''}")
     if facts["gaps"]:
         parts.append(counted(facts["gaps"], "gap"))
     return "; ".join(parts) + "."

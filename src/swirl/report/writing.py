@@ -9,13 +9,17 @@ from swirl.writing import check_target, whole_file
 ASSETS = Path(__file__).parent / "assets"
 SCRIPTS = (
     "core.js",
+    "inflate.js",
+    "labels.js",
     "figures.js",
+    "tables.js",
     "maps.js",
     "rewards.js",
     "switching.js",
     "session.js",
     "timeline.js",
     "replay.js",
+    "print.js",
     "start.js",
 )
 

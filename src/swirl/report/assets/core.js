@@ -14,6 +14,7 @@ R.number = (x, digits = 3) => {
 };
 R.between = ([low, high]) => `95 %: ${R.number(low, 2)} to ${R.number(high, 2)}`;
 R.unpack = async (text) => {
+  if (!window.DecompressionStream) return R.gunzip(text);
   const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
   return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).text();
 };
@@ -29,12 +30,17 @@ const RAMPS = {
 };
 // On dark paper the ends that mean "much" are the light ones.
 const DARK_RAMPS = {
-  reward: ["#10213f", "#1c3a70", "#225ea8", "#1d91c0", "#41b6c4", "#7fcdbb", "#c7e9b4", "#edf8b1", "#ffffd9"],
-  probability: ["#2a1a2b", "#4f1440", "#980043", "#ce1256", "#e7298a", "#df65b0", "#c994c7", "#d9c3e0", "#f7f4f9"],
+  reward: ["#233252", "#25447e", "#225ea8", "#1d91c0", "#41b6c4", "#7fcdbb", "#c7e9b4", "#edf8b1", "#ffffd9"],
+  probability: ["#352d3d", "#5a3260", "#85367d", "#b23d8d", "#d85397", "#ee79a2", "#f8a3b6", "#fccdd2", "#fff4f1"],
   odds: ["#8fc9f2", "#5aa5d8", "#3f79a4", "#3a5166", "#343a42", "#664a40", "#a55c48", "#e0745e", "#ffb49c"],
 };
 R.ramp = (name) => (R.dark() ? DARK_RAMPS : RAMPS)[name];
-R.scale = (name) => R.ramp(name).map((colour, i, all) => [i / (all.length - 1), colour]);
+// power 2: half of the colours for the lowest quarter, where most probabilities of many states are.
+R.scale = (name, power = 1) => R.ramp(name).map((colour, i, all) => [(i / (all.length - 1)) ** power, colour]);
+R.mix = (colour, share, ground) => {
+  const parts = (text) => (text[0] === "#" ? [1, 3, 5].map((k) => parseInt(text.slice(k, k + 2), 16)) : text.match(/\d+/g).map(Number)), a = parts(colour), b = parts(ground);
+  return `rgb(${a.map((x, i) => Math.round(x * share + b[i] * (1 - share))).join(",")})`;
+};
 R.shade = (name, share) => {
   const stops = R.ramp(name), at = Math.min(Math.max(share, 0), 1) * (stops.length - 1), i = Math.min(Math.floor(at), stops.length - 2);
   const mix = (k) => Math.round(parseInt(stops[i].slice(k, k + 2), 16) * (1 - at + i) + parseInt(stops[i + 1].slice(k, k + 2), 16) * (at - i));

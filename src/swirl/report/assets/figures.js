@@ -59,7 +59,11 @@ R.startFigures = () => {
   const watch = new IntersectionObserver((entries) => {
     for (const entry of entries) if (entry.isIntersecting) { watch.unobserve(entry.target); R.drawFigure(entry.target); }
   }, { rootMargin: "500px" });
-  for (const div of waiting) { R.registerPlot(div.dataset.figure, div); watch.observe(div); }
+  for (const div of waiting) {
+    const name = div.dataset.figure, { csv } = R.facts.figures[name];
+    if (csv) R.csv[name] = () => csv;
+    R.registerPlot(name, div); watch.observe(div);
+  }
 };
 R.drawAll = () => Promise.all([...document.querySelectorAll("[data-figure]")].map(R.drawFigure));
 R.replot = () => { for (const [div, [data, layout, height]] of R.plotted) R.plot(div, data, layout, height); };

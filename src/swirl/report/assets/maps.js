@@ -15,7 +15,9 @@ R.Map = class {
     this.holder = holder; this.kind = places.kind; this.corridors = places.corridors; this.cell = places.cell;
     const top = Math.max(...places.xy.map((p) => p[1]));
     this.xy = places.xy.map(([x, y]) => [x, top - y]);
-    const width = Math.max(...this.xy.map((p) => p[0])), around = (i) => (this.kind === "grid" ? this.cell[i] / 2 + 0.12 : 0.8);
+    const width = Math.max(...this.xy.map((p) => p[0])), longest = Math.max(0, ...(places.named || []).map((s) => Math.min(14, R.bare(R.facts.states[s]).length)));
+    // Beside a graph there is room for the names of its outermost places.
+    const around = (i) => (this.kind === "grid" ? this.cell[i] / 2 + 0.12 : i === 0 ? 0.8 + 0.17 * longest : 0.8);
     const pad = this.kind === "ring" ? places.pad : around(0), padY = this.kind === "ring" ? 1.2 : around(1);
     this.box = [-pad, -padY, width + 2 * pad, top + 2 * padY];
     this.svg = R.shape("svg", { viewBox: this.box.map(R.round).join(" "), role: "img", "aria-label": words, xmlns: SVG });
@@ -24,7 +26,7 @@ R.Map = class {
     this.hatchLine = R.shape("rect", { width: 0.05, height: 0.22 }, hatch);
     this.hatch = `url(#hatch${hatches})`;
     this.layer = {};
-    for (const name of ["walls", "halls", "states", "arrows", "marks", "names", "trail", "dot"]) this.layer[name] = R.shape("g", {}, this.svg);
+    for (const name of ["walls", "halls", "states", "arrows", "rings", "marks", "names", "trail", "dot"]) this.layer[name] = R.shape("g", {}, this.svg);
     this.drawFloor();
     holder.replaceChildren(this.svg);
     this.svg.addEventListener("pointermove", (event) => {
@@ -91,25 +93,34 @@ R.Map = class {
       R.shape("polygon", { points: [at(start, half), at(neck, half), at(neck, 2 * half), at(reach, 0), at(neck, -2 * half), at(neck, -half), at(start, -half)].join(" "), ...style }, this.layer.arrows);
     }
   }
-  // Names beside the places that are talked about, where they cover no other name.
+  // Names of places, most important first, where they cover no other name and little of the ways.
   name(states) {
     this.layer.names.replaceChildren();
-    const size = Math.max(this.kind === "grid" ? 0.18 : 0.26, (this.kind === "grid" ? 0.028 : 0.034) * this.box[2]), taken = [];
+    const grid = this.kind === "grid", size = Math.max(grid ? 0.17 : 0.26, (grid ? 0.024 : 0.03) * this.box[2]);
+    const solid = grid ? [] : [...this.xy.map(([x, y]) => [x, y, 0.3, 3]), ...this.corridors.flatMap(([a, b]) => [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9].map((t) => [this.xy[a][0] * (1 - t) + this.xy[b][0] * t, this.xy[a][1] * (1 - t) + this.xy[b][1] * t, 0.25, 1]))];
+    const wanted = states.map((s) => {
+      const [x, y] = this.xy[s], most = grid ? Math.floor((this.cell[0] - 0.1) / (0.58 * size)) : 14, near = 0.46, down = 0.42 + 0.6 * size;
+      const spots = grid ? [[x, y + this.cell[1] / 2 - 0.85 * size, "middle"]]
+        : [[x + near, y, "start"], [x - near, y, "end"], [x, y - down, "middle"], [x, y + down, "middle"], [x + 0.3, y - down, "start"], [x - 0.3, y - down, "end"], [x + 0.3, y + down, "start"], [x - 0.3, y + down, "end"]];
+      return { text: R.short(R.bare(R.facts.states[s]), Math.max(3, most)), size, spots };
+    });
+    for (const { text, x, y } of R.place(wanted, this.box, solid)) {
+      R.shape("text", { x, y, "font-size": R.round(size), "font-weight": 600, "text-anchor": "middle", "font-family": R.css("sans"), fill: R.css("ink"), stroke: R.css("paper"), "stroke-width": R.round(0.26 * size), "stroke-linejoin": "round", "paint-order": "stroke", "pointer-events": "none" }, this.layer.names).textContent = text;
+    }
+  }
+  ring(states) {
+    this.layer.rings.replaceChildren();
+    const style = { fill: "none", stroke: R.css("ink"), "stroke-width": 0.055, "pointer-events": "none" };
     for (const s of states) {
-      const text = R.short(R.facts.states[s].replace(/^state /, ""), 14), [x, y] = this.xy[s], width = 0.6 * size * text.length, reach = this.kind === "grid" ? 0 : 0.42;
-      const spots = this.kind === "grid" ? [[x, y]] : [[x + reach + 0.1 + width / 2, y], [x - reach - 0.1 - width / 2, y], [x, y + reach + 0.62 * size], [x, y - reach - 0.62 * size]];
-      const covered = ([u, v]) => this.xy.filter(([a, b]) => Math.abs(a - u) < width / 2 + 0.3 && Math.abs(b - v) < size / 2 + 0.3).length;
-      const free = spots.sort((a, b) => covered(a) - covered(b)).find(([u, v]) => u - width / 2 > this.box[0] && u + width / 2 < this.box[0] + this.box[2] && v - size / 2 > this.box[1] && v + size / 2 < this.box[1] + this.box[3] && !taken.some(([a, b, w]) => Math.abs(a - u) < (w + width) / 2 && Math.abs(b - v) < 1.1 * size));
-      if (this.kind !== "grid") R.shape("circle", { cx: x, cy: y, r: 0.36, fill: "none", stroke: R.css("ink"), "stroke-width": 0.07, "pointer-events": "none" }, this.layer.names);
-      if (!free) continue;
-      taken.push([...free, width]);
-      R.shape("text", { x: R.round(free[0]), y: R.round(free[1] + 0.35 * size), "font-size": R.round(size), "font-weight": 600, "text-anchor": "middle", "font-family": R.css("sans"), fill: R.css("ink"), stroke: R.css("paper"), "stroke-width": R.round(0.28 * size), "stroke-linejoin": "round", "paint-order": "stroke", "pointer-events": "none" }, this.layer.names).textContent = text;
+      const [x, y] = this.xy[s];
+      if (this.kind === "grid") R.shape("rect", { ...this.square(x, y), ...style }, this.layer.rings);
+      else R.shape("circle", { cx: x, cy: y, r: 0.38, ...style }, this.layer.rings);
     }
   }
   mark(state) {
     this.layer.marks.replaceChildren();
     if (state < 0) return;
-    const [x, y] = this.xy[state], style = { fill: "none", stroke: R.css("ink"), "stroke-width": 0.09, "pointer-events": "none" };
+    const [x, y] = this.xy[state], style = { fill: "none", stroke: R.css("ink"), "stroke-width": 0.12, "pointer-events": "none" };
     if (this.kind === "grid") R.shape("rect", { ...this.square(x, y), ...style }, this.layer.marks);
     else R.shape("circle", { cx: x, cy: y, r: 0.4, ...style }, this.layer.marks);
   }
@@ -122,6 +133,6 @@ R.registerMap = (name, map, rows) => {
 R.ring = (n) => {
   const radius = Math.max(2.2, n / 5.2);
   const xy = Array.from({ length: n }, (_, i) => [R.round(radius + radius * Math.sin(2 * Math.PI * i / n)), R.round(radius + radius * Math.cos(2 * Math.PI * i / n))]);
-  const longest = Math.min(12, Math.max(...R.facts.states.map((name) => name.length)));
+  const longest = Math.min(12, Math.max(...R.named().map((name) => name.length)));
   return { kind: "ring", xy, corridors: [], radius, pad: 1 + 0.28 * longest };
 };

@@ -7,12 +7,15 @@ R.startReplay = () => {
   const dot = R.shape("circle", { r: ring ? 0.34 : 0.3, "stroke-width": 0.09, id: "replay-dot", "pointer-events": "none" }, map.layer.dot);
   map.says = (s) => names[s];
   let at = 0, playing = false, before = 0, now = -1, touched = false;
-  const labels = ring ? places.xy.map(([x, y], s) => {
+  const around = ring ? places.xy.map(([x, y], s) => {
     const dx = (x - places.radius) / places.radius, dy = (y - places.radius) / places.radius;
-    const text = R.shape("text", { x: R.round(map.xy[s][0] + 0.72 * dx), y: R.round(map.xy[s][1] - 0.78 * dy + 0.15), "font-size": 0.46, "text-anchor": dx > 0.3 ? "start" : dx < -0.3 ? "end" : "middle", "font-family": R.css("sans") }, map.layer.names);
-    text.textContent = R.short(names[s], 12);
-    return text;
+    return { text: R.short(R.bare(names[s]), 12), size: 0.5, spots: [[map.xy[s][0] + 0.72 * dx, map.xy[s][1] - 0.78 * dy, dx > 0.3 ? "start" : dx < -0.3 ? "end" : "middle"]] };
   }) : [];
+  const labels = R.place(around, map.box, []).map(({ text, size, x, y }) => {
+    const made = R.shape("text", { x, y, "font-size": size, "text-anchor": "middle", "font-family": R.css("sans") }, map.layer.names);
+    made.textContent = text;
+    return made;
+  });
   const colour = (t) => R.facts.colours[Math.max(R.session.modes[t], 0)];
   const newSegment = (t) => R.gapSet.has(t);
   const place = () => {
@@ -31,7 +34,7 @@ R.startReplay = () => {
       now = t; slider.value = t;
       R.now = touched ? t : null;  // no mark in the timeline before the replay is used
       slider.setAttribute("aria-valuetext", `step ${t}, ${names[session.states[t]]}`);
-      const lines = [`Step ${t.toLocaleString("en")} of ${(n - 1).toLocaleString("en")}${session.times ? `, time ${R.number(session.times[t], 7)}` : ""}`, names[session.states[t]] + (R.facts.modes.length > 1 ? ` · ${R.facts.modes[session.modes[t]]}` : "")];
+      const lines = [`Step ${t.toLocaleString("en")} of ${(n - 1).toLocaleString("en")}${session.times ? `, time ${R.number(session.times[t], 7)}${R.facts.timeline.clock === "time (s)" ? " s" : ""}` : ""}`, names[session.states[t]] + (R.facts.modes.length > 1 ? ` · ${R.facts.modes[session.modes[t]]}` : "")];
       const bold = document.createElement("b"); bold.textContent = lines[1];
       R.el("replay-now").replaceChildren(bold, lines[0]);
       R.moveCursor();
@@ -60,6 +63,7 @@ R.startReplay = () => {
   slider.addEventListener("input", () => { at = +slider.value; touched = true; place(); });
   const paint = () => {
     map.paint(null);
+    if (!ring) map.name(R.facts.maps.named);
     labels.forEach((text) => text.setAttribute("fill", R.css("soft")));
     if (R.session) place();
   };

@@ -40,6 +40,7 @@ R.startRewards = () => {
     if (state.previous >= 0 && maps.pair_moves) return " Which of them are certain is known for the mean over previous states only.";
     return state.sure ? " Only those whose 95 % interval lies on one side of 0." : onMap ? " Outlined: the 95 % interval includes 0, so not even the sign is certain." : " A ring: the 95 % interval includes 0, so not even the sign is certain.";
   };
+  const forced = maps.following.map((row, s) => row.length === 1 && row[0] !== s);  // dead ends: no choice there
   const words = (state) => {
     const after = state.previous < 0 ? "" : `, having come from ${names[state.previous]}`;
     if (state.gauge) {
@@ -47,15 +48,16 @@ R.startRewards = () => {
       const mean = maps.history > 1 && state.previous < 0 && !(maps.kind === "table" && !maps.per_action) ? " Mean over the previous states." : "";
       const some = state.previous >= 0 ? " Grey: cannot be reached from there in one step." : "";
       const hatched = onMap && maps.unknown.some((x) => x) ? " Hatched: the training data say nothing." : "";
-      const goes = onMap && maps.preferred[state.mode].length ? (maps.kind === "grid" ? " Named" : " Ringed") + ": where it goes more than the other modes." : "";
-      const hint = onMap && maps.pairs ? " Click a place to choose it as the previous state." : "";
-      R.el("reward-words").textContent = `${state.gauge.name === "fitted" ? "Reward as fitted" : "Reward of least norm"}.${mean}${some}${hatched}${goes}${hint}`;
+      const hint = onMap && maps.pairs && !R.printing ? " Click a place to choose it as the previous state." : "";
+      R.el("reward-words").textContent = `${state.gauge.name === "fitted" ? "Reward as fitted" : "Reward of least norm"}.${mean}${some}${hatched}${hint}`;
     }
     R.el("choice-title").textContent = state.view === "odds" ? `What ${modes[state.mode]} does more than the others` : `What ${modes[state.mode]} does${maps.pair_moves ? after : ""}`;
     const blind = state.previous >= 0 && !maps.pair_moves ? " These choices do not depend on the previous state." : "";
+    const goes = onMap && maps.preferred[state.mode].length ? ` ${maps.kind === "grid" ? "Framed" : "Ringed"}: where it goes more than the other modes.` : "";
+    const only = onMap && forced.some((x) => x) && state.view !== "odds" ? " Faint: the only move that there is." : "";
     R.el("choice-words").textContent = (state.view === "odds"
       ? "Log-odds of each move against the average mode: red, taken more; blue, less."
-      : onMap ? "Probability of each move: the wider the arrow, the likelier; the disc is staying." : "Probability of the next state.") + sureWords(state) + " No gauge: the same for all equivalent rewards." + blind;
+      : onMap ? "Probability of each move: the wider the arrow, the likelier; the disc is staying." : `Probability of the ${R.facts.nouns.next}.`) + only + goes + sureWords(state) + " No gauge: the same for all equivalent rewards." + blind;
     const sure = R.el("reward-sure");
     if (sure) sure.hidden = state.view !== "odds";
   };
@@ -63,6 +65,7 @@ R.startRewards = () => {
   if (onMap) {
     const left = maps.gauges.length ? new R.Map(R.el("reward-map"), maps, "Reward of each place") : null;
     const right = new R.Map(R.el("choice-map"), maps, "Choices at each place");
+    const labelled = (state) => [...new Set([...maps.preferred[state.mode], ...maps.named])];
     const paintPair = (left, right, state) => {
       const pairs = state.previous < 0 ? null : pairsAfter(state.previous), shown = {};
       if (left) {
@@ -72,7 +75,7 @@ R.startRewards = () => {
         const unknown = (s) => (pairs ? maps.pair_unknown && pairs.has(s) && maps.pair_unknown[pairs.get(s)] : maps.unknown[s]);
         left.paint(shown.values.map((r, s) => r === null ? null : unknown(s) ? "hatch" : R.shade("reward", high > low ? (r - low) / (high - low) : 0.5)));
         left.mark(state.previous);
-        left.name(maps.preferred[state.mode]);
+        left.name(labelled(state));
         const span = (s) => (state.gauge.name === "canonical" && !pairs && !unknown(s) ? ends(spans.rewards, state.mode, s) : null);
         left.says = (s) => `${names[s]}\nreward ${shown.values[s] === null ? "—" : unknown(s) ? "not known" : R.number(shown.values[s])}`
           + (span(s) ? `\nagainst the mode's mean: ${R.number(spans.rewards.value[state.mode][s], 2)} (${R.between(span(s))})` : "");
@@ -82,12 +85,13 @@ R.startRewards = () => {
       probable.forEach((row, s) => row && row.forEach((p, j) => {
         const to = maps.following[s][j];
         if (to === undefined) return;
-        if (!against && p > 0.004) drawn.push({ from: s, to, width: p, colour: R.facts.colours[state.mode], opacity: R.dark() ? 0.6 + 0.4 * p : 0.35 + 0.65 * p });
+        if (!against && forced[s]) drawn.push({ from: s, to, width: 0.35, colour: R.css("soft"), opacity: 0.28 });
+        else if (!against && p > 0.004) drawn.push({ from: s, to, width: p, colour: R.facts.colours[state.mode], opacity: R.dark() ? 0.6 + 0.4 * p : 0.35 + 0.65 * p });
         if (!against || against[s][j] === null) return;
         const sure = isSure(oddsEnds(state, s, j));
         if (sure || !state.sure) drawn.push({ from: s, to, width: sure ? 0.62 : 0.5, colour: sure ? R.shade("odds", 0.5 + against[s][j] / 6) : R.css("soft"), opacity: 1, hollow: !sure });
       }));
-      right.paint(null); right.arrows(drawn); right.mark(state.previous);
+      right.paint(null); right.arrows(drawn); right.mark(state.previous); right.ring(maps.preferred[state.mode]); right.name(labelled(state));
       right.says = (s) => {
         const row = probable[s];
         if (!row) return names[s];
@@ -123,35 +127,32 @@ R.startRewards = () => {
     R.registerMap("choice-map", right, R.moveRows);
     R.redraw.push(draw); R.drawRewards = draw;
   } else {
-    const states = maps.shown, label = (s) => R.label(R.short(names[s], 18)), heat = (div, z, x, y, ramp, low, high, xTitle, yTitle, rings) => {
-      const trace = { type: "heatmap", name: yTitle, z, x, y, xgap: 1, ygap: 1, zmin: low, zmax: high, colorscale: R.scale(ramp), hoverongaps: false, colorbar: { thickness: 10, outlinewidth: 0, tickfont: { color: R.css("soft"), size: 11 } }, hovertemplate: `${yTitle} %{y}<br>${xTitle} %{x}<br>%{z:.3g}<extra></extra>` };
-      if (rings) { trace.text = rings.map((row) => row.map((ring) => (ring ? "○" : ""))); trace.texttemplate = "%{text}"; trace.textfont = { color: R.css("soft"), size: 11 }; }
-      const n = y.length, height = Math.max(320, Math.min(760, 110 + 22 * n));
-      div.style.height = height + "px";
-      R.plot(div, [trace], { xaxis: { title: { text: xTitle }, type: "category", showgrid: false, tickangle: x.length > 6 || x.some((text) => text.length > 9) ? -45 : 0 }, yaxis: { title: { text: yTitle }, type: "category", autorange: "reversed", showgrid: false }, margin: { l: 60, r: 6, t: 8, b: 60 } }, height);
-    };
+    const states = maps.shown, label = (s) => R.label(R.short(R.bare(names[s]), 18)), said = R.facts.nouns;
+    const heat = (div, z, x, y, ramp, [low, high], xTitle, yTitle, more) => R.heat(div, { z, x, y, ramp, low, high, xTitle, yTitle, ...more });
     const paintPair = (left, right, state) => {
       const pairs = state.previous < 0 ? null : pairsAfter(state.previous);
       if (left) {
         const g = state.gauge, k = state.mode, blank = R.facts.actions.map(() => null);
         const range = (table) => { const flat = table.flat().filter((r) => r !== null); return [Math.min(...flat), Math.max(...flat)]; };
         if (maps.per_action) {
-          const z = states.map((s) => pairs ? (pairs.has(s) ? g.pair_action[k][pairs.get(s)] : blank) : g.action[k][s]);
-          const [low, high] = range(pairs ? g.pair_action[k] : g.action[k]);
-          heat(left, z, R.facts.actions.map((a) => R.label(R.short(a, 18))), states.map(label), "reward", low, high, "action", "state");
+          // Where actions are the next states, columns stand in the order of the rows.
+          const all = R.facts.actions, order = all.map((_, a) => a), same = all.every((name) => names.includes(name));
+          if (same) order.sort((a, b) => names.indexOf(all[a]) - names.indexOf(all[b]));
+          const z = states.map((s) => { const row = pairs ? (pairs.has(s) ? g.pair_action[k][pairs.get(s)] : blank) : g.action[k][s]; return order.map((a) => row[a]); });
+          heat(left, z, order.map((a) => R.label(R.short(R.bare(all[a]), 18))), states.map(label), "reward", range(pairs ? g.pair_action[k] : g.action[k]), said.action, said.state);
         } else if (maps.pairs) {
           const place = new Map(maps.pairs.state.map((s, i) => [maps.pairs.previous[i] * names.length + s, i]));
           const z = states.map((p) => states.map((s) => { const i = place.get(p * names.length + s); return i === undefined ? null : g.pair[k][i]; }));
-          heat(left, z, states.map(label), states.map(label), "reward", ...range(g.pair[k]), "state", "previous state");
+          heat(left, z, states.map(label), states.map(label), "reward", range(g.pair[k]), said.state, said.previous);
         } else {
-          R.plot(left, [{ type: "bar", name: "reward", x: states.map(label), y: states.map((s) => g.state[k][s]), marker: { color: R.facts.colours[k] } }], { xaxis: { type: "category", tickangle: -45 }, yaxis: { title: { text: "reward" } }, showlegend: false }, 360);
+          R.bars(left, { names: states.map(label), y: states.map((s) => g.state[k][s]), colour: R.facts.colours[k], yTitle: "reward", xTitle: said.state, height: 360, text: states.map((s) => `${R.label(names[s])}: ${R.number(g.state[k][s])}`) });
         }
       }
       const table = state.view === "odds" ? odds(state.mode, pairs) : moves(state.mode, pairs);
       const odd = state.view === "odds", unsure = states.map((s) => states.map((to) => { const j = maps.following[s].indexOf(to); return odd && j >= 0 && !isSure(oddsEnds(state, s, j)); }));
       const z = states.map((s, a) => states.map((to, b) => { const j = maps.following[s].indexOf(to); return j < 0 || !table[s] || table[s][j] === null || (state.sure && unsure[a][b]) ? null : Math.max(-9, Math.min(9, table[s][j])); }));
-      if (odd) heat(right, z, states.map(label), states.map(label), "odds", -3, 3, "next state", "state", state.sure ? null : unsure);
-      else heat(right, z, states.map(label), states.map(label), "probability", 0, Math.max(...maps.moves.flat(2)), "next state", "state");
+      if (odd) heat(right, z, states.map(label), states.map(label), "odds", [-3, 3], said.next, said.state, { rings: state.sure ? null : unsure });
+      else heat(right, z, states.map(label), states.map(label), "probability", [0, Math.max(...maps.moves.flat(2))], said.next, said.state, { power: 2 });
     };
     const draw = () => { const state = now(); words(state); paintPair(state.gauge ? R.el("reward-map") : null, R.el("choice-map"), state); };
     R.printOther = (holders, state) => {

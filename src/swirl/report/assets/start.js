@@ -1,13 +1,13 @@
 // In order: what needs no plotly at once, then plotly is unpacked, then the rest.
 (async () => {
-  const theme = R.el("theme");
+  const theme = R.el("theme"), say = () => { R.el("theme-word").textContent = R.dark() ? "Light" : "Dark"; };
   const wear = (name) => {
     document.documentElement.dataset.theme = name;
-    theme.setAttribute("aria-pressed", String(name === "dark"));
+    say();
     R.redraw.forEach((draw) => draw());
     R.replot();
   };
-  theme.setAttribute("aria-pressed", String(R.dark()));
+  say();
   theme.addEventListener("click", () => wear(R.dark() ? "light" : "dark"));
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", (event) => wear(event.matches ? "dark" : "light"));
   R.el("print").addEventListener("click", () => window.print());
@@ -28,33 +28,17 @@
   }, { rootMargin: "-20% 0px -70% 0px" });
   document.querySelectorAll("section").forEach((section) => reading.observe(section));
   R.startTimeline(); R.startReplay(); R.startRewards(); R.startSwitching();
-  try {
-    const code = await R.unpack(R.el("plotly").textContent), script = document.createElement("script");
+  const packed = R.el("plotly").textContent;
+  const begin = (code) => {
+    if (window.Plotly) return;
+    const script = document.createElement("script");
     script.textContent = code;
     document.head.append(script);
     R.el("plotly").remove();
-  } catch { R.trouble("This browser is too old for the figures (it cannot unpack them); the text, tables and maps are here. Firefox 113, Chrome 80 or Safari 16.4 will do."); return; }
-  R.replot();
-  R.startFigures();
-  await R.startSession();
-  R.listenTimeline();
-  // On paper: light, all figures drawn, at the width of a page.
-  let worn = null;
-  addEventListener("beforeprint", () => {
-    worn = document.documentElement.dataset.theme;
-    document.querySelectorAll("details").forEach((part) => { part.open = true; });
-    document.documentElement.dataset.theme = "light";
-    document.documentElement.classList.add("printing");  // the layout of the page is not yet that of the paper
-    R.printing = true;
-    R.drawAll(); R.redraw.forEach((draw) => draw()); R.replot();
-    if (R.printRewards) R.printRewards();
-  });
-  addEventListener("afterprint", () => {
-    R.printing = false;
-    document.documentElement.classList.remove("printing");
-    const others = R.el("reward-others");
-    if (others) { others.querySelectorAll(".plot").forEach((div) => R.plotted.delete(div)); others.replaceChildren(); }
-    if (worn) wear(worn);
-  });
-  document.documentElement.dataset.ready = "yes";
+    R.replot(); R.startFigures(); R.startSession(); R.listenTimeline();
+    document.documentElement.dataset.ready = "yes";
+  };
+  R.hasten = () => { if (!window.Plotly) begin(R.gunzip(packed)); };
+  R.startPrinting(wear);
+  try { begin(await R.unpack(packed)); } catch (error) { R.trouble(`The figures could not be drawn (${error.message}); the text, tables and maps are here.`); }
 })();

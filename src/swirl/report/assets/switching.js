@@ -1,29 +1,36 @@
 // Where the animal switches from one mode to another: P(next mode | mode, state), or the switches that were decoded.
 R.startSwitching = () => {
-  const facts = R.facts.switching, maps = R.facts.maps, names = R.facts.states, modes = R.facts.modes;
+  const facts = R.facts.switching, maps = R.facts.maps, names = R.facts.states, modes = R.facts.modes, noun = R.facts.nouns.state;
   if (!facts || !facts.by_state) return;
+  const ENOUGH = 20, LITTLE = 5;  // decoded steps: so many for the full colour; fewer than so many do not set the scale
   const onMap = maps && maps.kind !== "table", map = onMap ? new R.Map(R.el("switch-map"), maps, "Switching at each place") : null;
   const draw = () => {
-    const from = +R.picked("switch-from"), counts = R.picked("switch-measure") === "counts";
+    const from = +R.picked("switch-from"), counts = R.picked("switch-measure") === "counts", visits = facts.visits[from];
     for (const input of document.querySelectorAll('input[name="switch-to"]')) input.disabled = +input.value === from;
     if (+R.picked("switch-to") === from) R.pick("switch-to", from === 0 ? 1 : 0);
     const to = +R.picked("switch-to"), values = (counts ? facts.counts : facts.probability)[from][to];
-    const known = values.map((v, s) => (facts.seen[s] || counts ? v : null)), high = Math.max(...known.filter((v) => v !== null), counts ? 1 : 1e-9);
+    const known = values.map((v, s) => (facts.seen[s] || counts ? v : null)), enough = known.filter((v, s) => v !== null && visits[s] >= LITTLE);
+    const high = Math.max(...(counts || !enough.length ? known.filter((v) => v !== null) : enough), counts ? 1 : 1e-9);
+    // What was hardly ever seen is the prior's word, not the data's.
+    const weight = (s) => (counts ? 1 : Math.max(0.1, Math.min(1, visits[s] / ENOUGH))), faded = !counts && known.some((v, s) => v !== null && visits[s] < ENOUGH);
+    const says = (s) => `${names[s]}\n${counts ? `${values[s]} switch${values[s] === 1 ? "" : "es"}` : known[s] === null ? "never visited" : `${R.number(100 * values[s])} % per step`}\n${visits[s].toLocaleString("en")} step${visits[s] === 1 ? "" : "s"} of ${modes[from]} there`;
     R.el("switch-title").textContent = `From ${modes[from]} to ${modes[to]}`;
-    R.el("switch-words").textContent = counts ? "Number of decoded switches, by the state in which they happen." : "Probability of the switch at each step in a state." + (facts.seen.every((x) => x) ? "" : " Hatched: a state that was never visited.");
+    R.el("switch-words").textContent = (counts ? `Number of decoded switches, by the ${noun} in which they happen.` : `Probability of the switch at each step in a ${noun}.`)
+      + (faded ? ` Faded: fewer than ${ENOUGH} steps of ${modes[from]} were decoded there, the fainter the fewer; such a value is mostly the prior's.` : "") + (counts || facts.seen.every((x) => x) ? "" : ` Hatched: a ${noun} that was never visited.`);
     if (onMap) {
-      map.paint(known.map((v) => (v === null ? "hatch" : R.shade("probability", v / high))));
-      map.says = (s) => `${names[s]}\n${counts ? `${values[s]} switches` : known[s] === null ? "never visited" : `${R.number(100 * values[s])} % per step`}`;
+      const floor = R.css("paper");
+      map.paint(known.map((v, s) => (v === null ? "hatch" : R.mix(R.shade("probability", v / high), weight(s), floor))));
+      map.name(maps.named);
+      map.says = says;
       R.legend("switch-legend", "probability", "0", counts ? String(high) : R.number(high), counts ? "decoded switches" : "probability per step");
       return;
     }
     const shown = maps ? maps.shown : names.map((_, s) => s);
-    R.plot(R.el("switch-map"), [{ type: "bar", name: "switching", x: shown.map((s) => R.label(R.short(names[s], 18))), y: shown.map((s) => known[s]), marker: { color: R.facts.colours[to] } }],
-      { xaxis: { type: "category", showgrid: false, tickangle: shown.length > 8 ? -45 : 0 }, yaxis: { title: { text: counts ? "decoded switches" : "probability per step" }, rangemode: "tozero" }, showlegend: false }, 320);
+    R.bars(R.el("switch-map"), { names: shown.map((s) => R.label(R.short(R.bare(names[s]), 18))), y: shown.map((s) => known[s]), colour: R.facts.colours[to], opacity: shown.map(weight), yTitle: counts ? "decoded switches" : "probability per step", xTitle: noun, height: 320, text: shown.map((s) => R.label(says(s)).replace(/\n/g, "<br>")) });
   };
   const rows = () => {
-    const table = [["from", "to", "state", "probability", "decoded_switches"]];
-    modes.forEach((a, i) => modes.forEach((b, j) => names.forEach((name, s) => table.push([a, b, name, facts.probability[i][j][s], facts.counts[i][j][s]]))));
+    const table = [["from", "to", "state", "probability", "decoded_switches", "decoded_steps_of_from"]];
+    modes.forEach((a, i) => modes.forEach((b, j) => names.forEach((name, s) => table.push([a, b, name, facts.probability[i][j][s], facts.counts[i][j][s], facts.visits[i][s]]))));
     return table;
   };
   if (onMap) R.registerMap("switch-map", map, rows);

@@ -1,13 +1,16 @@
 // The timeline of one session. However long it is, at most MOST points a row are drawn: means of the posterior over
 // neighbouring steps, every n-th state. Zooming in draws again, until every step is there.
 R.startTimeline = () => {
-  const MOST = 1200, LONG = 3000, FIRST = 1000, div = R.el("timeline"), facts = R.facts.timeline, modes = R.facts.modes, K = modes.length, names = R.facts.states;
+  const MOST = 1200, div = R.el("timeline"), facts = R.facts.timeline, modes = R.facts.modes, K = modes.length, names = R.facts.states;
   let range = null, height = 460;
   const whole = () => { const x = R.session.x, n = x.length, half = n > 1 ? (x[n - 1] - x[0]) / (n - 1) / 2 : 0.5; return [x[0] - half, x[n - 1] + half]; };
   const stepAt = (x) => { let low = 0, high = R.session.x.length; while (low < high) { const middle = (low + high) >> 1; if (R.session.x[middle] < x) low = middle + 1; else high = middle; } return low; };
   R.showTimeline = (wanted) => {
     const session = R.session, full = whole();
-    if (wanted === "first") wanted = session.x.length > LONG ? [full[0], session.x[FIRST]] : null;
+    if (wanted === "first") {  // as many steps as can be told apart; the buttons go on from there
+      const opens = div.clientWidth < 480 ? 40 : 100;
+      wanted = session.x.length > 1.4 * opens ? [full[0], (session.x[opens - 1] + session.x[opens]) / 2] : null;
+    }
     range = wanted ? [Math.max(wanted[0], full[0]), Math.min(wanted[1], full[1])] : full;
     if (!(range[1] > range[0])) range = full;
     const first = Math.max(0, stepAt(range[0]) - 1), last = Math.min(session.x.length, stepAt(range[1]) + 1), stride = Math.max(1, Math.ceil((last - first) / MOST));
@@ -30,7 +33,7 @@ R.startTimeline = () => {
       if (session.truth) strip("true", session.truth);
     }
     if (names.length > 1) {
-      const few = names.length <= 14, y = row(few ? Math.max(1.6, 0.4 * names.length) : 2.8, { title: title("state"), range: [-0.6, names.length - 0.4], ...(few ? { tickvals: names.map((_, s) => s), ticktext: names.map((name) => R.label(R.short(name, 12))) } : {}) });
+      const weight = Math.max(1.6, Math.min(5.6, 0.4 * names.length)), y = row(weight, { title: title(R.facts.nouns.state), range: [-0.6, names.length - 0.4], ...R.ticks(names.map((_, s) => s), names.map((name) => R.label(R.short(R.bare(name), 12))), 42 * weight, 14) });
       data.push({ type: "scatter", mode: x.length <= 300 ? "lines+markers" : "markers", name: "state", showlegend: false, x, y: steps.map((t) => session.states[t]), yaxis: y, line: { color: "@wall", width: 1, shape: "hvh" }, marker: { size: x.length > 600 ? 3.5 : 5, color: steps.map((t) => R.facts.colours[Math.max(session.modes[t], 0)]) }, text: steps.map((t) => R.label(names[session.states[t]])), hovertemplate: "%{text}" });
     }
     if (session.signal) {
@@ -54,12 +57,16 @@ R.startTimeline = () => {
     const gaps = session.gaps.filter((t) => t >= first && t < last);
     const shapes = gaps.length > 150 ? [] : gaps.flatMap((t) => { const at = (session.x[t] + session.x[t - 1]) / 2, line = { type: "line", x0: at, x1: at, y0: 0, y1: 1, yref: "paper" }; return [{ ...line, line: { color: "@paper", width: 4 } }, { ...line, line: { color: "@ink", width: 1.2, dash: "dash" } }]; });
     const drag = matchMedia("(pointer: coarse)").matches ? false : "zoom";
-    R.plot(div, data, { ...axes, annotations, shapes, dragmode: drag, hovermode: "x unified", hoversubplots: "axis", xaxis: { range: [...range], fixedrange: false, anchor: "y" + (rows.length > 1 ? rows.length : ""), title: { text: session.times ? "time" : "step" }, hoverformat: session.times ? "" : "d" }, legend: { orientation: "h", x: 0, y: 1.02, yanchor: "bottom", traceorder: "normal" }, margin: { l: 78, r: 12, t: 34, b: 46 } }, height);
+    R.plot(div, data, { ...axes, annotations, shapes, dragmode: drag, hovermode: "x unified", hoversubplots: "axis", xaxis: { range: [...range], fixedrange: false, anchor: "y" + (rows.length > 1 ? rows.length : ""), title: { text: facts.clock }, hoverformat: session.times ? "" : "d" }, legend: { orientation: "h", x: 0, y: 1.02, yanchor: "bottom", traceorder: "normal" }, margin: { l: 78, r: 12, t: 34, b: 46 } }, height);
     div.style.height = height + "px";
+    const n = session.x.length, shown = [Math.min(n - 1, stepAt(range[0])), Math.max(0, Math.min(n, stepAt(range[1] + 1e-9)) - 1)].map((t) => t.toLocaleString("en"));
+    R.el("timeline-range").textContent = `Steps ${shown.join(" to ")} of ${n.toLocaleString("en")}`;
+    const at = (name, on) => { document.querySelector(`[data-zoom="${name}"]`).disabled = !on; }, edge = 1e-6 * (full[1] - full[0]);
+    at("earlier", range[0] > full[0] + edge); at("later", range[1] < full[1] - edge); at("all", range[1] - range[0] < full[1] - full[0] - edge); at("out", range[1] - range[0] < full[1] - full[0] - edge);
     R.el("timeline-words").textContent = [
-      `${session.name}: steps ${(first ? first + 1 : 0).toLocaleString("en")} to ${Math.min(last, session.x.length - 1).toLocaleString("en")} of ${session.x.length.toLocaleString("en")}.`,
+      `${session.name}: steps ${shown.join(" to ")} of ${n.toLocaleString("en")}, counted from 0.`,
       stride > 1 ? `Thinned for drawing, one point for ${stride} steps; zoom in for all of them.` : "Every step is drawn.",
-      K > 1 ? "States have the colour of the decoded mode." : "", gaps.length ? (gaps.length > 150 ? `${gaps.length} gaps, not drawn.` : "Dashed: gaps in the recording.") : "", drag ? "Drag across the picture to zoom, double-click for the whole." : "",
+      K > 1 ? `Dots have the colour of the decoded mode, and lie at the ${R.facts.nouns.state} of the step.` : "", gaps.length ? (gaps.length > 150 ? `${gaps.length} gaps, not drawn.` : "Dashed: gaps in the recording.") : "", drag && !R.printing ? "Drag across the picture to zoom, double-click for the whole." : "",
     ].filter((words) => words).join(" ");
     R.moveCursor();
   };
@@ -85,7 +92,7 @@ R.startTimeline = () => {
   document.querySelectorAll("[data-zoom]").forEach((button) => button.addEventListener("click", () => {
     const [low, high] = range, middle = (low + high) / 2, width = high - low, full = whole();
     const moved = (by) => { const shift = by < 0 ? Math.max(by, full[0] - low) : Math.min(by, full[1] - high); return [low + shift, high + shift]; };
-    const wanted = { in: [middle - width / 4, middle + width / 4], out: [middle - width, middle + width], earlier: moved(-width / 2), later: moved(width / 2), all: null };
+    const wanted = { in: [middle - width / 4, middle + width / 4], out: [middle - width, middle + width], earlier: moved(-0.9 * width), later: moved(0.9 * width), all: null };
     R.showTimeline(wanted[button.dataset.zoom]);
   }));
   R.csv.timeline = () => {

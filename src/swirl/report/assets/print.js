@@ -1,0 +1,29 @@
+// On paper: light, all figures drawn, at the width of a page. Whoever prints does not wait, so all of it happens at once.
+R.startPrinting = (wear) => {
+  let worn = null;
+  const paper = matchMedia("print"), root = document.documentElement;
+  const prepare = () => {
+    if (R.printing) return;
+    R.printing = true;
+    worn = root.dataset.theme;
+    document.querySelectorAll("details:not([open])").forEach((part) => { part.open = true; part.dataset.opened = ""; });
+    root.dataset.theme = "light";
+    root.classList.add("printing");  // the layout of the page is not yet that of the paper
+    R.hasten();
+    R.drawAll(); R.redraw.forEach((draw) => draw()); R.replot(); R.showTimeline(R.timelineRange());
+    if (R.printRewards) R.printRewards();
+  };
+  const restore = () => {
+    if (!R.printing || paper.matches) return;
+    R.printing = false;
+    root.classList.remove("printing");
+    document.querySelectorAll("details[data-opened]").forEach((part) => { part.open = false; delete part.dataset.opened; });
+    const others = R.el("reward-others");
+    if (others) { others.querySelectorAll(".plot").forEach((div) => R.plotted.delete(div)); others.replaceChildren(); }
+    wear(worn); R.showTimeline(R.timelineRange());
+  };
+  addEventListener("beforeprint", prepare);
+  addEventListener("afterprint", restore);
+  paper.addEventListener("change", () => (paper.matches ? prepare() : restore()));
+  if (paper.matches) prepare();
+};
