@@ -1,10 +1,11 @@
-"""Import of a long Parquet table of 10^7 rows into `Trajectories`: seconds and peak memory, beside plain pandas.
+"""Import of a long table of 10^7 rows into `Trajectories`: seconds and peak memory, beside plain pandas.
 
-    python benchmarks/import_table.py [--rows 10000000] [--sessions 200] [--shuffled]
+    python benchmarks/import_table.py [--rows 10000000] [--sessions 200] [--shuffled] [--format parquet|csv]
 
 The file holds text and numbers as a user would write them: session, subject and group as text, t, state, action with
 blanks, gap, two covariates and one column of text that is not needed.  Each reading is a fresh process, whose
-interpreter and imports are counted in its memory but not in its seconds.
+interpreter and imports are counted in its memory but not in its seconds.  `swirl check` of the same file is timed as a
+command: with its interpreter, and with what it looks up in the file.
 """
 
 import argparse
@@ -19,27 +20,40 @@ import numpy as np
 import pandas as pd
 from footprint import REPORT
 
-SWIRL = (
+READ = (
     REPORT
     + """
 import time
-from swirl.importers.tables import read_parquet
+from swirl.importers.tables import read_{kind}
 from swirl.trajectories import Trajectories
 import pandas, pyarrow.parquet
 t0 = time.perf_counter()
-data = Trajectories(**read_parquet(sys.argv[1]).arguments())
+data = Trajectories(**read_{kind}(sys.argv[1]).arguments())
 report(seconds=time.perf_counter() - t0, what=repr(data))
 """
 )
 
-PANDAS = (
+PLAIN = (
     REPORT
     + """
 import time
 import pandas, pyarrow.parquet
 t0 = time.perf_counter()
-frame = pandas.read_parquet(sys.argv[1])
-report(seconds=time.perf_counter() - t0, what=f"{len(frame):,} rows, {frame.shape[1]} columns")
+frame = pandas.read_{kind}(sys.argv[1])
+report(seconds=time.perf_counter() - t0, what=f"{{len(frame):,}} rows, {{frame.shape[1]}} columns")
+"""
+)
+
+CHECK = (
+    REPORT
+    + """
+import contextlib, io, time
+from swirl.cli import main
+t0 = time.perf_counter()
+shown = io.StringIO()
+with contextlib.redirect_stdout(shown), contextlib.suppress(SystemExit):
+    main(["check", sys.argv[1]])
+report(seconds=time.perf_counter() - t0, what=shown.getvalue().splitlines()[-1])
 """
 )
 
@@ -83,17 +97,27 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=10_000_000)
     parser.add_argument("--sessions", type=int, default=200)
     parser.add_argument("--shuffled", action="store_true")
+    parser.add_argument("--format", choices=("parquet", "csv"), default="parquet")
     options = parser.parse_args()
+    kind = options.format
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "steps.parquet"
-        table(options.rows, options.sessions, options.shuffled).to_parquet(path, index=False)
+        path = Path(folder) / f"steps.{kind}"
+        made = table(options.rows, options.sessions, options.shuffled)
+        made.to_parquet(path, index=False) if kind == "parquet" else made.to_csv(path, index=False)
+        del made
         print(f"{path.name}: {options.rows:,} rows, {path.stat().st_size / 2**20:.0f} MiB")
-        # The first reading warms the disk's cache for both.
-        child(PANDAS, path)
-        plain, ours = child(PANDAS, path), child(SWIRL, path)
-    for name, found in (("pandas.read_parquet", plain), ("read_parquet → Trajectories", ours)):
-        print(f"{name:28}  {found['seconds']:6.2f} s  peak {found['peak_MiB'] / 1024:5.2f} GiB  {found['what']}")
-    print(f"ratio: {ours['seconds'] / plain['seconds']:.2f}")
+        plain = PLAIN.replace("{kind}", kind).replace("{{", "{").replace("}}", "}")
+        roads = {
+            f"pandas.read_{kind}": plain,
+            f"read_{kind} → Trajectories": READ.replace("{kind}", kind),
+            "swirl check": CHECK,
+        }
+        path.read_bytes()  # warms the disk's cache for all
+        found = {name: child(program, path) for name, program in roads.items()}
+    for name, took in found.items():
+        print(f"{name:28}  {took['seconds']:6.2f} s  peak {took['peak_MiB'] / 1024:5.2f} GiB  {took['what']}")
+    first, second = list(found.values())[:2]
+    print(f"ratio: {second['seconds'] / first['seconds']:.2f}")
 
 
 if __name__ == "__main__":

@@ -503,6 +503,12 @@ texts(
         "words for numbers": ("model.modes: got 'three'", 'data = "good.csv"\n[model]\nmodes = "three"\n'),
         "a table for a number": ("model.modes", 'data = "good.csv"\n[model.modes]\nk = 3\n'),
         "unknown names": ("model.mods: no such field", 'data = "good.csv"\n[model]\nmods = 3\n'),
+        "nested without end": ("nested too deeply", "data = " + "[" * 100_000),
+        "a number of thousands of digits": ("is not TOML", f'data = "good.csv"\n[model]\nmodes = {"9" * 5000}\n'),
+        "modes without number": (
+            "model.modes: got 1000000000000",
+            f'data = "good.csv"\n[model]\nmodes = 1{"0" * 30}\n',
+        ),
     },
 )
 

@@ -41,7 +41,7 @@ LAYERS = [
     ("state_tables", "uncertainty_draws", "uncertainty_result", "uncertainty"),
     ("behaviour", "naming", "signals", "predictive", "robustness"),
     ("triggered.given", "triggered.means", "triggered.windows", "triggered.average", "triggered"),
-    ("exporters.bouts", "exporters.writing", "exporters.tables", "exporters.nwb_asked", "exporters.nwb_targets"),
+    ("exporters.bouts", "exporters.tables", "exporters.nwb_asked", "exporters.nwb_targets"),
     ("exporters.nwb_contents", "exporters.nwb", "exporters.matlab", "exporters"),
     ("environment_files", "environments", "data_files", "checkup.findings", "checkup.figures", "checkup.notes"),
     ("checkup.sessions",),

@@ -100,7 +100,7 @@ def test_a_figure_that_fails_leaves_the_folder_as_it_was(folder, tmp_path, monke
     assert run(folder / "fit.nc", "-o", out, "--only", "usage,raster").exit_code == 1
     assert not out.exists()
     monkeypatch.setattr(fit_figures, "save", saved)
-    assert run(folder / "fit.nc", "-o", out, "--only", "usage").exit_code == 1
+    assert run(folder / "fit.nc", "-o", out, "--only", "usage").exit_code == 2
     assert not out.exists() or not os.listdir(out)
 
 

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from swirl.exporters.tables import segments_frame, to_frame, write_table
-from swirl.writing import whole_file
 from swirl.importers.tables import from_frame, read_csv, read_parquet
 from swirl.trajectories import Trajectories
+from swirl.writing import whole_file
 
 WORDS = st.text(min_size=1, max_size=4).filter(str.strip)
 LETTERS = st.text(string.ascii_letters + " µ", min_size=3, max_size=5).filter(lambda x: x == x.strip())

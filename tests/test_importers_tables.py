@@ -342,6 +342,53 @@ def test_faults_of_a_csv(tmp_path, case):
     assert str(caught.value).startswith(f"{path} cannot be read")
 
 
+MIXED = {
+    "numbers, then text": ["0", "1", "2", "home", "007"],
+    "text, then numbers": ["home", "007", "0", "1", "2"],
+    "blanks, then text": ["", "", "NA", "home", ""],
+    "numbers with blanks": ["1", "", "2", "3", "NaN"],
+    "true and false, then numbers": ["True", "False", "True", "0", "1"],
+    "spaces": ["a", " a", "a ", "b", "b "],
+    "decimal commas, then none": ["1,5", "2,5", "3", "4", "x"],
+}
+
+
+@pytest.mark.parametrize("values", MIXED.values(), ids=MIXED)
+@pytest.mark.parametrize("cells", [1, 12])
+def test_a_table_read_in_parts_is_the_same(tmp_path, monkeypatch, values, cells):
+    """In parts of one row and of two; the whole is one part by default."""
+    rows = "".join(f"{x};{i},5;{x};{x};{x};{x}\n" for i, x in enumerate(values))
+    path = tmp_path / "a.csv"
+    path.write_text("session;t;state;action;speed;note\n" + rows)
+
+    def outcome():
+        try:
+            return repr(read_csv(path))
+        except ValueError as error:
+            return str(error)
+
+    whole = outcome()
+    monkeypatch.setattr("swirl.importers.table_chunks.CELLS", cells)
+    assert outcome() == whole
+
+
+def test_a_session_in_two_places_without_times_is_told(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("session,state\na,0\na,1\nb,0\nb,1\na,0\na,2\n")
+    with pytest.raises(ValueError, match="session 'a' starts in lines 2, 6, and there is no time to say"):
+        read_csv(path)
+    path.write_text("session,t,state\na,0,0\na,1,1\nb,0,0\nb,1,1\na,2,0\na,3,2\n")
+    assert [x.tolist() for x in read_csv(path).states] == [[0, 1, 0, 2], [0, 1]]
+    path.write_text("session,state\na,0\nb,0\na,1\nb,1\n")  # by turns
+    assert [x.tolist() for x in read_csv(path).states] == [[0, 1], [0, 1]]
+
+
+def test_one_wrong_time_among_decimal_commas_is_the_one_that_is_told(tmp_path):
+    (tmp_path / "a.csv").write_text("t;state\n0,5;1\nsoon;2\n1,5;1\n")
+    with pytest.raises(ValueError, match="t is 'soon' in line 3: give seconds"):
+        read_csv(tmp_path / "a.csv")
+
+
 @pytest.mark.parametrize("read", [read_csv, read_parquet])
 def test_files_that_are_not_there(tmp_path, read):
     with pytest.raises(ValueError, match="it is a folder"):

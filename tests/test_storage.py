@@ -221,6 +221,19 @@ def test_truncated_files_are_explained(tmp_path, kept):
         storage.read(path)
 
 
+def test_a_byte_that_has_changed_is_noticed(tmp_path):
+    path = storage.write(tmp_path / "model.nc", ARRAYS, HEADER)
+    whole = path.read_bytes()
+    for at in (200, len(whole) // 2, len(whole) - 100, len(whole) - 1):
+        path.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
+        with pytest.raises(ValueError, match="its SHA-256 has changed"):
+            storage.read(path)
+    path.write_bytes(whole)
+    with h5py.File(path, "a") as file:  # who changes the file takes the seal away
+        file.attrs["remark"] = "mine"
+    assert storage.read(path)[1]["name"] == "S-2"
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -207,6 +207,8 @@ def _check_shapes(cls: Any, path: Path, arrays: dict[str, np.ndarray], header: d
     axes = {**cls.stored, **{f"env.{name}": own for name, own in ENVIRONMENT.items()}}
     lengths: dict[str, tuple[int, str]] = {}
     for name, own in axes.items():
+        if name in arrays and not len(own) - 1 <= arrays[name].ndim <= len(own):  # of r(h) there is no axis of actions
+            raise ValueError(f"{path}: {name} has shape {arrays[name].shape}, not [{', '.join(own)}]; it is damaged")
         for axis, n in zip(own, arrays[name].shape if name in arrays else (), strict=False):
             length, where = lengths.setdefault(axis.removeprefix("next_"), (n, name))
             if n != length:

@@ -10,8 +10,8 @@ import numpy as np
 from swirl.archive import versions
 from swirl.comparison import Comparison
 from swirl.estimator import WORDS
-from swirl.exporters.writing import whole_file
 from swirl.selection import Choice
+from swirl.writing import whole_file
 
 KIND = "swirl comparison"
 SCHEMA_VERSION = 1

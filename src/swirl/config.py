@@ -27,6 +27,7 @@ from swirl.faults import Faults
 from swirl.priors import Cauchy, Dirichlet, Gaussian, HabitGoals
 from swirl.rewards.forms import Habit, Network, Tabular
 
+MOST = 1000  # modes, states of a history, restarts: beyond is a slip of the pen
 OPTIONS = (Gaussian, Cauchy, Dirichlet, HabitGoals, Habit, Tabular, Network)
 KINDS: dict[str, Any] = {cls.__name__: cls for cls in OPTIONS}
 
@@ -85,8 +86,8 @@ class Model(Section):
     """Which model; the fields mean what the arguments of `SWIRL` mean."""
 
     name: str | None = None
-    modes: int = Field(default=2, ge=1)
-    history: int | None = Field(default=None, ge=1)
+    modes: int = Field(default=2, ge=1, le=MOST)
+    history: int | None = Field(default=None, ge=1, le=MOST)
     switching: str | None = None
     reward: Option = None
     discount: float | None = Field(default=None, ge=0, lt=1)
@@ -99,17 +100,17 @@ class Model(Section):
 class Fit(Section):
     """How hard to try."""
 
-    restarts: int = Field(default=8, ge=1)
-    max_iter: int = Field(default=200, ge=1)
+    restarts: int = Field(default=8, ge=1, le=MOST)
+    max_iter: int = Field(default=200, ge=1, le=10**9)
     tol: float = Field(default=1e-5, gt=0)
-    seed: int = Field(default=0, ge=0)
+    seed: int = Field(default=0, ge=0, lt=2**63)
 
 
 class Compare(Section):
     """Which models `swirl compare` sets side by side, and which numbers of modes it tries."""
 
     models: list[str] = Field(default=["Markov", "MaxEnt", "rARHMM", "I-1", "S-1", "S-2"], min_length=1)
-    modes: list[Annotated[int, Field(ge=1)]] = Field(default=[2, 3], min_length=1)
+    modes: list[Annotated[int, Field(ge=1, le=MOST)]] = Field(default=[2, 3], min_length=1)
     folds: int = Field(default=3, ge=2)
     score: Literal["action", "next_state"] | None = None
 
@@ -160,10 +161,12 @@ def read_config(path: Any) -> dict[str, Any]:
     path = Path(path)
     try:
         found = tomllib.loads(path.read_text(encoding="utf-8"))
-    except tomllib.TOMLDecodeError as fault:
-        raise ValueError(f"{path} is not TOML: {fault}") from None
     except UnicodeDecodeError:
         raise ValueError(f"{path} is not text in UTF-8: expected a TOML file") from None
+    except RecursionError:
+        raise ValueError(f"{path} is nested too deeply to be a run: expected a TOML file") from None
+    except ValueError as fault:  # TOMLDecodeError, and numbers of thousands of digits
+        raise ValueError(f"{path} is not TOML: {fault}") from None
     for name in ("data", "env", "states"):
         value = found.get(name)
         if isinstance(value, str) and (path.parent / value).exists():

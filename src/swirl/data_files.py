@@ -43,7 +43,10 @@ def read_data(path: Any, columns: dict[str, str] | None = None, *, env: MDP | No
     sessions = read(path, tables.Columns(**(columns or {})), state_names=state_names, action_names=action_names)
     arguments = sessions.arguments()
     sizes = {} if env is None else _sizes(env, arguments)
-    return Trajectories(**arguments, **sizes)
+    try:
+        return Trajectories(**arguments, **sizes)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
 
 
 def _sizes(env: MDP, arguments: dict[str, Any]) -> dict[str, int]:

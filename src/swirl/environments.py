@@ -42,8 +42,8 @@ def environment_of_places(places: Any, *, y_down: bool = False) -> MDP:
     """
     names = places.action_names
     if y_down and getattr(places, "shape", None) is not None:  # what a grid calls up is down on the screen
-        turned = {"up": "down", "down": "up"}
-        names = tuple(" ".join(turned.get(word, word) for word in name.split()) for name in names)
+        turned: dict[str, str] = {"up": "down", "down": "up"}
+        names = tuple(" ".join(turned.get(str(word), str(word)) for word in name.split()) for name in names)
     return MDP.from_edges(
         places.edges(),
         n_states=len(places.state_names),

@@ -213,13 +213,13 @@ def write(
     folder = Path(folder)
     endings = check_target(folder, only, formats, overwrite)
     drawn, left_out = draw(model, data, signal=signal, mode_names=mode_names, comparison=comparison, only=only)
-    folder.mkdir(exist_ok=True)
     files: dict[str, list[Path]] = {}
-    # Written beside and moved when all are there: a figure that fails leaves the folder as it was.
-    with tempfile.TemporaryDirectory(prefix=".writing-", dir=folder) as staging:
+    # Written beside and moved when all are there: a figure that fails leaves the folder as it was, or unmade.
+    with tempfile.TemporaryDirectory(prefix=".writing-", dir=folder if folder.exists() else folder.parent) as staging:
         for name, drawing in drawn.items():
             save(drawing.figure, Path(staging) / name, endings)
             write_table(drawing.table, Path(staging) / f"{name}.csv")
+        folder.mkdir(exist_ok=True)
         for name in drawn:
             files[name] = [folder / f"{name}.{ending}" for ending in (*endings, "csv")]
             for file in files[name]:

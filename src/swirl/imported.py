@@ -39,9 +39,15 @@ def save(imported: Imported, output: Any, *, overwrite: bool = False) -> list[Pa
     output, beside = Path(output), environment_beside(output)
     if imported.env is not None and beside.exists() and not overwrite:
         raise FileExistsError(f"{beside} exists already: choose another name with -o, or replace it with --force")
+    fresh = not output.exists()
     written = [write_table(to_frame(imported.data), output, overwrite=overwrite)]
-    if imported.env is not None:
-        written += write_environment(imported.env, beside, overwrite=overwrite)
+    try:
+        if imported.env is not None:
+            written += write_environment(imported.env, beside, overwrite=overwrite)
+    except BaseException:
+        if fresh:  # a table without its environment would be half of what was asked for
+            output.unlink(missing_ok=True)
+        raise
     return written
 
 

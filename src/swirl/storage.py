@@ -2,23 +2,31 @@
 
 The file opens with ``xarray.open_dataset(path, engine="h5netcdf")``; the header is the JSON string in the
 global attribute "swirl".  Truth values are stored as int8 with the attribute ``dtype = "bool"``, as xarray
-does.
+does.  Behind the end that HDF5 knows stands the SHA-256 of what is before it: a byte that has changed since would else
+give another model, or lead HDF5 astray.  A program that changes the file takes it away.
 """
 
 import contextlib
+import hashlib
 import json
 import os
-import secrets
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from swirl import hdf5
+from swirl.writing import whole_file
+
 SCHEMA_VERSION = 1
 """Written as "schema_version" in every header; raised when an older swirl could no longer read the file."""
 
 _HEADER = "swirl"
+_DAMAGED = "is truncated or damaged, or not as save() writes it: copy it again from the original"
+_ONLY_A_DIMENSION = "This is a netCDF dimension but not a netCDF variable"
+_SEAL = b"\nswirl sha256 "
+_TAIL = 2 * (len(_SEAL) + 64)  # bytes at the end in which the seal is looked for, whole or cut short
 _HDF5_SIGNATURE = b"\x89HDF\r\n\x1a\n"
 _DTYPES = {np.dtype(name) for name in ("bool", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f4", "f8")}
 
@@ -53,26 +61,11 @@ def write(path: str | os.PathLike[str], arrays: Arrays, header: Mapping[str, Any
     """
     path = Path(path)
     sizes, text = _checked(arrays, header)
-    if path.is_dir():
-        raise IsADirectoryError(f"path={str(path)!r} is a folder; give the name of a file, such as model.nc")
-    if not path.parent.is_dir():
-        raise FileNotFoundError(f"path={str(path)!r}: the folder {str(path.parent)!r} does not exist; create it")
-    if path.exists() and not overwrite:
-        raise _already_there(path)
-    # In the same folder, so that moving it is atomic; opened here, so that the user's umask applies.
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
-    os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
-    try:
+    with whole_file(path, overwrite=overwrite) as temporary:
         _write_netcdf(temporary, arrays, sizes, text)
-        _flush(temporary)
-        if overwrite:
-            os.replace(temporary, path)
-        else:
-            _move_to_new(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
-    with contextlib.suppress(OSError):  # not every system lets a folder be flushed
-        _flush(path.parent)
+        with temporary.open("r+b") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()  # and at the end of the file then
+            file.write(_SEAL + digest.encode())
     return path
 
 
@@ -86,17 +79,24 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, np.ndarray], dict[str,
     ...
     ValueError: path='nowhere.nc' does not exist; check the spelling and the folder
     """
+    # By h5py: h5netcdf asks for dimensions at every turn, which takes ten times as long.
     with _opened(path) as (file, header):
         arrays = {}
-        for name, variable in file.variables.items():
-            values = np.asarray(variable[...], dtype=variable.dtype)
-            arrays[name] = values.astype(bool) if variable.attrs.get("dtype") == "bool" else values
+        for name, dataset in file.items():
+            if _ONLY_A_DIMENSION in str(dataset.attrs.get("NAME", "")):
+                continue
+            if getattr(dataset, "dtype", np.dtype(object)).newbyteorder("=") not in _DTYPES or dataset.shape is None:
+                raise ValueError(f"path={str(path)!r} holds {name} that is not numbers: it is damaged; copy it again")
+            values = np.asarray(dataset[...])
+            arrays[name] = values.astype(bool) if dataset.attrs.get("dtype") == "bool" else values
     return arrays, header
 
 
 def dims(path: str | os.PathLike[str]) -> dict[str, Dims]:
     """Read the dimension names of each array in the file (see `write` for an example)."""
-    with _opened(path) as (file, _):
+    import h5netcdf
+
+    with _opened(path), hdf5.worded(path, _DAMAGED), h5netcdf.File(path, "r") as file:
         return {name: tuple(variable.dimensions) for name, variable in file.variables.items()}
 
 
@@ -152,41 +152,10 @@ def _write_netcdf(path: Path, arrays: Arrays, sizes: Mapping[str, int], text: st
                 variable.attrs["dtype"] = "bool"
 
 
-def _flush(path: Path) -> None:
-    """Wait until a file, or the names in a folder, are on the disk."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def _move_to_new(temporary: Path, path: Path) -> None:
-    """Move a file to a name that must be free, even when someone else takes it this instant."""
-    try:
-        os.link(temporary, path)
-    except FileExistsError:
-        raise _already_there(path) from None
-    except OSError:  # a file system without hard links: take the name first, then fill it
-        try:
-            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
-        except FileExistsError:
-            raise _already_there(path) from None
-        try:
-            os.replace(temporary, path)
-        except OSError:
-            path.unlink()
-            raise
-
-
-def _already_there(path: Path) -> FileExistsError:
-    return FileExistsError(f"path={str(path)!r} exists already; pass overwrite=True or choose another name")
-
-
 @contextlib.contextmanager
 def _opened(path: str | os.PathLike[str]) -> Iterator[tuple[Any, dict[str, Any]]]:
     """Open a file that `write` wrote and check its header; every failure becomes a ValueError in words."""
-    import h5netcdf
+    import h5py
 
     path = Path(path)
     told = f"path={str(path)!r}"
@@ -200,12 +169,28 @@ def _opened(path: str | os.PathLike[str]) -> Iterator[tuple[Any, dict[str, Any]]
         raise ValueError(f"{told} is empty: it was cut short when copied; copy it again")
     if signature != _HDF5_SIGNATURE:
         raise ValueError(f"{told} is not a netCDF-4 (HDF5) file; give the file that save() wrote")
-    try:
-        with h5netcdf.File(path, "r") as file:
-            header = _parsed(told, file.attrs.get(_HEADER))
-            yield file, header
-    except (OSError, RuntimeError) as error:
-        raise ValueError(f"{told} is truncated or damaged: {error}; copy it again from the original") from error
+    if not _is_sealed(path):
+        raise ValueError(f"{told} is truncated or damaged (its SHA-256 has changed); copy it again from the original")
+    with hdf5.worded(path, _DAMAGED), h5py.File(path, "r") as file:
+        # A link can lead to any other file of the user.
+        if away := [str(name) for name in file if hdf5.elsewhere(file, str(name))]:
+            raise ValueError(f"{told} has {', '.join(away[:5])} in another file: it was not written by swirl")
+        if (large := hdf5.claim(x for x in file.values() if isinstance(x, h5py.Dataset))) is not None:
+            raise ValueError(f"{told} {large}")
+        yield file, _parsed(told, file.attrs.get(_HEADER))
+
+
+def _is_sealed(path: Path) -> bool:
+    """Whether a file is as it was written, as far as it says so."""
+    digest, before = hashlib.sha256(), b""
+    with path.open("rb") as file:
+        while piece := file.read(2**20):
+            both = before + piece
+            digest.update(both[:-_TAIL])
+            before = both[-_TAIL:]
+    content, found, seal = before.rpartition(_SEAL)
+    digest.update(content)
+    return not found or seal == digest.hexdigest().encode()
 
 
 def _parsed(told: str, text: object) -> dict[str, Any]:
@@ -214,7 +199,7 @@ def _parsed(told: str, text: object) -> dict[str, Any]:
     try:
         header = json.loads(str(text))
         version = int(header["schema_version"])
-    except (ValueError, TypeError, KeyError) as error:
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise ValueError(f"{told} has an unreadable {_HEADER!r} attribute ({error}); save it again") from error
     if version > SCHEMA_VERSION:
         raise ValueError(

@@ -122,9 +122,7 @@ def _already_there(path: Path) -> FileExistsError:
 
 
 def _told(error: OSError, path: Path) -> OSError:
-    """The same fault, about the file that the user knows; a library may have wrapped the system's number in words."""
-    what = error.strerror or str(error)
-    nothing = "so nothing was written"
+    """The same fault, about the file that the user knows, in the system's words: a library's may be longer."""
     if error.errno is None:
-        return OSError(f"{what}, {nothing}: {path}")
-    return OSError(error.errno, f"{what}, {nothing}", os.fspath(path))
+        return OSError(f"{error}, so nothing was written: {path}")
+    return OSError(error.errno, f"{os.strerror(error.errno)}, so nothing was written", os.fspath(path))

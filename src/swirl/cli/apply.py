@@ -29,7 +29,7 @@ def apply(
     from swirl.exporters.tables import write_table
     from swirl.fitted_files import open_fit, sessions_of, steps_or_bouts
 
-    check_free(output, force)
+    check_free(output, force, fit, data)
     model = open_fit(fit)
     sessions = sessions_of(model, data)
     table = steps_or_bouts(model, sessions, bouts=bouts)

@@ -2,7 +2,6 @@
 
 import gzip
 import html
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
@@ -64,15 +63,17 @@ def check(
     Exits with 0 when a fit would run, with 1 when it would refuse the data
     (--strict: or be misled), and with 2 when the files cannot be read.
     """
-    from swirl.cli.words import show_json
+    from swirl.cli.words import check_free, show_json
+    from swirl.writing import whole_file
 
     if page is not None:
-        _check_free(page, force)
+        check_free(page, force, data, env, states)
     given = {"session": session, "subject": subject, "group": group, "time": time, "state": state, "action": action}
     columns = {role: name for role, name in {**given, "gap": gap}.items() if name is not None}
     found, environment = _examined(data, env, states, columns)
     if page is not None:
-        _write(page, to_html(found, f"Check of {data.name}", environment))
+        with whole_file(page, overwrite=force) as temporary:
+            temporary.write_text(to_html(found, f"Check of {data.name}", environment), encoding="utf-8")
     levels = ("fault", "warning") if strict else ("fault",)
     counts = [finding for finding in found.findings if finding.level in levels]
     if as_json:
@@ -179,20 +180,6 @@ def _show(text: str) -> None:
     for line in text.splitlines():
         label = line.split(" ", 1)[0]
         typer.secho(line, fg=COLOURS.get(label), bold=label in COLOURS or None)
-
-
-def _check_free(path: Path, force: bool) -> None:
-    if not path.parent.is_dir():
-        raise FileNotFoundError(f"--html {path}: there is no folder {path.parent}; make it, or choose another")
-    if path.exists() and not force:
-        raise FileExistsError(f"--html {path} exists already: choose another name, or replace it with --force")
-
-
-def _write(path: Path, text: str) -> None:
-    """Write beside, then move: the page is there whole or not at all."""
-    temporary = path.with_name(f".{path.name}.writing")
-    temporary.write_text(text, encoding="utf-8")
-    os.replace(temporary, path)
 
 
 def to_html(found: Any, title: str, environment: str | None = None) -> str:

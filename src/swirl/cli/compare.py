@@ -77,7 +77,7 @@ def compare(
     from swirl.compare_run import run_comparison, save_fits
     from swirl.comparison_files import write_comparison
 
-    check_free(output, force)
+    check_free(output, force, data, env, states, config)
     if fits is not None:
         check_folder(fits, force)
     values = configuration.read_config(config) if config is not None else {}

@@ -47,7 +47,7 @@ def export(
     from swirl.cli.words import check_free, listed, show_json
     from swirl.fitted_files import export_fit
 
-    check_free(output, force)
+    check_free(output, force, fit, data)
     names = listed(modes)
     written = export_fit(fit, output, what=what.value, data=data, mode_names=names, overwrite=force)
     if as_json:

@@ -77,7 +77,7 @@ def fit(
     from swirl.cli.words import check_free, listed, show_json
     from swirl.fit_run import fit as run_fit
 
-    check_free(output, force)
+    check_free(output, force, data, env, states, config)
     values = configuration.read_config(config) if config is not None else {}
     options: dict[str, Any] = {
         "data": data,

@@ -62,7 +62,7 @@ def table(
     from swirl import imported as importing
     from swirl.cli.words import check_free, listed
 
-    check_free(output, force)
+    check_free(output, force, path)
     asked = {"session": session, "subject": subject, "group": group, "time": time, "state": state, "action": action}
     columns = {name: column for name, column in {**asked, "gap": gap}.items() if column is not None}
     _finish(importing.import_table(path, columns, listed(signals)), output, force, as_json, quiet)
@@ -97,7 +97,7 @@ def moseq(
     from swirl import imported as importing
     from swirl.cli.words import check_free, listed
 
-    check_free(output, force)
+    check_free(output, force, path, index, syllable_info, like)
     imported = importing.import_moseq(
         path, fps=fps, index=index, syllable_info=syllable_info, keep=listed(keep), least_usage=least_usage, like=like
     )
@@ -153,7 +153,7 @@ def tracks(
     from swirl import imported as importing
     from swirl.cli.words import check_free
 
-    check_free(output, force)
+    check_free(output, force, *paths, polygons, nodes, edges, index)
     imported = importing.import_tracks(
         list(paths), grid=grid, bounds=bounds, polygons=polygons, nodes=nodes, edges=edges, fps=fps, keypoint=keypoint,
         individual=individual, least_confidence=least_confidence, reach=reach, least_dwell=least_dwell,
@@ -196,6 +196,6 @@ def nwb(
             for entry in entries:
                 typer.echo("  " + "  ".join(str(value) for value in entry.values() if value not in (None, "")))
         return
-    check_free(output, force)
+    check_free(output, force, *paths, index)
     imported = importing.import_bouts(list(paths), table=table, label=label, longest_pause=longest_pause, index=index)
     _finish(imported, output, force, as_json, quiet)

@@ -44,7 +44,7 @@ def report(
     from swirl.comparison_files import read_comparison
     from swirl.fitted_files import open_fit, sessions_of
 
-    check_free(output, force)
+    check_free(output, force, fit, data, comparison)
     compared = None if comparison is None else read_comparison(comparison)
     model = open_fit(fit)
     sessions = sessions_of(model, data)

@@ -1,6 +1,7 @@
 """What commands share: files that must not be there, and JSON for machines."""
 
 import json
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -9,9 +10,11 @@ from typing import Any
 
 import typer
 
+from swirl.writing import check_target
 
-def check_free(path: Path, force: bool) -> None:
-    """Raise before any work where the output exists, or its folder does not.
+
+def check_free(path: Path, force: bool, *sources: Any) -> None:
+    """Raise before any work where the output exists, or is one of the files read, or its folder cannot take it.
 
     >>> check_free(Path("no such folder/fit.nc"), force=False)
     Traceback (most recent call last):
@@ -23,6 +26,9 @@ def check_free(path: Path, force: bool) -> None:
         )
     if path.exists() and not force:
         raise FileExistsError(f"{path} exists already: choose another name with -o, or replace it with --force")
+    check_target(path, overwrite=force, sources=[source for source in sources if source is not None])
+    if not os.access(path.parent, os.W_OK):
+        raise PermissionError(f"Permission denied: {path} may not be written; choose another folder with -o")
 
 
 def parts(given: str) -> list[str]:

@@ -1,5 +1,7 @@
-"""The demonstration's figures, laid out as in the paper's Figure 2."""
+"""The demonstration's figures, laid out as in the paper's Figure 2; each once more, narrow, for a telephone."""
 
+from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,17 @@ from swirl.model import SWIRL
 
 GRID = (SIDE, SIDE)
 MARKS = {"home": HOME, "water": WATER}
+NARROW = 4.2  # inches: on a telephone letters then are as large as those of the page
+DPI = 200
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A figure as the page shows it: its file, the same drawn narrow (PNG), and its width in inches."""
+
+    file: Path
+    narrow: bytes
+    width: float
 
 
 def matched_modes(model: SWIRL, test: Any, n_true: int = 2) -> np.ndarray:
@@ -26,18 +39,17 @@ def matched_modes(model: SWIRL, test: Any, n_true: int = 2) -> np.ndarray:
 
 
 def write_figures(
-    output: Path,
+    folder: Path,
     data: Dataset,
     test: Any,
     canonical_truth: np.ndarray,
     truth_row: dict[str, Any],
     fits: dict[str, SWIRL],
-) -> dict[str, str]:
-    """Draw everything into `output`; return file name → caption."""
+) -> dict[str, Picture]:
+    """Draw everything into `folder`; return the pictures by name."""
     truth = data.truth
     if truth is None:
         raise ValueError("data: expected a dataset whose truth is known")
-    captions = {}
     s2 = fits["S-2"]
     order = matched_modes(s2, test)
     panels = plots.reward_panels(
@@ -46,45 +58,55 @@ def write_figures(
         mode_names=list(truth.mode_names),
         marks=MARKS,
     )
-    captions[_save(panels, output / "rewards")] = (
-        "True and recovered rewards r(s_t, s_{t−1}), each map stretched over 0 to 1. Each cell is split by the "
-        "previous location (key on the right); light grey: no such move. Rewards are known only up to a gauge: the "
-        "second row is the least-norm reward with the same policy as the true one, which S-2 can be compared with."
-    )
-    strip = _segments(test, truth.mode_names, fits)
-    captions[_save(strip, output / "segments")] = (
-        "Modes of one test session: the truth and what each model infers (Viterbi), with visits to water and home; "
-        "below, S-2's probability of each mode."
-    )
-    boxes = _boxes(test, truth.rewards, data, truth_row, fits)
-    captions[_save(boxes, output / "scores")] = (
-        "Every restart of every model (boxes: quartiles, whiskers 1.5 · IQR): held-out log-likelihood, segmentation "
-        "accuracy and reward correlation (canonical gauge). Dashed: the truth's own score on the same sessions."
-    )
-    switching = _switching(s2, order, truth.mode_transitions)
-    captions[_save(switching, output / "switching")] = (
-        "Probability of leaving each mode at each location: true (top) and recovered by S-2 (bottom)."
-    )
-    return captions
+    paths, posterior = _decoded(test, fits)
+    scores = _scores(test, truth.rewards, data, fits)
+    drawn = {
+        "rewards": (panels, None),
+        "segments": tuple(
+            _segments(test, truth.mode_names, paths, posterior, size) for size in ((9.0, 3.4), (NARROW, 4.0))
+        ),
+        "scores": (_boxes(scores, truth_row, (1, 3), (10.0, 3.0)), _boxes(scores, truth_row, (3, 1), (NARROW, 7.5))),
+        "switching": tuple(_switching(s2, order, truth.mode_transitions, size) for size in ((6.2, 5.0), (NARROW, 3.7))),
+    }
+    return {name: _save(wide, narrow, folder / name) for name, (wide, narrow) in drawn.items()}
 
 
-def _save(figure: Figure, path: Path) -> str:
-    plots.save(figure, path, overwrite=True, dpi=200)
-    return f"{path.name}.png"
+def _save(wide: Figure, narrow: Figure | None, path: Path) -> Picture:
+    [file] = plots.save(wide, path, ("png",), overwrite=True, dpi=DPI)
+    width, height = wide.get_size_inches()
+    if narrow is None:
+        narrow = wide
+        narrow.set_size_inches(1.1 * NARROW, 1.1 * NARROW * height / width)
+    drawn = BytesIO()
+    # What does not fit, such as the title of a key, makes the picture a little wider.
+    narrow.savefig(
+        drawn,
+        format="png",
+        dpi=DPI,
+        bbox_inches="tight",
+        pad_inches=0.05,
+        metadata={"Software": None},
+        facecolor="white",
+    )
+    return Picture(file, drawn.getvalue(), float(width))
 
 
-def _segments(test: Any, names: tuple[str, ...], fits: dict[str, SWIRL]) -> Figure:
+def _decoded(test: Any, fits: dict[str, SWIRL]) -> tuple[dict[str, np.ndarray], np.ndarray]:
+    """Modes of the first test session, true and inferred, and S-2's probability of each, by their true numbers."""
     session = test[0]
     paths = {"truth": np.asarray(session.modes[0])}
     for name, model in fits.items():
-        if model.n_modes == 1:
-            continue
-        rename = np.argsort(matched_modes(model, test))
-        paths[name] = rename[model.predict(session)[0]]
-    states = np.asarray(session.states[0])
+        if model.n_modes > 1:
+            paths[name] = np.argsort(matched_modes(model, test))[model.predict(session)[0]]
     s2 = fits["S-2"]
-    posterior = s2.predict_proba(session)[0][:, matched_modes(s2, test)]
-    figure = Figure(figsize=(9.0, 3.4), dpi=150, layout="constrained")
+    return paths, s2.predict_proba(session)[0][:, matched_modes(s2, test)]
+
+
+def _segments(
+    test: Any, names: tuple[str, ...], paths: dict[str, np.ndarray], posterior: np.ndarray, size: tuple[float, float]
+) -> Figure:
+    states = np.asarray(test.states[0])
+    figure = Figure(figsize=size, dpi=150, layout="constrained")
     plots.segmentation_strip(
         paths,
         ax=figure.add_subplot(),
@@ -96,9 +118,10 @@ def _segments(test: Any, names: tuple[str, ...], fits: dict[str, SWIRL]) -> Figu
     return figure
 
 
-def _boxes(
-    test: Any, true_rewards: np.ndarray, data: Dataset, truth_row: dict[str, Any], fits: dict[str, SWIRL]
-) -> Figure:
+def _scores(
+    test: Any, true_rewards: np.ndarray, data: Dataset, fits: dict[str, SWIRL]
+) -> dict[str, dict[str, list[float]]]:
+    """What every restart came to: measure → model → values."""
     values: dict[str, dict[str, list[float]]] = {"test_log_likelihood": {}, "accuracy": {}, "reward_canonical": {}}
     for name, model in fits.items():
         for index in range(len(model.restarts_)):
@@ -110,20 +133,29 @@ def _boxes(
             }
             for key, value in row.items():
                 values[key].setdefault(name, []).append(float(value))
+    return values
+
+
+def _boxes(
+    values: dict[str, dict[str, list[float]]],
+    truth_row: dict[str, Any],
+    shape: tuple[int, int],
+    size: tuple[float, float],
+) -> Figure:
     labels = {
         "test_log_likelihood": "test log-likelihood (nats/step)",
         "accuracy": "segmentation accuracy",
         "reward_canonical": "reward correlation",
     }
-    figure = Figure(figsize=(10.0, 3.0), dpi=150, layout="constrained")
-    for ax, (key, per_model) in zip(figure.subplots(1, 3), values.items(), strict=True):
+    figure = Figure(figsize=size, dpi=150, layout="constrained")
+    for ax, (key, per_model) in zip(figure.subplots(*shape), values.items(), strict=True):
         plots.score_boxes(per_model, ax=ax, reference=truth_row[key], label=labels[key])
     return figure
 
 
-def _switching(model: SWIRL, order: np.ndarray, true: np.ndarray) -> Figure:
+def _switching(model: SWIRL, order: np.ndarray, true: np.ndarray, size: tuple[float, float]) -> Figure:
     recovered = model.mode_transitions_[:, order][:, :, order]
-    figure = Figure(figsize=(6.2, 5.0), dpi=150, layout="constrained")
+    figure = Figure(figsize=size, dpi=150, layout="constrained")
     axes = figure.subplots(2, 2)
     for row, (label, table) in enumerate({"true": true, "S-2": recovered}.items()):
         for mode, name in enumerate(("water", "home")):
@@ -133,6 +165,6 @@ def _switching(model: SWIRL, order: np.ndarray, true: np.ndarray) -> Figure:
                 ax=axes[row, mode],
                 vmax=0.36 if mode == 0 else 0.15,
                 marks=MARKS,
-                title=f"{label}: leaving the {name} mode",
+                title=f"{label}: leaving {name}",
             )
     return figure

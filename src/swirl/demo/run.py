@@ -1,30 +1,52 @@
 """The demonstration: simulate the paper's gridworld, fit five models, and show what they found.
 
-`make demo` and `swirl demo` end here.  Nothing is hard-coded: every figure printed is computed, and the truth's
-own score on the same draw stands beside the models'.
+`make demo` and `swirl demo` end here.  The simulated sessions are written as a table and read back, so that the fits
+are those of `swirl compare` and everything that it leaves works with the other commands.  Nothing is hard-coded: every
+figure printed is computed, and the truth's own score on the same draw stands beside the models'.
 """
 
 import json
+import shlex
+import shutil
 import sys
-import time
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from swirl import datasets, metrics
-from swirl.demo.figures import write_figures
-from swirl.demo.report import NOTES, write_report
+from swirl import datasets, metrics, report
+from swirl.compare_run import run_comparison
+from swirl.comparison_files import write_comparison
+from swirl.config import Run, checked
+from swirl.datasets import Dataset
+from swirl.demo.figures import matched_modes, write_figures
+from swirl.demo.page import write_page
+from swirl.environments import write_environment
+from swirl.exporters.tables import to_frame, write_table
 from swirl.model import SWIRL
-from swirl.registry import make
+from swirl.trajectories import Trajectories
 
-MODELS = ("MaxEnt", "I-1", "I-2", "S-1", "S-2")
+MODELS = {
+    "MaxEnt": "one goal throughout, a reward for each place: maximum-entropy inverse reinforcement learning",
+    "I-1": "two goals, and it changes its mind anywhere alike (I: independent of the place)",
+    "I-2": "the same, and a reward sees 2 places: this one and the one before",
+    "S-1": "two goals, and whether it changes its mind depends on the place; a reward sees 1 place",
+    "S-2": "the same, and a reward sees 2 places: SWIRL",
+}
+NOTES = (
+    "LL: log p(action | past) per step, from the forward filter alone. Accuracy: share of steps whose Viterbi mode is "
+    "right. Reward: correlation with the true reward, in its gauge-free (canonical) form and in the paper's measure "
+    "(fitted gauge). Seconds: fitting all restarts, compilation included."
+)
+HOLD_OUT = 5  # every fifth session is for testing
+N_DRAWS = 5  # simulated datasets of the report's checks, as `swirl report` has it
 
 
 def run_demo(
     output: Path, *, seed: int = 0, n_restarts: int = 8, force: bool = False, as_json: bool = False, quick: bool = False
 ) -> list[dict[str, Any]]:
-    """Run the demonstration and write its table, figures and report into the folder `output`.
+    """Run the demonstration and write its table, figures and reports into the folder `output`.
 
     Parameters
     ----------
@@ -47,34 +69,148 @@ def run_demo(
         raise FileExistsError(f"{output} is not empty: choose another --output, or --force to replace an earlier demo")
     output.mkdir(parents=True, exist_ok=True)
     say = _quiet if as_json else _say
+    n_sessions = 50 if quick else 200
 
-    say(f"Simulating {50 if quick else 200} sessions of 500 steps in the paper's 5 × 5 gridworld (seed {seed}) …")
-    data = datasets.gridworld(n_sessions=50 if quick else 200, random_state=seed)
+    say(f"Simulating {n_sessions} sessions of 500 steps in the paper's 5 × 5 gridworld (seed {seed}) …")
+    data = datasets.gridworld(n_sessions=n_sessions, random_state=seed)
     if data.truth is None:
         raise ValueError("the gridworld is simulated, so its truth is known")
-    train, test = data.trajectories.split(every=5)
+    run = _write_data(output, data, seed, n_restarts)
+
+    say("Fitting …")
+    asked = ["demo", "--output", str(output), "--seed", str(seed), "--restarts", str(n_restarts)]
+    command = shlex.join(["swirl", *asked, *(["--quick"] if quick else [])])
+    result, ready = run_comparison(run, command=command, callback=lambda words: say(_fitted_next(words)))
+    fits: dict[str, Any] = result.models
+    _, test = data.trajectories.split(every=HOLD_OUT)  # the sessions of the table, with their true modes
     truth = data.true_model()
     rows = [_row("truth", truth, test, data.truth.rewards, seconds=None)]
-    fits: dict[str, SWIRL] = {}
-    for name in MODELS:
-        settings = {} if name == "MaxEnt" else {"n_modes": 2}
-        began = time.perf_counter()
-        fits[name] = make(name, data.env, n_restarts=n_restarts, random_state=seed, **settings).fit(train)
-        seconds = time.perf_counter() - began
-        rows.append(_row(name, fits[name], test, data.truth.rewards, seconds=seconds))
-        say(f"  {name:7s}{seconds:5.1f} s   {fits[name].fit_report_}")
+    for name, seconds in zip(result.names, result.seconds, strict=True):
+        rows.append(_row(name, fits[name], test, data.truth.rewards, seconds=float(seconds)))
 
     say("Drawing …")
-    figures = write_figures(output, data, test, truth.reward_table("canonical"), rows[0], fits)
-    n_scored = truth.n_scored(test)
-    write_report(output / "report.html", rows, n_scored, fits, figures, seed)
-    model_path = fits["S-2"].save(output / "S-2.nc", overwrite=True)
+    s2 = fits["S-2"]
+    pictures = write_figures(output / "figures", data, test, truth.reward_table("canonical"), rows[0], fits)
+    model_path = s2.save(output / "S-2.nc", overwrite=True)
+    write_comparison(output / "comparison.json", result, run=s2.run_, overwrite=True)
+    with_report = _can_report()
+    if with_report:
+        report.write(
+            output / "report.html",
+            s2,
+            ready.data,
+            comparison=result,
+            title="What does the agent want?",
+            run=s2.run_,
+            n_draws=N_DRAWS,
+            overwrite=True,
+        )
+    own_names = _own_names(s2, test, data.truth.mode_names)
+    found = f"Mode 0 of S-2 is the agent's {own_names[0]} mode, mode 1 its {own_names[1]} mode."
+    commands = _commands(output, model_path, own_names)
+    write_page(
+        output / "truth.html",
+        rows,
+        result.n_scored,
+        fits,
+        MODELS,
+        pictures,
+        commands,
+        seed=seed,
+        found=found,
+        with_report=with_report,
+    )
     if as_json:
-        sys.stdout.write(json.dumps({"n_scored_steps": n_scored, "models": rows}, indent=2) + "\n")
-    else:
-        say("\n" + format_table(rows, n_scored))
-        say(f"\nThe report (report.html), the figures and the fitted S-2 ({model_path.name}) are in {output}/")
+        sys.stdout.write(json.dumps({"n_scored_steps": result.n_scored, "models": rows}, indent=2) + "\n")
+        return rows
+    say("\n" + format_table(rows, result.n_scored))
+    for name, model in fits.items():
+        if not model.converged_:
+            say(f"\n{name}: {model.fit_report_}")
+    say("\n" + _ending(output, with_report, commands))
     return rows
+
+
+def _write_data(output: Path, data: Dataset, seed: int, n_restarts: int) -> Run:
+    """Write the sessions and the grid as a laboratory would have them; return the run that reads them."""
+    env, sessions = data.env, data.trajectories
+    named = Trajectories(
+        sessions.states, sessions.actions, state_names=env.state_names, action_names=env.action_names
+    )  # fmt: skip
+    table = write_table(to_frame(named), output / "sessions.csv", overwrite=True)
+    grid, *_ = write_environment(env, output / "grid.csv", overwrite=True)
+    return checked(
+        {
+            "data": str(table),
+            "env": str(grid),
+            "hold_out": HOLD_OUT,
+            "fit": {"restarts": n_restarts, "seed": seed},
+            "compare": {"models": list(MODELS), "modes": [2], "score": "action"},
+        }
+    )
+
+
+def _fitted_next(words: str) -> str:
+    name = words.partition(":")[0]
+    return f"  {name:8s}{MODELS[name]}"
+
+
+def _can_report() -> bool:
+    """Whether the libraries of the HTML report are installed: they are an extra."""
+    return all(find_spec(name) is not None for name in ("jinja2", "plotly"))
+
+
+def _own_names(model: SWIRL, test: Any, true_names: tuple[str, ...]) -> list[str]:
+    """What each fitted mode is called by the truth."""
+    order = matched_modes(model, test, len(true_names))
+    return [true_names[i] for i in np.argsort(order)]
+
+
+def _commands(output: Path, model: Path, names: list[str]) -> dict[str, str]:
+    """Three things to try next: words → command."""
+    program, fit = _program(), str(model)
+    data, grid = str(output / "sessions.csv"), str(output / "grid.csv")
+    return {
+        "Call S-2’s modes by their names, in all that is made of the fit from now on:": shlex.join(
+            [*program, "name", fit, *names]
+        ),
+        "Draw every figure of the fit, for a paper or a talk, each with its numbers:": shlex.join(
+            [*program, "plot", fit, "-o", str(output / "plots")]
+        ),
+        "Fit the same sessions anew, with three modes; your own recordings are fitted in the same way:": shlex.join(
+            [*program, "fit", data, "--env", grid, "--modes", "3", "-o", str(output / "three.nc")]
+        ),
+    }
+
+
+def _program() -> list[str]:
+    """How this program was called, so that commands can be copied: `make demo` calls one that is not on the path."""
+    called = Path(sys.argv[0])
+    if called.stem == "__main__" and called.parent.name == "swirl":
+        return [sys.executable, "-m", "swirl"]
+    if called.stem != "swirl":  # from Python
+        return ["swirl"]
+    known = shutil.which("swirl")
+    return ["swirl"] if known is not None and Path(known).resolve() == called.resolve() else [str(called)]
+
+
+def _ending(output: Path, with_report: bool, commands: dict[str, str]) -> str:
+    """Which files there are, and what to try next."""
+    files = {
+        "report.html": "the report on S-2: open it in a web browser",
+        "truth.html": "what was true beside what was found, and what to try next",
+        "figures/": "the figures of that page",
+        "sessions.csv, grid.csv": "the data, as swirl check, fit and compare read them",
+        "S-2.nc, comparison.json": "the fit and the scores, as swirl report, plot and export read them",
+    }
+    if not with_report:
+        del files["report.html"]
+    lines = [f"In {output}/:", *(f"  {name:<25}{words}" for name, words in files.items())]
+    if not with_report:
+        again = [*_program(), "report", str(output / "S-2.nc"), "-o", str(output / "report.html")]
+        again += ["--comparison", str(output / "comparison.json")]
+        lines += ["", f"For the report on S-2: pip install 'swirl-irl[report]', then\n  {shlex.join(again)}"]
+    return "\n".join([*lines, "", f"Try next:\n  {list(commands.values())[1]}"])
 
 
 def _say(text: str) -> None:

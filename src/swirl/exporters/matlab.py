@@ -12,10 +12,10 @@ import numpy as np
 from jaxtyping import Float
 
 from swirl._version import __version__
-from swirl.exporters.writing import whole_file
 from swirl.faults import Faults, checked_names, some
 from swirl.reading import float_array, mode_paths, per_session
 from swirl.trajectories import Trajectories
+from swirl.writing import whole_file
 
 NOTE = (
     "Labels of states, actions and modes, and the steps in gaps (at which a new segment starts), count from 0, as in "

@@ -4,55 +4,16 @@ What is not known is said to be not known: the animal's sex is "U" and its age "
 the user's is never changed: it is copied, and the copy is added to.
 """
 
-import contextlib
-import hashlib
-import json
 import os
-import re
-import shutil
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
-from itertools import chain, count
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
-from jaxtyping import Float, Int
-
-from swirl._version import __version__
-from swirl.behaviour import find_segments
-from swirl.exporters.bouts import step_ends
-from swirl.exporters.writing import whole_file
-from swirl.faults import Faults, checked_names, counted, some
-from swirl.reading import float_array, mode_paths, per_session
+from swirl.exporters.nwb_asked import checked, chosen_sessions, session_starts, source_file
+from swirl.exporters.nwb_contents import add_modes, add_to_copy, new_file
+from swirl.exporters.nwb_targets import targets, whole_files
 from swirl.trajectories import Trajectories
-
-UNKNOWN_START = datetime(1970, 1, 1, tzinfo=UTC)
-"""When a session is said to have started where that is not known: NWB does not let it be left out."""
-
-_CANNOT = "The modes cannot be written as NWB"
-
-
-class _Modes(NamedTuple):
-    """What is written, checked."""
-
-    paths: list[np.ndarray]
-    ends: list[np.ndarray]
-    """When each step ends."""
-    probabilities: list[np.ndarray] | None
-    names: tuple[str, ...]
-    definitions: list[str]
-    parameters: str | None
-
-
-class _Bouts(NamedTuple):
-    """Bouts of one session and the spans in which modes are known, in seconds."""
-
-    start: Float[np.ndarray, " bout"]
-    stop: Float[np.ndarray, " bout"]
-    mode: Int[np.ndarray, " bout"]
-    observed: Float[np.ndarray, "span 2"]
 
 
 def write_nwb(
@@ -110,24 +71,24 @@ def write_nwb(
     ...     path.name
     'modes.nwb'
     """
-    chosen = _chosen_sessions(data, session)
-    checked = _checked(data, modes, mode_names, probabilities, definitions, parameters, chosen)
-    starts = _session_starts(session_start, len(data), append_to)
-    source = None if append_to is None else _source(append_to, chosen)
-    targets = _targets(Path(path), [data.names[i] for i in chosen], source)
+    chosen = chosen_sessions(data, session)
+    found = checked(data, modes, mode_names, probabilities, definitions, parameters, chosen)
+    starts = session_starts(session_start, len(data), append_to)
+    source = None if append_to is None else source_file(append_to, chosen)
+    files = targets(Path(path), [data.names[i] for i in chosen], source)
     pynwb = _pynwb()
-    folder = None if targets == [Path(path)] else targets[0].parent
-    with _whole(targets, folder, overwrite) as temporary, warnings.catch_warnings():
+    folder = None if files == [Path(path)] else files[0].parent
+    with whole_files(files, folder, overwrite) as temporary, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of hdmf, about older files; what matters is an error
         for i, target in zip(chosen, temporary, strict=True):
             if source is None:
-                file = _new_file(pynwb, data, checked.paths[i], i, starts[i])
-                _add(pynwb, file, data, checked, i)
+                file = new_file(pynwb, data, found.paths[i], i, starts[i])
+                add_modes(pynwb, file, data, found, i)
                 with pynwb.NWBHDF5IO(target, "w") as io:
                     io.write(file)
             else:
-                _add_to_copy(pynwb, source, target, data, checked, i)
-    return targets
+                add_to_copy(pynwb, source, target, data, found, i)
+    return files
 
 
 def _pynwb() -> Any:
@@ -139,268 +100,3 @@ def _pynwb() -> Any:
         raise ValueError("writing NWB needs pynwb and ndx-ethogram: pip install 'swirl-irl[nwb]'") from None
     del ndx_ethogram  # importing it makes its types known to pynwb
     return pynwb
-
-
-# ---------------------------------------------------------------------- what is asked for
-
-
-def _chosen_sessions(data: Trajectories, session: str | int | None) -> list[int]:
-    """Positions of the sessions to write."""
-    if session is None:
-        return list(range(len(data)))
-    if isinstance(session, str) and data.names.count(session) == 1:
-        return [data.names.index(session)]
-    if not isinstance(session, str) and 0 <= session < len(data):
-        return [int(session)]
-    raise ValueError(f"session={session!r}: give one of the names {some(data.names, 20)}, or 0 to {len(data) - 1}")
-
-
-def _checked(
-    data: Trajectories,
-    modes: Any,
-    mode_names: Any,
-    probabilities: Any,
-    definitions: Any,
-    parameters: Mapping[str, Any] | None,
-    chosen: list[int],
-) -> _Modes:
-    """Check what is to be written, and fill in what was left out."""
-    faults, lengths = Faults(), data.lengths.tolist()
-    if data.times is None:
-        faults.add(
-            "data has no times, and NWB is about times: give Trajectories(…, times=[…]), one array of seconds per "
-            "session, or a table with a column t"
-        )
-    paths = mode_paths(per_session("modes", modes, faults, len(data)) or [], lengths, faults)
-    given = None if probabilities is None else per_session("probabilities", probabilities, faults, len(data), 3)
-    rows = [float_array(f"probabilities[{i}]", x, lengths[i], faults, (2,)) for i, x in enumerate(given or [])]
-    names = checked_names("mode_names", mode_names, faults)
-    n_seen = max((int(path.max(initial=-1)) for path in paths), default=-1) + 1
-    widths = {x.shape[1] for x in rows if x.ndim == 2}
-    n_modes = len(names) if names is not None else max([1, n_seen, *widths])
-    if n_seen > n_modes:
-        faults.add(f"modes hold {n_seen - 1}, but mode_names has {counted(n_modes, 'name')}: give one name per mode")
-    if widths - {n_modes}:
-        faults.add(
-            f"probabilities have {some(sorted(widths))} columns, but there are {n_modes} modes: give one for each"
-        )
-    if not len(faults) and (blank := [i for i in chosen if not (paths[i] >= 0).any()]):
-        faults.add(f"modes are −1 at every step of {some([data.names[i] for i in blank])}: leave these sessions out")
-    names = names or tuple(f"mode {k}" for k in range(n_modes))
-    if isinstance(definitions, Mapping):
-        if unknown := [name for name in definitions if name not in names]:
-            faults.add(f"definitions has {some(unknown)}: expected names of modes, {some(names, 20)}")
-        definitions = [str(definitions.get(name, "")) for name in names]
-    texts = None if definitions is None else [str(text) for text in definitions]
-    if texts is not None and len(texts) != n_modes:
-        faults.add(f"definitions has {counted(len(texts), 'text')}: give one for each of {n_modes} modes")
-    texts = [text or f"Hidden mode {k} of behaviour, found by swirl" for k, text in enumerate(texts or [""] * n_modes)]
-    encoded = None
-    try:
-        encoded = None if parameters is None else json.dumps(parameters, allow_nan=False, default=_plain)
-    except (TypeError, ValueError) as error:
-        faults.add(f"parameters cannot be written as JSON: {error}")
-    faults.raise_if_any(_CANNOT)
-    ends = step_ends(data.times or [], data.gaps)
-    return _Modes(paths, ends, None if given is None else rows, names, texts, encoded)
-
-
-def _plain(value: Any) -> Any:
-    """Turn what JSON does not know into what it does."""
-    return value.tolist() if isinstance(value, np.generic | np.ndarray) else str(value)
-
-
-def _session_starts(value: Any, n: int, append_to: Any) -> list[datetime]:
-    """When each session started."""
-    if value is not None and append_to is not None:
-        raise ValueError("session_start is that of the file in append_to: leave it out")
-    given = [value] * n if value is None or isinstance(value, str | datetime) else list(value)
-    faults, starts = Faults(), []
-    if len(given) != n:
-        faults.add(f"session_start has {counted(len(given), 'time')}: give one, or one for each of {n} sessions")
-    for i, start in enumerate(given):
-        try:
-            start = UNKNOWN_START if start is None else datetime.fromisoformat(str(start))
-        except ValueError:
-            faults.add(f"session_start of session {i} is {start!r}: give a datetime, or text as in '2026-03-01T14:30'")
-            continue
-        start = start if start.tzinfo else start.astimezone()
-        if start > datetime.now(UTC):
-            faults.add(f"session_start of session {i} is {start}, which is still to come: correct it")
-        starts.append(start)
-    faults.raise_if_any(_CANNOT)
-    return starts
-
-
-def _source(append_to: Any, chosen: list[int]) -> Path:
-    """Check the file to add to."""
-    import h5py
-
-    source = Path(append_to)
-    if len(chosen) != 1:
-        raise ValueError(f"append_to is a file of one session, but there are {len(chosen)}: choose one with session=")
-    if not source.is_file() or not h5py.is_hdf5(source):
-        got = "is not an HDF5 file" if source.is_file() else "does not exist"
-        raise ValueError(f"append_to={str(source)!r} {got}: give the NWB file of this session")
-    return source
-
-
-# ---------------------------------------------------------------------- where it goes
-
-
-def _targets(path: Path, names: list[str], source: Path | None) -> list[Path]:
-    """Files to write: one, or one for each session in a folder."""
-    is_file = path.suffix.lower() == ".nwb"
-    if len(names) == 1 and is_file:
-        targets = [path]
-    else:
-        folder = path.with_suffix("") if is_file else path
-        if folder.exists() and not folder.is_dir():
-            raise ValueError(f"path={str(folder)!r} is a file: {len(names)} sessions need a folder; give another name")
-        targets = [folder / f"{stem}.nwb" for stem in _stems(names)]
-    if source is not None and targets[0].exists() and targets[0].samefile(source):
-        raise ValueError(
-            f"path={str(targets[0])!r} is the file in append_to, which is never changed: give another name"
-        )
-    return targets
-
-
-def _stems(names: list[str]) -> list[str]:
-    """Names of files for sessions: letters, digits, dots and dashes, each different."""
-    stems: list[str] = []
-    for i, name in enumerate(names):
-        plain = re.sub(r"[^\w.-]+", "_", name).strip("._")[:80] or f"session_{i}"
-        taken = {stem.lower() for stem in stems}  # on many disks upper and lower case are the same name
-        versions = chain([plain], (f"{plain}_{n}" for n in count(2)))
-        stems.append(next(version for version in versions if version.lower() not in taken))
-    return stems
-
-
-@contextlib.contextmanager
-def _whole(targets: list[Path], folder: Path | None, overwrite: bool) -> Iterator[list[Path]]:
-    """Lend names to write to; the files take their places only when all are written."""
-    made = folder is not None and not folder.exists() and folder.parent.is_dir()
-    if folder is not None and made:
-        folder.mkdir()
-    try:
-        with contextlib.ExitStack() as stack:
-            yield [stack.enter_context(whole_file(target, overwrite=overwrite)) for target in targets]
-    finally:
-        if folder is not None and made:
-            with contextlib.suppress(OSError):  # it holds the files, unless something failed
-                folder.rmdir()
-
-
-# ---------------------------------------------------------------------- what a file holds
-
-
-def _bouts(times: np.ndarray, ends: np.ndarray, path: np.ndarray, gaps: np.ndarray) -> _Bouts:
-    """When each bout of a session starts and stops."""
-    found = find_segments([path], [gaps])
-    start, stop = times[found.start].astype(float), ends[found.stop - 1]
-    fresh = np.append(True, (found.start[1:] != found.stop[:-1]) | np.isin(found.start[1:], gaps))
-    last = np.append(np.flatnonzero(fresh)[1:], len(fresh)) - 1
-    return _Bouts(start, stop, found.mode, np.column_stack([start[fresh], stop[last]]))
-
-
-def _new_file(pynwb: Any, data: Trajectories, path: np.ndarray, i: int, start: datetime) -> Any:
-    """Make a file that holds nothing but whose session it is."""
-    digest = hashlib.sha256(f"{data[i].fingerprint()} {data.names[i]} {path.tolist()}".encode()).hexdigest()
-    when = " When it started was not told." if start == UNKNOWN_START else ""
-    subject = data.subjects[i]
-    return pynwb.NWBFile(
-        session_description=f"Session {data.names[i]}: hidden modes of behaviour, found by swirl.{when}",
-        identifier=f"swirl-{digest[:32]}",
-        session_id=data.names[i],
-        session_start_time=start,
-        subject=pynwb.file.Subject(
-            subject_id="unknown" if subject is None else str(subject),
-            age="P0D/",
-            sex="U",
-            description="The animal of this session; its age and sex were not told.",
-        ),
-    )
-
-
-def _add_to_copy(pynwb: Any, source: Path, target: Path, data: Trajectories, modes: _Modes, i: int) -> None:
-    """Copy a file and add the modes to the copy."""
-    shutil.copyfile(source, target)
-    try:
-        with pynwb.NWBHDF5IO(target, "a") as io:
-            file = io.read()
-            _add(pynwb, file, data, modes, i)
-            io.write(file)
-    except Exception as error:  # whatever pynwb may raise about a file that is not as it expects
-        raise ValueError(
-            f"append_to={str(source)!r} cannot be added to: {error}; check it with nwbinspector, or leave append_to out"
-        ) from error
-
-
-def _add(pynwb: Any, file: Any, data: Trajectories, modes: _Modes, i: int) -> None:
-    """Add the modes of session i to a file."""
-    from hdmf.common import VectorData
-    from ndx_ethogram import Ethogram, EthogramBouts
-
-    module = file.processing.get("behavior") or file.create_processing_module(
-        "behavior", "Behaviour, and what it hides"
-    )
-
-    def free(name: str) -> str:
-        """A name that is not taken yet: a file may hold the modes of several models."""
-        versions = chain([name], (f"{name}{n}" for n in count(2)))
-        return next(version for version in versions if version not in module.data_interfaces)
-
-    def column(name: str, description: str, values: Any) -> Any:
-        return VectorData(name=name, description=description, data=values)
-
-    times = data.times or []
-    bouts = _bouts(times[i], modes.ends[i], modes.paths[i], data.gaps[i])
-    ethogram = Ethogram(
-        name=free("ModeEthogram"),
-        description="The modes that the animal may be in, whether they occur or not",
-        exclusive=True,
-        columns=[
-            column("behavior", "Name of the mode", list(modes.names)),
-            column("definition", "What the mode is", modes.definitions),
-            column("behavior_type", "Modes last", ["state"] * len(modes.names)),
-            column("native_code", "Number of the mode in the model", np.arange(len(modes.names))),
-        ],
-    )
-    observed = pynwb.epoch.TimeIntervals(
-        name=free("ModeObservationIntervals"),
-        description="Spans in which the mode is known; the chain of modes starts anew in each",
-        columns=[
-            column("start_time", "Start of the span, in seconds", bouts.observed[:, 0]),
-            column("stop_time", "End of the span, in seconds", bouts.observed[:, 1]),
-        ],
-    )
-    table = EthogramBouts(
-        name=free("ModeBouts"),
-        description="Bouts of hidden modes: the most likely path of a switching model",
-        labeling_method="automated",
-        source_software=f"swirl {__version__}",
-        ethogram=ethogram,
-        observation_intervals=observed,
-        columns=[
-            column("start_time", "Start of the bout, in seconds", bouts.start),
-            column("stop_time", "End of the bout, in seconds", bouts.stop),
-            column("label", "Name of the mode", [modes.names[k] for k in bouts.mode]),
-        ],
-        **({} if modes.parameters is None else {"parameters": modes.parameters}),
-    )
-    series = []
-    if modes.probabilities is not None:
-        for k, name in enumerate(_stems(list(modes.names))):
-            series.append(
-                pynwb.TimeSeries(
-                    name=name,
-                    description=f"Probability of {modes.names[k]!r} at each step, given the whole session",
-                    data=modes.probabilities[i][:, k],
-                    unit="probability",
-                    timestamps=series[0] if series else times[i].astype(float),
-                )
-            )
-    for thing in (ethogram, observed, table):
-        module.add(thing)
-    if series:
-        module.add(pynwb.behavior.BehavioralTimeSeries(name=free("ModeProbabilities"), time_series=series))

@@ -9,10 +9,10 @@ import numpy as np
 
 from swirl.behaviour import find_segments
 from swirl.exporters.bouts import step_ends
-from swirl.exporters.writing import whole_file
 from swirl.faults import Faults, checked_names, counted, some
 from swirl.reading import MISSING
 from swirl.trajectories import Trajectories
+from swirl.writing import whole_file
 
 SUFFIXES = (".csv", ".csv.gz", ".tsv", ".parquet")
 OURS = ("session", "subject", "group", "step", "t", "state", "action", "gap", "mode")

@@ -124,7 +124,10 @@ def read_tracks(
     for one in chosen:
         label = one.session or name
         label = f"{label} {one.individual}" if several and one.individual else label
-        track = _track(one, label, keypoint, fps, float(least_confidence), notes, faults)
+        try:
+            track = _track(one, label, keypoint, fps, float(least_confidence), notes, faults)
+        except ValueError as error:
+            raise ValueError(f"{where}: {error}") from None
         if track is not None:
             tracks.append(track)
     faults.raise_if_any(cannot)

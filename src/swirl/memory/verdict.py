@@ -69,7 +69,7 @@ def _ways_out(s: Sizes, room: Bytes) -> Iterable[str]:
     kinds: list[tuple[Iterable[Sizes], str]] = [
         ((replace(s, n_restarts=n) for n in _halves(s.n_restarts)), "n_restarts={n_restarts} ({need}" + again + ")"),
         ((replace(s, paths=s.paths[:n]) for n in range(len(s.paths) - 1, 0, -1)), "history={length} ({need})"),
-        ((replace(s, n_modes=n) for n in range(s.n_modes - 1, 0, -1)), "n_modes={n_modes} ({need})"),
+        ((replace(s, n_modes=n) for n in _fewer(s.n_modes)), "n_modes={n_modes} ({need})"),
         (
             (replace(s, n_sessions=n, n_steps=-(-s.n_steps * n // s.n_sessions)) for n in _halves(s.n_sessions)),
             "{n_sessions} of the {all} sessions ({need})",
@@ -93,6 +93,11 @@ def _ways_out(s: Sizes, room: Bytes) -> Iterable[str]:
                 longest=f"{fit.longest:,}",
                 need=amount(of_sizes(fit).total),
             )
+
+
+def _fewer(n: int) -> Iterable[int]:
+    """n − 1, n − 2, …, 1; a number that no one can mean is halved first."""
+    return range(n - 1, 0, -1) if n <= 100 else [*_halves(n)[:-6], *range(100, 0, -1)]
 
 
 def _halves(n: int) -> list[int]:
