@@ -18,7 +18,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from swirl import comparison, datasets, metrics
+from swirl import comparing, comparison, datasets, metrics
 from swirl.archive import versions
 from swirl.baselines import GaussianARHMM, IQNetwork
 from swirl.priors import Dirichlet
@@ -65,7 +65,7 @@ def known_truth(
     """The models, and those that read signals, on one draw of the gridworld."""
     data = datasets.gridworld(n_sessions=n_sessions, slip=slip)
     train, test = data.trajectories.split(every=5)
-    result = comparison.compare(
+    result = comparing.compare(
         names,
         train,
         test,
@@ -135,7 +135,7 @@ def null_draw(
         for n_modes in (1, 2):
             pairs[f"{name}, K={n_modes}"] = make(name, data.env, n_modes=n_modes, **settings)
     pairs["Markov"] = make("Markov", data.env, max_order=3, target="next_state")
-    result = comparison.compare(pairs, train, test, of="next_state")
+    result = comparing.compare(pairs, train, test, of="next_state")
     uniform = -np.mean(np.log([np.sum(data.env.available[s]) for s in np.concatenate(test.states)]))
     return {
         "verdict": result.verdict(),

@@ -433,7 +433,8 @@ def test_every_figure_that_applies(name, history, per_action, extra, monkeypatch
         model, data, signal="dopamine", mode_names=["water", "home"], only=wanted if per_action else None
     )  # fmt: skip
     assert list(drawn) == wanted
-    assert set(left_out) <= {"rewards_by_action", "objective", "restart_agreement"}
+    beside = {"model_scores", "model_scores_by_modes"}  # no comparison was given
+    assert set(left_out) <= {"rewards_by_action", "objective", "restart_agreement"} | beside
     tables = {figure: drawing.table for figure, drawing in drawn.items()}
     np.testing.assert_allclose(tables["usage"].groupby("mode")["share"].sum(), 1.0)
     assert tables["usage"]["steps"].sum() == 180

@@ -11,7 +11,7 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 def test_the_python_example_runs(tmp_path, monkeypatch, capsys):
     first, second = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
-    example = first + second.replace("n_modes=3", "n_modes=3, n_restarts=1, max_iter=10")  # seconds, not minutes
+    example = (first + second).replace("n_modes=3", "n_modes=3, n_restarts=1, max_iter=10")  # seconds, not minutes
     data = gridworld(n_sessions=10, n_steps=60)
     recordings = data.trajectories
     names = {

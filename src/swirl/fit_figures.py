@@ -215,7 +215,8 @@ def write(
     drawn, left_out = draw(model, data, signal=signal, mode_names=mode_names, comparison=comparison, only=only)
     files: dict[str, list[Path]] = {}
     # Written beside and moved when all are there: a figure that fails leaves the folder as it was, or unmade.
-    with tempfile.TemporaryDirectory(prefix=".writing-", dir=folder if folder.exists() else folder.parent) as staging:
+    place = folder if folder.exists() else folder.parent
+    with tempfile.TemporaryDirectory(prefix=f".writing-{folder.name}-", dir=place) as staging:
         for name, drawing in drawn.items():
             save(drawing.figure, Path(staging) / name, endings)
             write_table(drawing.table, Path(staging) / f"{name}.csv")
