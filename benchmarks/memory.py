@@ -3,8 +3,9 @@
     python benchmarks/memory.py [--only TEXT] [--json FILE]
 
 Small, wide and long problems, 2 to 8 modes, 1 and 8 restarts, histories of 1 to 4 states, every kind of reward, both
-roads of the E-step on the CPU; where JAX has a GPU, the bytes on it.  A prediction is good when measured / predicted lies between 0.5 and 1.2.  Few
-iterations are made (two, and one instead of twenty under the milder prior): the peak of one is the peak of all.
+roads of the E-step on the CPU; where JAX has a GPU, the bytes on it.  A prediction is good when measured / predicted
+lies between 0.5 and 1.2.  Few iterations are made (two, and one instead of twenty under the milder prior): the peak of
+one is the peak of all.
 """
 
 import argparse
