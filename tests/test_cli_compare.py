@@ -95,6 +95,47 @@ def test_a_report_takes_the_comparison(folder, tmp_path):
     assert json.loads((folder / "comparison.json").read_text())["verdict"] in page
 
 
+def test_an_environment_learnt_from_the_test_too_is_not_scored_by_next_states(tmp_path):
+    rng = np.random.default_rng(0)
+    rows = [(s, t, rng.integers(3), rng.integers(2)) for s in range(6) for t in range(30)]
+    pd.DataFrame(rows, columns=["session", "t", "state", "action"]).to_csv(tmp_path / "s.csv", index=False)
+    command = ["compare", tmp_path / "s.csv", "-o", tmp_path / "c.json"]
+    refused = run(*command, "--models", "Markov-0,ARHMM")
+    assert refused.exit_code == 2
+    assert "would be flattered" in refused.stderr
+    assert "without ARHMM" in refused.stderr
+    assert run(*command, "--models", "Markov-0", "--score", "next_state").exit_code == 2
+    done = run(*command, "--models", "Markov-0,Markov-1")
+    assert done.exit_code == 0, done.output
+    assert json.loads((tmp_path / "c.json").read_text())["scored"] == "action"
+
+
+def test_settings_reach_the_models_that_take_them():
+    from swirl.compare_run import _arguments
+    from swirl.config import checked
+
+    values = {"data": "x.csv", "model": {"history": 3, "switching": "state-net", "discount": 0.9}}
+    run = checked({**values, "compare": {"models": ["S-1", "IQ-Learn"]}})
+    assert {key: _arguments(run)[key] for key in ("history", "switching", "discount")} == {
+        "history": 3, "switching": "state-net", "discount": 0.9
+    }  # fmt: skip
+    assert "history" not in _arguments(checked({**values, "compare": {"models": ["S-1", "Markov"]}}))
+
+
+def test_one_test_session_is_json_and_no_nan_is_printed(tmp_path, folder):
+    command = ["compare", folder / "sessions.csv", "--env", folder / "grid.csv", "--models", "Markov-0,Markov-1"]
+    command += ["--hold-out", 12, "--force", "-o", tmp_path / "c.json"]
+    facts = json.loads(run(*command, "--json").stdout, parse_constant=lambda name: pytest.fail(name))
+    assert facts["models"][1]["half_width"] is None
+    assert "nan" not in run(*command).stdout
+
+
+def test_few_animals_have_wide_intervals():
+    gains = np.array([[-3.0, -5.0], [-4.0, -5.5]])
+    _, half = made(log_likelihoods=gains, subjects=("a", "b")).difference("S-1", "Markov")
+    assert half == pytest.approx(12.706 * np.sqrt(2 * (0.25**2 + 0.25**2)) / 10, rel=1e-3)
+
+
 def made(**changes):
     facts = {
         "of": "action",

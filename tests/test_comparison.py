@@ -279,7 +279,7 @@ def test_difference_is_by_subject_where_there_are_several():
     g = [sum(x for x, who in zip(gains, subjects, strict=True) if who == f"mouse {i}") for i in range(8)]
     n = [sum(x for x, who in zip(steps, subjects, strict=True) if who == f"mouse {i}") for i in range(8)]
     residuals = [a - mean * b for a, b in zip(g, n, strict=True)]
-    expected = 1.959964 * np.sqrt(8 / 7 * sum(r**2 for r in residuals)) / sum(n)
+    expected = 2.3646242516 * np.sqrt(8 / 7 * sum(r**2 for r in residuals)) / sum(n)  # Student's t of 7
     assert half == pytest.approx(expected, rel=1e-9)
     by_session = synthetic([gains, 0 * gains], steps).difference("a", "b")[1]
     assert half > 1.3 * by_session
@@ -309,13 +309,13 @@ def test_verdict_in_its_three_cases():
     base = np.full(10, -100.0)
     ahead = synthetic([base + 10 + noise, base, base - 50], steps, n_modes=[2, 1, 1])
     assert ahead.verdict() == (
-        "Best: a. a is ahead of b, the best model without modes, by 0.1000 ± 0.0065 nats per step."
+        "Best: a. a is ahead of b, the best model without modes, by 0.1000 ± 0.0075 nats per step."
     )
     behind = synthetic([base - 10 + noise, base, base - 50], steps, n_modes=[2, 1, 3])
-    assert behind.verdict() == "A model without modes wins: b is ahead of a by 0.1000 ± 0.0065 nats per step."
+    assert behind.verdict() == "A model without modes wins: b is ahead of a by 0.1000 ± 0.0075 nats per step."
     even = synthetic([base + 0.1 + noise, base], steps, n_modes=[2, 1])
     assert even.verdict() == (
-        "No case for modes: a and b, the best model without modes, differ by 0.0010 ± 0.0065 nats per step, which is "
+        "No case for modes: a and b, the best model without modes, differ by 0.0010 ± 0.0075 nats per step, which is "
         "within noise."
     )
     for sizes in ([1, 1], [2, 3]):  # nothing to say about modes
@@ -340,13 +340,13 @@ def test_the_printed_table():
     rows = [[-91.0, -99.0, -80.0, -90.0], [-100.0, -110.0, -90.0, -100.0], [-160.0, -150.0, -145.0, -145.0]]
     result = synthetic(rows, [100] * 4, n_modes=[2, 1, 1])
     assert str(result).splitlines() == [
-        "Best: a. a is ahead of b, the best model without modes, by 0.1000 ± 0.0080 nats per step.",
+        "Best: a. a is ahead of b, the best model without modes, by 0.1000 ± 0.0130 nats per step.",
         "",
         "| model | modes | held-out LL (action, nats/step) | to the best (95 %) | seconds |",
         "|:--|--:|--:|--:|--:|",
         "| a | 2 | -0.9000 |  | 0.5 |",
-        "| b | 1 | -1.0000 | -0.1000 ± 0.0080 | 1.5 |",
-        "| c | 1 | -1.5000 | -0.6000 ± 0.0824 | 2.5 |",
+        "| b | 1 | -1.0000 | -0.1000 ± 0.0130 | 1.5 |",
+        "| c | 1 | -1.5000 | -0.6000 ± 0.1338 | 2.5 |",
         "",
         "400 steps of 4 test sessions scored, once.",
     ]

@@ -143,6 +143,8 @@ def test_an_action_that_is_the_next_state_has_its_number(tmp_path):
     env = read_environment(tmp_path / "env.csv")
     assert env.action_names == env.state_names == ("b", "a", "c")
     assert actions_are_states(env)
+    (tmp_path / "env.csv").write_text("state,action,next_state\n0,1,1\n1,2,2\n2,1,1\n2,2,2\n")
+    assert actions_are_states(read_environment(tmp_path / "env.csv"))  # nothing leads to 0
     (tmp_path / "env.csv").write_text("state,action,next_state\nb,go,a\na,go,b\n")
     assert read_environment(tmp_path / "env.csv").action_names == ("go",)
 

@@ -62,3 +62,23 @@ def test_a_report_on_the_training_sessions_claims_no_held_out_score(split):
     assert fit["scores"]["others"] is None
     assert "not used for fitting" not in methods_paragraph(case, data, fit)
     assert "not fitted to" not in " ".join(fit_sentences(fit, data))
+
+
+def test_of_sessions_that_are_alike_as_many_as_were_fitted():
+    world = gridworld(n_sessions=2, n_steps=10)
+    one, two = world.trajectories[0], world.trajectories[1]
+    model = swirl.make("Markov-0", world.env, strength=1.0).fit(swirl.Trajectories.concatenate([one, two, one]))
+    seen = swirl.Trajectories.concatenate([one, one, one, two, two])
+    assert model.fitted_to(seen).tolist() == [True, True, False, True, False]
+
+
+def test_sessions_that_are_not_known_again_are_not_called_held_out(split):
+    _, train, _, model = split
+    shorter = swirl.Trajectories(
+        [s[:-1] for s in train.states], [a[:-1] for a in train.actions], n_states=25, n_actions=5
+    )
+    case = read_case(model, shorter)
+    fit, data = fit_facts(case), data_facts(case)
+    assert fit["scores"]["others"] is None
+    assert "none of these sessions is, as it stands, one that it was fitted to" in " ".join(fit_sentences(fit, data))
+    assert "not used for fitting" not in methods_paragraph(case, data, fit)

@@ -214,3 +214,13 @@ def test_nwb(tmp_path):
     _, again = back(tmp_path)
     assert [again.state_names[s] for s in again.states[0]] == ["rest", "run", "eat"]
     assert again.subjects == ("m1",)
+
+
+def test_the_environment_beside_is_not_written_over_what_is_read(tmp_path):
+    zones(tmp_path, T_MAZE)
+    (tmp_path / "maze.env.csv").write_text("from,to\nstem,junction\njunction,left\njunction,right\n")
+    options = ["--polygons", tmp_path / "zones.json", "--edges", tmp_path / "maze.env.csv", "-o", tmp_path / "maze.csv"]
+    done = run("import", "tracks", tmp_path / "a.csv", *options, "--force")
+    assert done.exit_code == 2
+    assert "is what is being read" in done.stderr
+    assert not (tmp_path / "maze.csv").exists()

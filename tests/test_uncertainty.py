@@ -350,7 +350,7 @@ def test_signs_on_the_map_are_those_of_the_moves():
 
 def test_a_bootstrap_of_something_else_is_refused():
     model, data = small_fit()
-    with pytest.raises(ValueError, match="bootstrap: it is of another model"):
+    with pytest.raises(ValueError, match="bootstrap: it is of another fit"):
         report.build(model, data, n_draws=0, bootstrap=hand_made())
     with pytest.raises(ValueError, match="bootstrap is str: expected what"):
         report.build(model, data, n_draws=0, bootstrap="draws.nc")

@@ -11,7 +11,7 @@ from swirl.faults import counted
 from swirl.fit_run import Prepared, check_memory, given_arguments, prepare, provenance
 from swirl.folding import most_folds
 from swirl.model import SWIRL
-from swirl.registry import fixed_arguments, known_arguments, make
+from swirl.registry import fixed_arguments, keeps, known_arguments, make
 
 HOLD_OUT = 5  # every fifth session, where a run does not say
 
@@ -40,12 +40,13 @@ def run_comparison(
         if isinstance(model, SWIRL):
             check_memory(model, ready.train)
     several = len(asked.modes) > 1
+    of = _honest_score(run, ready)
     result = compare(
         asked.models,
         ready.train,
         ready.test,
         env=ready.env,
-        of=asked.score,
+        of=of,
         tune={name: {"n_modes": list(asked.modes)} for name in asked.models if free[name]} if several else None,
         n_folds=n_folds,
         callback=callback,
@@ -54,7 +55,10 @@ def run_comparison(
     )
     for name, seconds in zip(result.names, result.seconds, strict=True):
         model = result.models[name]
-        own = run.model.model_copy(update={"name": name, "modes": result.n_modes(name)})
+        fixed = {
+            field: None for field in ("history", "switching") if not _takes(name, field, getattr(run.model, field))
+        }
+        own = run.model.model_copy(update={"name": name, "modes": result.n_modes(name), **fixed})
         model.run_ = provenance(run.model_copy(update={"model": own}), ready, command, float(seconds))
     return result, ready
 
@@ -64,6 +68,21 @@ def save_fits(result: Comparison, folder: Any, *, overwrite: bool = False) -> li
     folder = Path(folder)
     folder.mkdir(exist_ok=True)
     return [result.models[name].save(folder / f"{name}.nc", overwrite=overwrite) for name in result.names]
+
+
+def _honest_score(run: Run, ready: Prepared) -> Any:
+    """What is scored: not next states where the environment itself was learnt from the held-out sessions too."""
+    asked = run.compare
+    if run.env not in (None, "observed") or ready.env.is_deterministic:
+        return asked.score
+    without = [name for name in asked.models if "action" not in make(name, ready.env).currencies]
+    if asked.score == "next_state" or without:
+        raise ValueError(
+            "the environment is what all sessions show, the held-out ones too, and an action has several ends in it: "
+            "scores of next states would be flattered; give the environment with --env FILE, or compare scores of "
+            "actions (--score action)" + (f" without {', '.join(without)}, which gives none" if without else "")
+        )
+    return "action"
 
 
 def _folds(run: Run, ready: Prepared) -> int:
@@ -78,16 +97,22 @@ def _folds(run: Run, ready: Prepared) -> int:
 
 
 def _arguments(run: Run) -> dict[str, Any]:
-    """What the run says of all models at once: not what a name stands for, nor what none of them has."""
+    """What the run says of all models at once: not what none of them takes, unless the user asked for it in vain."""
     spelled, given = given_arguments(run)
-    known = {argument for name in run.compare.models for argument in _own(name, given)}
     return {
         argument: value
         for argument, value in given.items()
-        if argument not in ("n_modes", "history", "switching") and (argument in spelled or argument in known)
+        if argument != "n_modes"
+        and (
+            (argument in spelled and argument not in ("history", "switching"))
+            or any(_takes(name, argument, value) for name in run.compare.models)
+        )
     }
 
 
 def _own(name: str, given: dict[str, Any]) -> dict[str, Any]:
-    known, fixed = known_arguments(name), fixed_arguments(name)
-    return {argument: value for argument, value in given.items() if argument in known and argument not in fixed}
+    return {argument: value for argument, value in given.items() if _takes(name, argument, value)}
+
+
+def _takes(name: str, argument: str, value: Any) -> bool:
+    return argument in known_arguments(name) and (argument not in fixed_arguments(name) or keeps(name, argument, value))

@@ -12,7 +12,7 @@ import numpy as np
 
 from swirl.comparison import Comparison
 from swirl.estimator import WORDS, HiddenModeEstimator, Scored, as_trajectories
-from swirl.registry import fixed_arguments, make, models
+from swirl.registry import fixed_arguments, keeps, make, models
 from swirl.selection import Choice, choose
 from swirl.trajectories import Trajectories
 
@@ -130,13 +130,14 @@ def _candidates(candidates: Any, env: Any, parameters: dict[str, Any]) -> dict[s
         )
     if env is None:
         raise ValueError("env: models given by name need the environment; pass env=")
-    made = {}
+    made, taken = {}, {}
     for name in candidates:
         bare = make(name, env)
         own = bare.get_params()
         fixed = fixed_arguments(name)
-        made[name] = make(name, env, **{k: v for k, v in parameters.items() if k in own and k not in fixed})
-    unused = [k for k in parameters if all(k not in m.get_params() or k in fixed_arguments(n) for n, m in made.items())]
+        taken[name] = {k: v for k, v in parameters.items() if k in own and (k not in fixed or keeps(name, k, v))}
+        made[name] = make(name, env, **taken[name])
+    unused = [k for k in parameters if not any(k in own for own in taken.values())]
     if unused:
         raise ValueError(f"{', '.join(unused)}: none of the models has such an argument, or its name fixes it")
     return made

@@ -6,12 +6,14 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
+from scipy.stats import t as student
 
 from swirl.estimator import HiddenModeEstimator, Scored
 from swirl.faults import counted
 from swirl.selection import Choice
 
 Z95 = 1.959964
+MANY = 30  # sessions or subjects; of fewer, Student's t knows how little their spread is known
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,8 @@ class Comparison:
         if n < 2:
             return float(mean), float("nan")
         residuals = gains - mean * steps
-        return float(mean), float(Z95 * np.sqrt(n / (n - 1) * np.sum(residuals**2)) / steps.sum())
+        quantile = Z95 if n >= MANY else student.ppf(0.975, n - 1)
+        return float(mean), float(quantile * np.sqrt(n / (n - 1) * np.sum(residuals**2)) / steps.sum())
 
     def table(self) -> list[dict[str, Any]]:
         """One row per model, best first."""
@@ -125,7 +128,8 @@ class Comparison:
             "|:--|--:|--:|--:|--:|",
         ]
         for row in self.table():
-            gap = "" if row["model"] == self.best else f"{row['behind_best']:+.4f} ± {row['half_width']:.4f}"
+            half = "" if np.isnan(row["half_width"]) else f" ± {row['half_width']:.4f}"
+            gap = "" if row["model"] == self.best else f"{row['behind_best']:+.4f}{half}"
             lines.append(f"| {row['model']} | {row['modes']} | {row['score']:.4f} | {gap} | {row['seconds']:.1f} |")
         lines += ["", f"{self.n_scored:,} steps of {counted(len(self.steps), 'test session')} scored, once."]
         choices = [

@@ -73,7 +73,7 @@ def read_environment(path: Any, states: Any = None) -> MDP:
     if repeated:
         faults.add(f"{beside}: name {some([repr(x) for x in repeated])} stands there more than once")
     state_names, action_names = _names(names or found), _names([row["action"] for _, row in rows])
-    if state_names and all(row["action"] == row["next_state"] for _, row in rows):
+    if all(row["action"] == row["next_state"] for _, row in rows):
         action_names = state_names  # the action is the next state: it has its number too
     _check_numbers(path, rows, state_names, action_names, faults)
     probabilities = _probabilities(path, rows, faults)

@@ -7,6 +7,7 @@ A subclass says what it gives probabilities to (`currencies`), how likely each s
 import inspect
 import warnings
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Literal, TypeVar
@@ -255,12 +256,20 @@ class HiddenModeEstimator(Estimator, ABC):
         self.training_sessions_ = data.session_fingerprints(*signals)
 
     def fitted_to(self, data: Any) -> Bool[np.ndarray, "session"] | None:
-        """Which sessions of `data` the model was fitted to; None where that is not known."""
+        """Which sessions of `data` the model was fitted to; None where that is not known.
+
+        Of sessions that are alike, as many as were fitted.
+        """
         known = getattr(self, "training_sessions_", None)
         data = as_trajectories(data)
         if known is None or any(name not in (data.signals or {}) for name in self._own_signals()):
             return None
-        return np.isin(data.session_fingerprints(*self._own_signals()), known)
+        left = Counter(known.tolist())
+        found = []
+        for mark in data.session_fingerprints(*self._own_signals()).tolist():
+            found.append(left[mark] > 0)
+            left[mark] -= 1
+        return np.array(found, dtype=bool)
 
     def name_modes(self: H, names: Sequence[str]) -> H:
         """Name the modes, in their order, once you know them: figures, tables, the report and the file keep the names.

@@ -123,6 +123,15 @@ def fixed_arguments(name: str) -> dict[str, Any]:
     return dict(_find(name).defaults)
 
 
+def keeps(name: str, argument: str, value: Any) -> bool:
+    """Whether a model has its name still with another value of an argument that the name stands for.
+
+    >>> keeps("S-2", "switching", "state-net"), keeps("S-2", "switching", "fixed")
+    (True, False)
+    """
+    return argument == "switching" and value in _find(name).also
+
+
 def known_arguments(name: str) -> tuple[str, ...]:
     """Arguments that the model of a name has.
 

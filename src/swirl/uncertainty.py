@@ -17,7 +17,7 @@ from swirl.fitting import EMEstimator
 from swirl.iteration import LEAST_PER_STEP
 from swirl.trajectories import Trajectories
 from swirl.uncertainty_draws import chain_times, draw_times, ended, matched, quantities, renumbered, units_of
-from swirl.uncertainty_result import Bootstrap, logit, spread_of
+from swirl.uncertainty_result import Bootstrap, logit, mark_of, spread_of
 
 GAIN = 0.005
 """Nats per iteration at which a refit ends. It starts near its end, so at a fit's own tolerance it would stop on the
@@ -106,6 +106,7 @@ def bootstrap(
         stability=tuple(count / len(found) for count in same),
         statuses=tuple(statuses),
         seed=int(random_state),
+        model=mark_of(model),
         **stacked,
     )
 
@@ -118,11 +119,12 @@ def _decoded(model: Any, data: Trajectories) -> list[Any]:
 
 def _fitted_part(model: Any, data: Trajectories) -> Trajectories:
     """The sessions of `data` that the model was fitted to, if they are all there."""
-    fitted = model.fitted_to(data)
-    train = data if fitted is None or not fitted.any() else data[fitted]
-    signals = model._own_signals()
-    if set(signals) <= set(data.signals or {}) and train.fingerprint(*signals) == model.data_fingerprint_:
-        return train
+    fitted, signals = model.fitted_to(data), model._own_signals()
+    if fitted is not None:
+        if fitted.sum() == len(model.training_sessions_):  # all of them, in whatever order
+            return data[fitted]
+    elif set(signals) <= set(data.signals or {}) and data.fingerprint(*signals) == model.data_fingerprint_:
+        return data
     raise ValueError(
         "data: these are not the sessions that the model was fitted to; a bootstrap asks how the fit would move with "
         "other draws of those, so give them all"

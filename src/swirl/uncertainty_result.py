@@ -1,5 +1,6 @@
 """What a bootstrap found: the draws, and intervals from them."""
 
+import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -58,6 +59,8 @@ class Bootstrap:
     statuses: tuple[str, ...] = ()
     """How each refit ended. One that failed ("not finite") has no place in the arrays."""
     seed: int = 0
+    model: str = ""
+    """Mark of the fit that it is of (`mark_of`)."""
     drift: float = 0.0
     """How far the fit as it stands is from `fitted`, in standard errors: the most of all shares and rates of leaving.
     Where it is not small the fit stopped on its way up: fit with a smaller `tol`."""
@@ -155,7 +158,7 @@ class Bootstrap:
         arrays["stability"] = (("step",), np.concatenate([*self.stability, np.zeros(0)]))
         arrays["lengths"] = (("session",), np.array([len(part) for part in self.stability], np.int64))
         header = {"kind": "bootstrap", "statuses": list(self.statuses)}
-        header |= {name: getattr(self, name) for name in ("by", "n_units", "seed", "drift")}
+        header |= {name: getattr(self, name) for name in ("by", "n_units", "seed", "drift", "model")}
         return storage.write(path, arrays, header, overwrite=overwrite)
 
     @classmethod
@@ -167,8 +170,16 @@ class Bootstrap:
         found = {name: arrays.get(name) for name in AXES}
         fitted = {name: arrays[f"fitted.{name}"] for name in AXES if f"fitted.{name}" in arrays}
         parts = tuple(np.split(arrays["stability"], np.cumsum(arrays["lengths"])[:-1]))
-        about = {name: header[name] for name in ("by", "n_units", "seed", "drift")}
+        about = {name: header[name] for name in ("by", "n_units", "seed", "drift", "model")}
         return cls(fitted=fitted, stability=parts, statuses=tuple(header["statuses"]), **found, **about)
+
+
+def mark_of(model: Any) -> str:
+    """What tells a fit, with its modes in their order, from any other."""
+    digest = hashlib.sha256()
+    for table in (model.initial_modes_, model.mode_transitions_):
+        digest.update(np.ascontiguousarray(table, dtype="<f8").tobytes())
+    return digest.hexdigest()[:16]
 
 
 def spread_of(draws: np.ndarray, n_units: int) -> np.ndarray:

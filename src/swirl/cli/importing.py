@@ -42,6 +42,19 @@ def _finish(imported: Any, output: Path, force: bool, as_json: bool, quiet: bool
     typer.echo(f"Next: swirl check {shlex.quote(str(output))}{env}")
 
 
+def _check_free(output: Path, force: bool, *sources: Any) -> None:
+    """Raise before any work where the table, or the environment beside it, must not be written."""
+    from swirl.cli.words import check_free
+    from swirl.environment_files import states_beside
+    from swirl.imported import environment_beside
+
+    check_free(output, force, *sources)
+    beside = environment_beside(output)
+    for file in (beside, states_beside(beside)):
+        if file.exists():
+            check_free(file, force, *sources)
+
+
 @app.command("table", epilog="Example:\n\nswirl import table visits.csv --state node --time seconds -o sessions.csv")
 def table(
     path: Annotated[Path, typer.Argument(metavar="FILE", help="CSV or Parquet.", show_default=False)],
@@ -60,9 +73,9 @@ def table(
 ) -> None:
     """Bring a table with other column names into ours: session, subject, group, t, state, action, gap."""
     from swirl import imported as importing
-    from swirl.cli.words import check_free, listed
+    from swirl.cli.words import listed
 
-    check_free(output, force, path)
+    _check_free(output, force, path)
     asked = {"session": session, "subject": subject, "group": group, "time": time, "state": state, "action": action}
     columns = {name: column for name, column in {**asked, "gap": gap}.items() if column is not None}
     _finish(importing.import_table(path, columns, listed(signals)), output, force, as_json, quiet)
@@ -95,9 +108,9 @@ def moseq(
 ) -> None:
     """Read keypoint-MoSeq or MoSeq syllables: state = syllable, action = the next one, runs merged."""
     from swirl import imported as importing
-    from swirl.cli.words import check_free, listed
+    from swirl.cli.words import listed
 
-    check_free(output, force, path, index, syllable_info, like)
+    _check_free(output, force, path, index, syllable_info, like)
     imported = importing.import_moseq(
         path, fps=fps, index=index, syllable_info=syllable_info, keep=listed(keep), least_usage=least_usage, like=like
     )
@@ -151,9 +164,8 @@ def tracks(
 ) -> None:
     """Read position tracks as visits to places: cells of a grid, polygons, or the nodes of a maze."""
     from swirl import imported as importing
-    from swirl.cli.words import check_free
 
-    check_free(output, force, *paths, polygons, nodes, edges, index)
+    _check_free(output, force, *paths, polygons, nodes, edges, index)
     imported = importing.import_tracks(
         list(paths), grid=grid, bounds=bounds, polygons=polygons, nodes=nodes, edges=edges, fps=fps, keypoint=keypoint,
         individual=individual, least_confidence=least_confidence, reach=reach, least_dwell=least_dwell,
@@ -182,7 +194,7 @@ def nwb(
 ) -> None:
     """Read labelled intervals of NWB files: one step per bout (positions: swirl import tracks)."""
     from swirl import imported as importing
-    from swirl.cli.words import check_free, show_json
+    from swirl.cli.words import show_json
 
     if contents:
         from swirl.importers.nwb import contents as listed
@@ -196,6 +208,6 @@ def nwb(
             for entry in entries:
                 typer.echo("  " + "  ".join(str(value) for value in entry.values() if value not in (None, "")))
         return
-    check_free(output, force, *paths, index)
+    _check_free(output, force, *paths, index)
     imported = importing.import_bouts(list(paths), table=table, label=label, longest_pause=longest_pause, index=index)
     _finish(imported, output, force, as_json, quiet)

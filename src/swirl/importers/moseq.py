@@ -116,7 +116,11 @@ def _by_number(keep: Any, called: dict[int, str] | None, faults: Faults) -> Any:
     """
     if keep is None or isinstance(keep, str) or not any(isinstance(label, str) for label in keep):
         return keep
-    numbers = {name: number for number, name in (called or {}).items()}
+    numbers: dict[str, int] = {}
+    for number, name in (called or {}).items():  # syllables that share a name are told apart by their number
+        alone = list(called.values()).count(name) == 1 if called else True
+        if name.strip():
+            numbers[name.strip() if alone else f"{name.strip()} ({number})"] = number
     found = [int(x) if isinstance(x, str) and x.isdecimal() and x not in numbers else numbers.get(x, x) for x in keep]
     unknown = [repr(label) for label in found if isinstance(label, str)]
     if unknown:

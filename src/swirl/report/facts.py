@@ -97,7 +97,8 @@ def _scores(case: Case) -> dict[str, tuple[float, int] | None]:
     parts = {
         "all": ~none,
         "fitted": none if fitted is None else fitted,
-        "others": none if fitted is None else ~fitted,
+        # Where not one is known again, they may be the same sessions imported otherwise: nothing is claimed of them.
+        "others": none if fitted is None or not fitted.any() else ~fitted,
     }
     return {
         name: (float(sums[part].sum() / steps[part].sum()), int(steps[part].sum())) if steps[part].sum() else None

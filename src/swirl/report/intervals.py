@@ -11,7 +11,7 @@ from swirl.report.plain import number, percent, rounded
 from swirl.state_tables import by_state, onward
 from swirl.uncertainty import bootstrap
 from swirl.uncertainty_draws import log_odds
-from swirl.uncertainty_result import Bootstrap
+from swirl.uncertainty_result import Bootstrap, mark_of
 
 SHORT = 0.5  # standard errors by which a fit may miss its top without a word
 FIRM = 0.95
@@ -43,8 +43,8 @@ def read_bootstrap(case: Case, given: Any) -> Bootstrap | None:
             f"bootstrap is {type(given).__name__}: expected what swirl.uncertainty.bootstrap(...) returned, or the "
             "number of draws"
         )
-    if given.mode_transitions.shape[1:] != np.shape(case.model.mode_transitions_):
-        raise ValueError("bootstrap: it is of another model (its modes or states are not those of this one)")
+    if given.model != mark_of(case.model):
+        raise ValueError("bootstrap: it is of another fit, or its modes stand in another order; make it of this one")
     return given
 
 

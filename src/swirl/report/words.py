@@ -141,7 +141,10 @@ def _scores(fit: dict[str, Any], data: dict[str, Any]) -> str:
             f"{number(fitted[0], 5)} on the {counted(n_fitted, 'session')} that it was fitted to "
             f"({counted(fitted[1], 'step')})"
         )
-    return "; ".join(told) or f"{number(fit['score'], 5)} on these data ({counted(fit['n_scored'], 'step')})"
+    if told:
+        return "; ".join(told)
+    strange = n_fitted == 0 and "; none of these sessions is, as it stands, one that it was fitted to"
+    return f"{number(fit['score'], 5)} on these data ({counted(fit['n_scored'], 'step')}){strange or ''}"
 
 
 def mode_sentence(fact: dict[str, Any], state_names: list[str], of_moves: bool) -> str:
