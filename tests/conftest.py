@@ -19,3 +19,12 @@ MODULES = [
     if path.stem not in ("__init__", "__main__", "kernel")
 ]
 install_import_hook(MODULES, "beartype.beartype")
+
+# Each worker takes whole files, in this order: with the long ones first none is left to one worker alone at the end.
+LONG = ("reproduce_labyrinth", "reproduce_gridworld", "em", "demo", "model", "reproduce_spontaneous", "studies")
+LONG += ("estep", "iq_learn", "drifting", "autoregression", "report_browser", "planned", "readme", "broken_inputs")
+
+
+def pytest_collection_modifyitems(items):
+    rank = {f"test_{name}": place for place, name in enumerate(LONG)}
+    items.sort(key=lambda item: rank.get(item.path.stem, len(rank)))  # stable: within a file nothing moves

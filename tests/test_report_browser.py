@@ -18,7 +18,7 @@ from swirl.history import Histories
 from swirl.mdp import MDP
 from swirl.model import SWIRL
 from swirl.trajectories import Trajectories
-from swirl.uncertainty_result import Bootstrap
+from swirl.uncertainty_result import Bootstrap, mark_of
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 if CHROMIUM is None:
@@ -71,6 +71,7 @@ def drawn_anew(model, stability):
         rewards=None,
         stability=stability,
         statuses=("converged",) * 9,
+        model=mark_of(model),
     )
 
 
