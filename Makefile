@@ -33,7 +33,7 @@ format: $(STAMP)
 	$(BIN)/ruff format .
 
 docs: $(STAMP)
-	$(BIN)/sphinx-build -W --keep-going -q -b html docs build/docs
+	$(BIN)/sphinx-build -j 2 -W --keep-going -q -b html docs build/docs
 	@echo "The pages are in build/docs: open build/docs/index.html"
 
 bench: $(STAMP)
