@@ -107,7 +107,9 @@ def test_an_environment_learnt_from_the_test_too_is_not_scored_by_next_states(tm
     assert run(*command, "--models", "Markov-0", "--score", "next_state").exit_code == 2
     done = run(*command, "--models", "Markov-0,Markov-1")
     assert done.exit_code == 0, done.output
-    assert json.loads((tmp_path / "c.json").read_text())["scored"] == "action"
+    written = json.loads((tmp_path / "c.json").read_text())
+    assert written["scored"] == "action"
+    assert written["run"]["config"]["hold_out"] == 5  # what was done, though the user did not say it
 
 
 def test_settings_reach_the_models_that_take_them():
@@ -126,6 +128,7 @@ def test_one_test_session_is_json_and_no_nan_is_printed(tmp_path, folder):
     command = ["compare", folder / "sessions.csv", "--env", folder / "grid.csv", "--models", "Markov-0,Markov-1"]
     command += ["--hold-out", 12, "--force", "-o", tmp_path / "c.json"]
     facts = json.loads(run(*command, "--json").stdout, parse_constant=lambda name: pytest.fail(name))
+    assert json.loads((tmp_path / "c.json").read_text())["run"]["config"]["hold_out"] == 12
     assert facts["models"][1]["half_width"] is None
     assert "nan" not in run(*command).stdout
 

@@ -66,10 +66,10 @@ def test_a_fit_to_be_wary_of_says_so():
             occupancy_=[0.6, 0.395, 0.005],
         )
     )
-    assert "larger --max-iter (it was 7)" in told[0]
-    assert "Only 1 of 3 starts" in told[1]
-    assert "mode 2 (0.5%) of the steps" in told[2]
-    assert "--modes 2" in told[2]
+    assert "--max-iter 1000" in told[0]
+    assert "Only one of 3 starting points" in told[1]
+    assert "mode 2 has only 0.5 % of the steps" in told[2]
+    assert "Fit 2 modes" in told[2]
     alike = [SimpleNamespace(objective=-90.0), SimpleNamespace(objective=-90.001)]
     assert not remarks(SimpleNamespace(restarts_=alike, best_restart_=0, n_observed_=50, occupancy_=[0.5, 0.5]))
 

@@ -16,6 +16,7 @@ import pytest
 
 from swirl import report
 from swirl.baselines import ARHMM
+from swirl.cautions import cautions
 from swirl.comparison import Comparison
 from swirl.datasets import gridworld
 from swirl.history import Histories
@@ -26,8 +27,7 @@ from swirl.report import checks, sessions
 from swirl.report import places as mapped
 from swirl.report.animals import animal_facts, animal_note, animal_sentences
 from swirl.report.case import Case, read_case
-from swirl.report.cautions import cautions, restarts_that_agree
-from swirl.report.certainty import restart_facts
+from swirl.report.certainty import restart_facts, restarts_that_agree
 from swirl.report.contents import contents
 from swirl.report.facts import data_facts, mode_facts, switch_counts
 from swirl.report.figures_animals import animal_figure
@@ -281,10 +281,11 @@ def test_many_animals_are_boxes():
 
 def test_cautions_say_what_to_do():
     fit = {"converged": True, "n_restarts": 8, "n_near": 1}
-    shares = [{"mode": 0, "share": 0.985}, {"mode": 1, "share": 0.015}]
-    assert list(cautions(fit, 1, shares, ["a", "b"])) == ["restarts", "modes"]
-    assert "--restarts 24" in cautions(fit, 1, shares, ["a", "b"])["restarts"]
-    assert list(cautions(fit | {"converged": False}, 3, shares[:1], ["a"])) == ["converged"]
+    found = cautions(True, 8, 1, [0.985, 0.015], ["a", "b"])
+    assert list(found) == ["restarts", "modes"]
+    assert "--restarts 24" in found["restarts"]
+    assert list(cautions(False, 8, 3, [0.985], ["a"])) == ["converged"]
+    assert cautions(None, None, None, [0.5, 0.5], ["a", "b"]) == {}
     # As high, but with other modes: that is no agreement; a little lower with the same modes is.
     rows = [{"near": True, "agreement": share} for share in (1.0, 0.99, 0.7)]
     assert restarts_that_agree(fit, {"rows": rows}) == 2

@@ -23,8 +23,7 @@ def run_comparison(
 
     Each fitted model carries `run_`, as one that `swirl fit` made does.
     """
-    if run.hold_out is None and run.hold_out_subjects is None:
-        run = run.model_copy(update={"hold_out": HOLD_OUT})
+    run = with_hold_out(run)
     asked = run.compare
     twice = sorted({name for name in asked.models if asked.models.count(name) > 1})
     if twice:
@@ -61,6 +60,12 @@ def run_comparison(
         own = run.model.model_copy(update={"name": name, "modes": result.n_modes(name), **fixed})
         model.run_ = provenance(run.model_copy(update={"model": own}), ready, command, float(seconds))
     return result, ready
+
+
+def with_hold_out(run: Run) -> Run:
+    """The run with a way to hold sessions out, every fifth where it names none."""
+    named = run.hold_out is not None or run.hold_out_subjects is not None
+    return run if named else run.model_copy(update={"hold_out": HOLD_OUT})
 
 
 def save_fits(result: Comparison, folder: Any, *, overwrite: bool = False) -> list[Path]:

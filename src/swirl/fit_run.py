@@ -6,9 +6,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from swirl import memory
+from swirl.cautions import cautions, restarts_near
 from swirl.config import Run
 from swirl.data_files import read_data
 from swirl.environments import SHORTHANDS, environment_for, infer_actions, read_environment
@@ -18,8 +17,6 @@ from swirl.model import SWIRL
 from swirl.registry import fixed_arguments, known_arguments, make
 from swirl.trajectories import Trajectories
 
-NEAR = 1e-3  # nats per step from the best objective: as good a result, as the report counts it
-LEAST_SHARE = 0.02  # of the steps; a mode with fewer is often a few odd stretches of one session
 ARGUMENTS = {"modes": "n_modes", "restarts": "n_restarts", "seed": "random_state"}  # of a model, where ours differ
 
 
@@ -143,22 +140,7 @@ def check_memory(model: SWIRL, train: Trajectories) -> memory.Prediction:
 
 def remarks(model: Any) -> list[str]:
     """What should make a user hesitate before building on a fit, each with what to do about it."""
-    said = []
-    restarts = getattr(model, "restarts_", [])
-    if not getattr(model, "converged_", True):
-        said.append(f"The iterations ran out: fit again with a larger --max-iter (it was {model.max_iter}).")
-    if len(restarts) > 1:
-        objectives = np.array([start.objective for start in restarts]) / model.n_observed_
-        if np.sum(objectives[model.best_restart_] - objectives < NEAR) == 1:
-            said.append(
-                f"Only 1 of {len(restarts)} starts came to this result: use more of them (--restarts "
-                f"{4 * len(restarts)}) before you build on its modes."
-            )
-    shares = np.asarray(getattr(model, "occupancy_", [1.0]))
-    small = np.flatnonzero(shares < LEAST_SHARE)
-    if len(small):
-        which = ", ".join(f"mode {mode} ({shares[mode]:.1%})" for mode in small)
-        said.append(
-            f"Hardly used: {which} of the steps. Probably too many modes: try --modes {len(shares) - len(small)}."
-        )
-    return said
+    shares = [float(share) for share in getattr(model, "occupancy_", [1.0])]
+    n_restarts = len(getattr(model, "restarts_", [])) or None
+    names = [f"mode {mode}" for mode in range(len(shares))]
+    return list(cautions(getattr(model, "converged_", None), n_restarts, restarts_near(model), shares, names).values())

@@ -22,17 +22,6 @@ def room() -> int:
     return int(SHARE * min(machine.rooms().values(), default=sys.maxsize))
 
 
-def worded(n_bytes: float | int) -> str:
-    """Say how much.
-
-    >>> worded(16 * 10**12), worded(3_500_000)
-    ('16 TB', '3.5 MB')
-    """
-    units = ("bytes", "kB", "MB", "GB", "TB", "PB")
-    power = min(int(math.log10(max(n_bytes, 1))) // 3, len(units) - 1)
-    return f"{n_bytes / 1000**power:.3g} {units[power]}"
-
-
 def too_large(n_bytes: float | int) -> str | None:
     """Say by how much something is too large, or None where there is room for it.
 
@@ -42,7 +31,7 @@ def too_large(n_bytes: float | int) -> str | None:
     most = room()
     if n_bytes <= most:
         return None
-    return f"would take {worded(n_bytes)} of memory, and there is room for {worded(most)}"
+    return f"would take {machine.amount(n_bytes)} of memory, and there is room for {machine.amount(most)}"
 
 
 def claim(shapes: Iterable[tuple[Any, Any]]) -> str | None:

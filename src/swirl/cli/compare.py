@@ -74,7 +74,7 @@ def compare(
     """
     from swirl import config as configuration
     from swirl.cli.words import check_free, listed, show_json, status_line, whole_numbers
-    from swirl.compare_run import run_comparison, save_fits
+    from swirl.compare_run import run_comparison, save_fits, with_hold_out
     from swirl.comparison_files import write_comparison
 
     check_free(output, force, data, env, states, config)
@@ -96,7 +96,7 @@ def compare(
     merged = configuration.merged(values, options)
     if "data" not in merged:
         raise ValueError("no data: give a CSV or Parquet file, as in `swirl compare sessions.csv`")
-    run = configuration.checked(merged, "the settings" if config is None else str(config))
+    run = with_hold_out(configuration.checked(merged, "the settings" if config is None else str(config)))
     command = shlex.join(["swirl", *sys.argv[1:]])
     with status_line(False if quiet or as_json else None) as show:
         result, ready = run_comparison(run, command=command, callback=show)

@@ -9,7 +9,8 @@ of four moments, and what is held in that moment is the prediction:
 `afterwards`  policies of the kept restart, and the gauge of r(h): sparse matrices over histories and actions.
 """
 
-from swirl.memory.account import Prediction, amount
+from swirl.machine import amount
+from swirl.memory.account import Prediction
 from swirl.memory.prediction import predict
 from swirl.memory.sizes import Sizes, count_paths
 from swirl.memory.verdict import available, check

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from swirl.faults import counted
+from swirl.machine import amount
 from swirl.memory.sizes import Sizes
 
 PARTS = ("steps", "messages", "counts", "histories", "optimiser", "baseline")
@@ -45,7 +46,7 @@ class Prediction:
         >>> ring = MDP.deterministic([[0, 1], [1, 2], [2, 0]])
         >>> needs = predict(ring, n_modes=2, history=2, n_steps=10**7, n_sessions=100, n_restarts=8, engine="scan")
         >>> needs.worded()
-        'about 10.0 GB: 9.0 GB of messages for 10,000,000 steps × 2 modes × 8 restarts, 590 MB for ...'
+        'about 10 GB: 8.96 GB of messages for 10,000,000 steps × 2 modes × 8 restarts, 590 MB for ...'
         """
         s = self.sizes
         steps, modes, restarts = f"{s.n_steps:,} steps", counted(s.n_modes, "mode"), counted(s.n_restarts, "restart")
@@ -64,14 +65,3 @@ class Prediction:
         parts = sorted(((getattr(self, part), part) for part in PARTS), reverse=True)
         told = [f"{amount(size)} {of[part]}" for size, part in parts if size >= 0.05 * self.total]
         return f"about {amount(self.total)}: {', '.join(told)}"
-
-
-def amount(n_bytes: Bytes) -> str:
-    """Write a number of bytes for people.
-
-    >>> amount(3_140_000_000), amount(12_300_000), amount(2 * 10**15)
-    ('3.1 GB', '12 MB', '2,000,000 GB')
-    """
-    if n_bytes < 999.5e6:
-        return f"{n_bytes / 1e6:,.0f} MB"
-    return f"{n_bytes / 1e9:,.1f} GB" if n_bytes < 99.95e9 else f"{n_bytes / 1e9:,.0f} GB"

@@ -8,7 +8,8 @@ import jax
 
 from swirl import machine
 from swirl.estep import compiled
-from swirl.memory.account import Bytes, Prediction, amount
+from swirl.machine import amount
+from swirl.memory.account import Bytes, Prediction
 from swirl.memory.moments import of_sizes
 from swirl.memory.sizes import Sizes
 
@@ -44,7 +45,7 @@ def check(prediction: Prediction, limit: int | None = None) -> None:
     >>> needs = predict(ring, n_modes=2, history=2, n_steps=10**7, n_sessions=100, n_restarts=8, engine="scan")
     >>> check(needs, limit=4 * 10**9)
     Traceback (most recent call last):
-    ValueError: The fit would need about 10.0 GB: 9.0 GB of messages ... There are 4.0 GB, of which it may ...
+    ValueError: The fit would need about 10 GB: 8.96 GB of messages ... There are 4 GB, of which it may ...
     """
     if limit is None:
         limit = available() + (0 if prediction.sizes.on_gpu else min(machine.resident(), prediction.baseline))

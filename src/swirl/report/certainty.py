@@ -5,13 +5,14 @@ from typing import Any
 
 import numpy as np
 
+from swirl.cautions import NEAR
 from swirl.estimator import UnseenStatesWarning
 from swirl.metrics import segmentation_accuracy
 from swirl.model import SWIRL
 from swirl.report.case import Case
 from swirl.report.plain import rounded
 
-NEAR = 1e-3  # nats per step from the best objective
+SAME = 0.95  # of the steps in the same mode as in the fit, for a starting point that agrees with it
 MOST_RESTARTS = 16  # decoded; each costs one pass over the data
 BINS = 20
 MOST_POINTS = 300  # of a trace
@@ -87,6 +88,21 @@ def restart_facts(case: Case) -> dict[str, Any] | None:
         "policy_spread": rounded(np.mean(spreads, axis=0)) if spreads else None,
         "near_width": NEAR,
     }
+
+
+def restarts_that_agree(fit: dict[str, Any], restarts: dict[str, Any] | None) -> int | None:
+    """How many starting points, the kept one among them, end as high and with the same modes; None without restarts.
+
+    >>> rows = [{"near": True, "agreement": 1.0}, {"near": True, "agreement": 0.6}, {"near": False, "agreement": 1.0}]
+    >>> restarts_that_agree({"n_restarts": 3, "n_near": 2}, {"rows": rows})
+    1
+    """
+    if not fit["n_restarts"]:
+        return None
+    if restarts is None:
+        return fit["n_near"]
+    same = [row["near"] and (row["agreement"] is None or row["agreement"] >= SAME) for row in restarts["rows"]]
+    return max(1, sum(same))
 
 
 def _trace(values: np.ndarray) -> dict[str, list[Any]]:

@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 
+from swirl.cautions import cautions
 from swirl.comparison import Comparison
 from swirl.faults import counted
 from swirl.report.animals import animal_facts, animal_note, animal_sentences
 from swirl.report.case import Case, read_case
-from swirl.report.cautions import cautions, restarts_that_agree
-from swirl.report.certainty import posterior_facts, restart_facts
+from swirl.report.certainty import posterior_facts, restart_facts, restarts_that_agree
 from swirl.report.checks import bout_facts, check_facts
 from swirl.report.facts import data_facts, fit_facts, mode_facts
 from swirl.report.figures_animals import animal_figure
@@ -69,7 +69,9 @@ def contents(
     bouts = bout_facts(case, checks)
     posterior, restarts = posterior_facts(case), restart_facts(case)
     agree = restarts_that_agree(about_fit, restarts)
-    careful = cautions(about_fit, agree, modes, case.mode_names)
+    careful = cautions(
+        about_fit["converged"], about_fit["n_restarts"], agree, [fact["share"] for fact in modes], case.mode_names
+    )
     by_mode = signal_facts(case, signal) if signal is not None and case.n_modes > 1 else None
     sessions = session_facts(case, signal)
 
