@@ -72,7 +72,7 @@ LAYERS = [
     ("reproduce.spontaneous_sections", "reproduce.spontaneous", "reproduce.run", "reproduce"),
     ("doctor.checks", "doctor.installed", "doctor.room", "doctor.surroundings", "doctor.self_test"),
     ("doctor.examination", "doctor.words", "doctor"),
-    ("cli.words", "cli.doctor", "cli.demo", "cli.fetch", "cli.reproduce", "cli.importing", "cli.check"),
+    ("cli.words", "cli.options", "cli.doctor", "cli.demo", "cli.fetch", "cli.reproduce", "cli.importing", "cli.check"),
     ("cli.fit", "cli.apply", "cli.compare", "cli.name", "cli.export", "cli.report", "cli.plot", "cli.app", "cli"),
     ("__init__", "__main__"),
 ]

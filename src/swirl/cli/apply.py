@@ -5,20 +5,22 @@ from typing import Annotated
 
 import typer
 
+from swirl.cli.options import Fit, Force, Json, Quiet
+
 app = typer.Typer(add_completion=False)
 
 
 @app.command(epilog="Example:\n\nswirl apply fit.nc new_sessions.csv -o new_modes.csv")
 def apply(
-    fit: Annotated[Path, typer.Argument(metavar="FIT", help="A model that swirl fit saved.", show_default=False)],
+    fit: Fit,
     data: Annotated[Path, typer.Argument(metavar="DATA", help="CSV or Parquet of sessions.", show_default=False)],
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="FILE", help="Table of modes (.csv, .tsv, .parquet).")
     ],
     bouts: Annotated[bool, typer.Option("--bouts", help="One row per bout of a mode instead of one per step.")] = False,
-    force: Annotated[bool, typer.Option("--force", help="Replace the output file.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but faults.")] = False,
+    force: Force = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
 ) -> None:
     """Infer the modes of sessions with a model that was fitted before; nothing is fitted anew.
 

@@ -7,31 +7,36 @@ from typing import Annotated, Any
 
 import typer
 
+from swirl.cli.options import (
+    Config,
+    Environment,
+    Force,
+    HeldOutSubjects,
+    Impossible,
+    Iterations,
+    Json,
+    Quiet,
+    Restarts,
+    Seed,
+    States,
+    Table,
+)
+
 app = typer.Typer(add_completion=False)
 
 
 @app.command(epilog="Example:\n\nswirl compare sessions.csv --env maze.csv --modes 2,3,4 -o comparison.json")
 def compare(
-    data: Annotated[
-        str | None,
-        typer.Argument(metavar="DATA", help="CSV or Parquet, one row per step.", show_default=False),
-    ] = None,
-    env: Annotated[
-        str | None,
-        typer.Option(metavar="ENV", help='Edge list (CSV), or "syllables", or "observed", as for swirl fit.'),
-    ] = None,
-    states: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Table of states (CSV: name, x, y); else <ENV>.states.csv.")
-    ] = None,
+    data: Table = None,
+    env: Environment = None,
+    states: States = None,
     output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="File for the scores.")] = Path(
         "comparison.json"
     ),
     fits: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Folder to save the fitted models in, by their names.")
     ] = None,
-    config: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Settings in a TOML file; options given here take precedence.")
-    ] = None,
+    config: Config = None,
     models: Annotated[
         str | None,
         typer.Option(
@@ -50,27 +55,23 @@ def compare(
     hold_out: Annotated[
         int | None, typer.Option(metavar="N", help="Every N-th session is for the test.", show_default="5")
     ] = None,
-    hold_out_subjects: Annotated[
-        str | None, typer.Option(metavar="A,B,…", help="All sessions of these subjects are for the test instead.")
-    ] = None,
+    hold_out_subjects: HeldOutSubjects = None,
     score: Annotated[
         str | None, typer.Option(help="action or next_state.", show_default="the first that all models have")
     ] = None,
-    impossible: Annotated[
-        str | None,
-        typer.Option(help="Moves that the environment rules out: error, gap or forget.", show_default="error"),
-    ] = None,
-    restarts: Annotated[int | None, typer.Option(metavar="N", help="Random starts.", show_default="8")] = None,
-    max_iter: Annotated[int | None, typer.Option(metavar="N", help="EM iterations.", show_default="200")] = None,
-    seed: Annotated[int | None, typer.Option(metavar="N", help="Seed.", show_default="0")] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace output files.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the scores as JSON.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but faults.")] = False,
+    impossible: Impossible = None,
+    restarts: Restarts = None,
+    max_iter: Iterations = None,
+    seed: Seed = None,
+    force: Force = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
 ) -> None:
     """Fit several models to the same sessions and score each once on the same others.
 
-    How many modes a model has is chosen on folds of the training sessions; the held-out sessions are only scored. If
-    a model without modes wins, the first line says so.
+    How many modes a model has is chosen on folds of the training sessions;
+    the held-out sessions are only scored. If a model without modes wins,
+    the first line says so.
     """
     from swirl import config as configuration
     from swirl.cli.words import check_free, listed, show_json, status_line, whole_numbers

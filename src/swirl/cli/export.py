@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from swirl.cli.options import Fit, Force, Json, Quiet, Sessions
+
 app = typer.Typer(add_completion=False)
 
 
@@ -20,7 +22,7 @@ class What(StrEnum):
 
 @app.command(epilog="Example:\n\nswirl export fit.nc -o modes.nwb")
 def export(
-    fit: Annotated[Path, typer.Argument(metavar="FIT", help="A model that swirl fit saved.", show_default=False)],
+    fit: Fit,
     output: Annotated[
         Path,
         typer.Option(
@@ -31,13 +33,11 @@ def export(
         ),
     ],
     what: Annotated[What, typer.Option(help="What a table holds.")] = What.steps,
-    data: Annotated[
-        Path | None, typer.Option(metavar="DATA", help="Sessions; by default those of the fit, from where they were.")
-    ] = None,
+    data: Sessions = None,
     modes: Annotated[str | None, typer.Option(metavar="A,B,…", help="Names of the modes, in their order.")] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace the output file.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print what was written as JSON.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but faults.")] = False,
+    force: Force = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
 ) -> None:
     """Write what a fit found: steps with modes and time stamps, bouts, rewards, transitions.
 

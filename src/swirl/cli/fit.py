@@ -7,34 +7,33 @@ from typing import Annotated, Any
 
 import typer
 
+from swirl.cli.options import (
+    Config,
+    Environment,
+    Force,
+    HeldOutSubjects,
+    Impossible,
+    Iterations,
+    Json,
+    Quiet,
+    Restarts,
+    Seed,
+    States,
+    Table,
+)
+
 app = typer.Typer(add_completion=False)
 
 
 @app.command(epilog="Example:\n\nswirl fit sessions.csv --env maze.csv --modes 3 --history 2 -o fit.nc")
 def fit(
-    data: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="DATA", help="CSV or Parquet, one row per step (swirl import makes one).", show_default=False
-        ),
-    ] = None,
-    env: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ENV",
-            help='Edge list (CSV: state, action, next_state[, p]), or "syllables", or "observed" (the default: the '
-            "moves that occur in the data).",
-        ),
-    ] = None,
-    states: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Table of states (CSV: name, x, y); else <ENV>.states.csv.")
-    ] = None,
+    data: Table = None,
+    env: Environment = None,
+    states: States = None,
     output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="File for the model.")] = Path(
         "fit.nc"
     ),
-    config: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Settings in a TOML file; options given here take precedence.")
-    ] = None,
+    config: Config = None,
     model: Annotated[
         str | None, typer.Option(metavar="NAME", help="A model by name: S-2, I-1, MaxEnt, rARHMM, Markov, …")
     ] = None,
@@ -48,22 +47,17 @@ def fit(
     reward: Annotated[str | None, typer.Option(help="state or state-action.", show_default="state")] = None,
     discount: Annotated[float | None, typer.Option(help="Discount, in [0, 1).", show_default="0.95")] = None,
     temperature: Annotated[float | None, typer.Option(help="Softness of choices.", show_default="1")] = None,
-    impossible: Annotated[
-        str | None,
-        typer.Option(help="Moves that the environment rules out: error, gap or forget.", show_default="error"),
-    ] = None,
-    restarts: Annotated[int | None, typer.Option(metavar="N", help="Random starts.", show_default="8")] = None,
-    max_iter: Annotated[int | None, typer.Option(metavar="N", help="EM iterations.", show_default="200")] = None,
-    seed: Annotated[int | None, typer.Option(metavar="N", help="Seed.", show_default="0")] = None,
+    impossible: Impossible = None,
+    restarts: Restarts = None,
+    max_iter: Iterations = None,
+    seed: Seed = None,
     hold_out: Annotated[
         int | None, typer.Option(metavar="N", help="Hold out and score every N-th session.", show_default="none")
     ] = None,
-    hold_out_subjects: Annotated[
-        str | None, typer.Option(metavar="A,B,…", help="Hold out and score all sessions of these subjects instead.")
-    ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace the output file.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but faults.")] = False,
+    hold_out_subjects: HeldOutSubjects = None,
+    force: Force = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
     verbose: Annotated[
         bool, typer.Option("--verbose", "-v", help="Also show memory, how each start ended, and progress in a pipe.")
     ] = False,

@@ -6,6 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
+from swirl.cli.options import Force, Json, Quiet
+
 app = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
@@ -14,9 +16,6 @@ app = typer.Typer(
 )
 
 Output = Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="The table: .csv or .parquet.")]
-Force = Annotated[bool, typer.Option("--force", help="Replace files that are there.")]
-Json = Annotated[bool, typer.Option("--json", help="Print what was written as JSON.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but faults.")]
 Fps = Annotated[float | None, typer.Option(metavar="F", help="Frames per second, where the file does not say.")]
 Index = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Animals and groups (CSV: name of the session, subject, group).")

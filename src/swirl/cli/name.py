@@ -1,22 +1,23 @@
 """`swirl name`: what the modes of a fit are called from now on."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from swirl.cli.options import Fit, Json, Quiet
 
 app = typer.Typer(add_completion=False)
 
 
 @app.command(epilog="Example:\n\nswirl name fit.nc water home explore")
 def name(
-    fit: Annotated[Path, typer.Argument(metavar="FIT", help="A model that swirl fit saved.", show_default=False)],
+    fit: Fit,
     names: Annotated[
         list[str] | None,
         typer.Argument(metavar="NAME…", help="One for each mode, in their order; none: show them.", show_default=False),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the names as JSON.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but faults.")] = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
 ) -> None:
     """Name the modes of a fit, once you have seen in the report what they are.
 

@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from swirl.cli.options import Force, Json, Quiet, Sessions, Signal
+
 app = typer.Typer(add_completion=False)
 
 
@@ -16,20 +18,18 @@ def plot(
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="DIR", help="Folder for figures and tables; made if need be.")
     ] = Path("figures"),
-    data: Annotated[
-        Path | None, typer.Option(metavar="DATA", help="Sessions; by default those of the fit, from where they were.")
-    ] = None,
+    data: Sessions = None,
     comparison: Annotated[
         Path | None, typer.Option(metavar="FILE", help="What swirl compare saved, for figures of the models.")
     ] = None,
-    signal: Annotated[str | None, typer.Option(metavar="NAME", help="A column to set beside the modes.")] = None,
+    signal: Signal = None,
     modes: Annotated[str | None, typer.Option(metavar="A,B,…", help="Names of the modes, in their order.")] = None,
     formats: Annotated[str, typer.Option("--format", metavar="A,B,…", help="Some of pdf, png and svg.")] = "pdf,png",
     only: Annotated[str | None, typer.Option(metavar="A,B,…", help="Only these figures; --list names them.")] = None,
     listed: Annotated[bool, typer.Option("--list", help="List the figures and what they show, and stop.")] = False,
-    force: Annotated[bool, typer.Option("--force", help="Replace files in the folder.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print what was written as JSON.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but faults.")] = False,
+    force: Force = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
 ) -> None:
     """Draw every figure that a fit has something for: rewards, policies, modes over time, durations, a signal.
 

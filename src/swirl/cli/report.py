@@ -5,6 +5,8 @@ from typing import Annotated, Any
 
 import typer
 
+from swirl.cli.options import Fit, Force, Quiet, Sessions, Signal
+
 app = typer.Typer(add_completion=False)
 
 
@@ -21,22 +23,20 @@ def _drawn(model: Any, sessions: Any, n_draws: int, progress: bool | None) -> An
 
 @app.command(epilog="Example:\n\nswirl report fit.nc --signal dopamine -o report.html")
 def report(
-    fit: Annotated[Path, typer.Argument(metavar="FIT", help="A model that swirl fit saved.", show_default=False)],
+    fit: Fit,
     output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="The page.")] = Path("report.html"),
-    data: Annotated[
-        Path | None, typer.Option(metavar="DATA", help="Sessions; by default those of the fit, from where they were.")
-    ] = None,
+    data: Sessions = None,
     comparison: Annotated[
         Path | None, typer.Option(metavar="FILE", help="What swirl compare saved, for a section on how models did.")
     ] = None,
-    signal: Annotated[str | None, typer.Option(metavar="NAME", help="A column to set beside the modes.")] = None,
+    signal: Signal = None,
     title: Annotated[str | None, typer.Option(metavar="TEXT", help="Title of the page.")] = None,
     draws: Annotated[int, typer.Option(min=0, metavar="N", help="Simulated datasets of the checks; 0: none.")] = 5,
     bootstrap: Annotated[
         int, typer.Option(min=0, metavar="N", help="Draw the fit's sessions anew N times, for intervals; 0: none.")
     ] = 0,
-    force: Annotated[bool, typer.Option("--force", help="Replace the output file.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but faults.")] = False,
+    force: Force = False,
+    quiet: Quiet = False,
 ) -> None:
     """Make one self-contained HTML page about a fit, to look at, print or mail; it opens without a connection."""
     from swirl import report as pages

@@ -1,0 +1,50 @@
+"""Options that several commands have, with the same words in each."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+# What is read.
+Table = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="DATA", help="CSV or Parquet, one row per step (swirl import makes one).", show_default=False
+    ),
+]
+Fit = Annotated[Path, typer.Argument(metavar="FIT", help="A model that swirl fit saved.", show_default=False)]
+Sessions = Annotated[
+    Path | None, typer.Option(metavar="DATA", help="Sessions; by default those of the fit, from where they were.")
+]
+Environment = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ENV",
+        help='Edge list (CSV: state, action, next_state[, p]), or "syllables", or "observed" (the default: the '
+        "moves that occur in the data).",
+    ),
+]
+States = Annotated[
+    str | None, typer.Option(metavar="FILE", help="Table of states (CSV: name, x, y); else <ENV>.states.csv.")
+]
+Config = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Settings in a TOML file; options given here take precedence.")
+]
+Signal = Annotated[str | None, typer.Option(metavar="NAME", help="A column to set beside the modes.")]
+
+# How a model is fitted.
+Impossible = Annotated[
+    str | None,
+    typer.Option(help="Moves that the environment rules out: error, gap or forget.", show_default="error"),
+]
+Restarts = Annotated[int | None, typer.Option(metavar="N", help="Random starts.", show_default="8")]
+Iterations = Annotated[int | None, typer.Option(metavar="N", help="EM iterations.", show_default="200")]
+Seed = Annotated[int | None, typer.Option(metavar="N", help="Seed.", show_default="0")]
+HeldOutSubjects = Annotated[
+    str | None, typer.Option(metavar="A,B,…", help="Hold out and score all sessions of these subjects instead.")
+]
+
+# What is written and said.
+Force = Annotated[bool, typer.Option("--force", help="Replace files that are there.")]
+Json = Annotated[bool, typer.Option("--json", help="Print the outcome as JSON.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but faults.")]
