@@ -494,12 +494,12 @@ def test_paths_and_rates_that_do_not_serve(tmp_path, results):
 
 def test_syllables_that_share_a_name_are_kept_by_it_and_their_number():
     from swirl.faults import Faults
-    from swirl.importers.moseq import _by_number
+    from swirl.importers.moseq_labels import by_number
 
     called = {3: "walk", 7: "walk", 8: "", 9: "rear"}
     faults = Faults()
-    assert _by_number(["walk (3)", "walk (7)", "rear", "2"], called, faults) == [3, 7, 9, 2]
+    assert by_number(["walk (3)", "walk (7)", "rear", "2"], called, faults) == [3, 7, 9, 2]
     assert len(faults) == 0
-    _by_number(["walk"], called, faults)
+    by_number(["walk"], called, faults)
     assert "there is no syllable 'walk'" in faults.messages[0]
     assert "walk (3)" in faults.messages[0]

@@ -4,8 +4,7 @@ The layout is known by what a file holds, not by its name.  HDF5 is checked (lin
 read, and nothing is unpickled.
 """
 
-import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
@@ -14,19 +13,13 @@ from typing import Any
 import numpy as np
 
 from swirl.faults import Faults, some
-from swirl.importers.moseq_hdf5 import AXES, CANNOT, checked_groups, from_hdf5
+from swirl.importers.moseq_hdf5 import CANNOT, checked_groups, from_hdf5
+from swirl.importers.moseq_labels import by_number, groups, labels
+from swirl.importers.moseq_tables import FRAMES, SECONDS, STAMPS, from_tables
 from swirl.importers.sessions import Sessions
 from swirl.importers.syllables import Recording, syllable_sessions
 
-SIGNALS = (*AXES, "angular_velocity", "velocity_px_s", "velocity_mm_s")
-CLOCKS = ("timestamp", "timestamps", "time")
-NUMBERS = ("syllable", "frame_index", "fps", "heading", *SIGNALS, *CLOCKS)
-TEXTS = ("name", "group", "subject", "label")
-BLANK = ["", "nan", "NaN", "NAN", "NA", "N/A", "null", "None"]
-
 NOT_RECORDINGS = ("index.csv", "syll_info.csv", "stats_df.csv", "moseq_df.csv")
-
-SECONDS, STAMPS, FRAMES = "seconds", "time stamps", "frames"
 
 
 def read_moseq(
@@ -84,10 +77,10 @@ def read_moseq(
         units = dict.fromkeys(names.values(), FRAMES if fps is None else SECONDS)
         recordings = from_hdf5(files[0], names, fps, latents)
     else:
-        layout, recordings, units = _from_tables(files, fps, latents, notes, faults)
-    told = _groups(index, files[0].parent, set(units), notes, faults)
-    called = _labels(syllable_info, files[0].parent, notes, faults)
-    keep = _by_number(keep, called, faults)
+        layout, recordings, units = from_tables(files, fps, latents, notes, faults)
+    told = groups(index, files[0].parent, set(units), notes, faults)
+    called = labels(syllable_info, files[0].parent, notes, faults)
+    keep = by_number(keep, called, faults)
     where = files[0] if len(files) == 1 else f"{len(files)} files in {files[0].parent}"
     if len(kinds := dict.fromkeys(units.values())) > 1:
         which = ", ".join(f"{kind} in {some([name for name in units if units[name] == kind])}" for kind in kinds)
@@ -106,27 +99,6 @@ def read_moseq(
     elif STAMPS in kinds:
         notes.append("times and durations are in the unit of the file's time stamps")
     return replace(sessions, notes=(f"read {where} as {layout}", *notes, *sessions.notes))
-
-
-def _by_number(keep: Any, called: dict[int, str] | None, faults: Faults) -> Any:
-    """Syllables to keep by their numbers, where some were given by their names (or by numbers in text).
-
-    >>> _by_number(["walk", "7", 2], {4: "walk"}, Faults())
-    [4, 7, 2]
-    """
-    if keep is None or isinstance(keep, str) or not any(isinstance(label, str) for label in keep):
-        return keep
-    numbers: dict[str, int] = {}
-    for number, name in (called or {}).items():  # syllables that share a name are told apart by their number
-        alone = list(called.values()).count(name) == 1 if called else True
-        if name.strip():
-            numbers[name.strip() if alone else f"{name.strip()} ({number})"] = number
-    found = [int(x) if isinstance(x, str) and x.isdecimal() and x not in numbers else numbers.get(x, x) for x in keep]
-    unknown = [repr(label) for label in found if isinstance(label, str)]
-    if unknown:
-        there = some(list(numbers), 10) if numbers else "no names are known (syll_info.csv)"
-        faults.add(f"keep: there is no syllable {some(unknown)}: give numbers, or names; {there}")
-    return [label for label in found if not isinstance(label, str)]
 
 
 def _files(path: Path, notes: list[str], faults: Faults) -> list[Path]:
@@ -159,205 +131,3 @@ def _is_hdf5(file: Path, faults: Faults) -> bool:
         faults.add(f"{file} is not an HDF5 file, whatever its name says; it may be damaged: copy it again")
         faults.raise_if_any(CANNOT)
     return is_one
-
-
-def _from_tables(
-    files: list[Path], fps: float | int | None, latents: bool, notes: list[str], faults: Faults
-) -> tuple[str, list[Recording], dict[str, str]]:
-    """Read CSV files: the layout, the recordings, and the unit of each one's times."""
-    layout, recordings, units = "one CSV per recording", [], {}
-    for file in files:
-
-        def wanted(column: str) -> bool:
-            return column in (*NUMBERS, "frequency", "name", "group") or (latents and column.startswith("latent_state"))
-
-        table = _csv(file, wanted, ("syllable",), faults)
-        if table is None:
-            continue
-        if "frequency" in table:
-            faults.add(f"{file} has a row per syllable, not per frame, as stats_df.csv has: give moseq_df.csv")
-            continue
-        columns = {name: _numbers(file, table, name, faults) for name in table if name not in TEXTS}
-        fractional = np.flatnonzero(np.floor(columns["syllable"]) < columns["syllable"])
-        if fractional.size:
-            got = f"{file}, {_lines(fractional)}, column 'syllable': {columns['syllable'][fractional[0]]}"
-            faults.add(f"{got}: expected whole numbers, negative or blank where there is no syllable")
-        parts = [(file.name.removesuffix(file.suffix), np.arange(len(table)))]
-        if "name" in table:
-            layout, parts = "a table of recordings (moseq_df.csv)", _by_name(file, table, faults)
-        for name, rows in parts:
-            mine = {column: values[rows] for column, values in columns.items()}
-            times, units[name] = _times(file, name, rows, mine, fps, notes, faults)
-            groups = table["group"].iloc[rows].dropna().unique().tolist() if "group" in table else []
-            if len(groups) > 1:
-                faults.add(f"{file}: recording {name!r} is in several groups ({some(groups)}): give it one")
-            signals = {column: mine[column] for column in SIGNALS if column in mine}
-            if deep := [column for column in mine if column.startswith("latent_state")]:
-                signals["latent_state"] = np.stack([mine[column] for column in deep], axis=1)
-            angles = {"heading": mine["heading"]} if "heading" in mine else None
-            group = groups[0] if groups else None
-            found = Recording(name, mine["syllable"], times, None, group, signals, angles, f"{file}: {name!r}")
-            recordings.append(found)
-    return layout, recordings, units
-
-
-def _csv(file: Path, wanted: Callable[[str], bool], required: tuple[str, ...], faults: Faults) -> Any:
-    """Read the wanted columns (spaces in their names become "_"); None after a fault."""
-    import pandas as pd
-
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", pd.errors.ParserWarning)  # rows longer than the header: not to be cut
-            # Blank lines are rows, so that lines are counted as an editor counts them.
-            as_text: dict[str, Any] = {"encoding": "utf-8-sig", "compression": None, "skip_blank_lines": False}
-            header = list(pd.read_csv(file, nrows=0, **as_text).columns)
-            plain = {"_".join(column.split()): column for column in reversed(header)}
-            if lacking := [column for column in required if column not in plain]:
-                hint = "; set the values apart by commas" if len(header) == 1 and {*header[0]} & {*";\t"} else ""
-                faults.add(f"{file} has the columns {some(header)}: expected a column {some(lacking)}{hint}")
-                return None
-            chosen = {column: name for name, column in plain.items() if wanted(name)}
-            table = pd.read_csv(  # all columns: with usecols, rows that are too long are cut without a word
-                file,
-                dtype={column: str for column, name in chosen.items() if name in TEXTS},  # "007" is not 7
-                na_values={column: [""] if name in TEXTS else BLANK for column, name in chosen.items()},
-                keep_default_na=False,  # a group may be called "None"
-                low_memory=False,
-                index_col=False,
-                **as_text,
-            )
-    except UnicodeDecodeError:
-        faults.add(f"{file} is neither HDF5 nor text in UTF-8: give results.h5, or save the table as CSV in UTF-8")
-        return None
-    except (OSError, ValueError, Warning) as error:
-        faults.add(f"{file} cannot be read as CSV ({' '.join(str(error).split())}): write it again")
-        return None
-    table = table[[*chosen]].rename(columns=chosen)
-    filled = np.flatnonzero(table.notna().any(axis=1).to_numpy())
-    return table.iloc[: filled[-1] + 1 if filled.size else 0]  # without the blank lines at the end
-
-
-def _numbers(file: Path, table: Any, column: str, faults: Faults) -> np.ndarray:
-    """Read a column as floats; NaN where it is blank."""
-    import pandas as pd
-
-    read: Any = pd.to_numeric(table[column], errors="coerce")
-    values = read.to_numpy(float)
-    wrong = np.flatnonzero(np.isnan(values) & table[column].notna().to_numpy())
-    if wrong.size:
-        got = f"{file}, {_lines(wrong)}, column {column!r}: {table[column].iloc[wrong[0]]!r}"
-        faults.add(f"{got} is not a number; correct it, or leave it blank")
-    return values
-
-
-def _lines(rows: np.ndarray) -> str:
-    """Name lines as an editor or a spreadsheet counts them: the header is line 1."""
-    return f"line{'s' if len(rows) > 1 else ''} {some((rows + 2).tolist())}"
-
-
-def _by_name(file: Path, table: Any, faults: Faults) -> list[tuple[str, np.ndarray]]:
-    """Find the rows of each recording, in the order in which they first appear."""
-    codes, names = table["name"].factorize()
-    blank = np.flatnonzero((codes < 0) & table["syllable"].notna().to_numpy())
-    if blank.size:
-        faults.add(f"{file}, {_lines(blank)}, column 'name': blank; give the name of the recording")
-    order = np.argsort(codes, kind="stable")
-    edges = np.searchsorted(codes[order], np.arange(len(names) + 1))
-    return [(str(name), order[edges[i] : edges[i + 1]]) for i, name in enumerate(names)]
-
-
-def _times(
-    file: Path,
-    name: str,
-    rows: np.ndarray,
-    columns: dict[str, np.ndarray],
-    fps: float | int | None,
-    notes: list[str],
-    faults: Faults,
-) -> tuple[np.ndarray, str]:
-    """Find the times of one recording's frames, and their unit."""
-    said = np.unique(columns["fps"][~np.isnan(columns["fps"])]) if "fps" in columns else np.zeros(0)
-    if fps is None and (len(said) > 1 or (said <= 0).any()):
-        faults.add(f"{file}: recording {name!r} has the frame rates {some(said.tolist())}: give fps (--fps)")
-    if fps is not None and len(said) and (said != fps).any():
-        note = f"used fps={fps}, although {file} says {some(said.tolist())}"
-        notes += [note] * (note not in notes)
-    rate = fps if fps is not None else said[0] if len(said) else None
-    clock = next((column for column in CLOCKS if column in columns), None) if rate is None else None
-    clock = clock or ("frame_index" if "frame_index" in columns else None)
-    times = np.arange(len(rows), dtype=float) if clock is None else columns[clock]
-    with np.errstate(invalid="ignore"):  # ∞ − ∞ is caught as not finite
-        late = np.flatnonzero(~np.isfinite(times) | (np.diff(times, prepend=-np.inf) <= 0))
-    if late.size:
-        faults.add(f"{file}, {_lines(rows[late])}, column {clock!r}: blank, or not above the one before in {name!r}")
-    unit = SECONDS if rate is not None else STAMPS if clock in CLOCKS else FRAMES
-    return times / (rate or 1), unit
-
-
-def _side_table(
-    given: Any, name: str, places: list[Path], columns: tuple[str, ...], notes: list[str], faults: Faults
-) -> tuple[Any, Path | None]:
-    """Read a small table that was given, or found; one that was found and does not serve is only noted."""
-    found = next((place / name for place in places if (place / name).is_file()), None)
-    file = found if given is None else Path(given)
-    if file is None:
-        return None, None
-    doubts = Faults()
-    table = _csv(file, lambda column: column in (*columns, "subject"), columns, doubts)
-    if given is not None:
-        faults.messages += doubts.messages
-    elif len(doubts):
-        notes.append(f"did not use {file}: {doubts.messages[0]}")
-    return table, file
-
-
-def _groups(
-    index: Any, folder: Path, names: set[str], notes: list[str], faults: Faults
-) -> dict[str, dict[str, str | None]]:
-    """Read group (and subject) by recording."""
-    if isinstance(index, Mapping):
-        told = {str(name): {"group": group} for name, group in index.items()}
-        file = "index"
-    else:
-        model = folder.resolve().parent if folder.name == "results" else folder.resolve()
-        table, file = _side_table(index, "index.csv", [folder, model, model.parent], ("name", "group"), notes, faults)
-        if table is None:
-            return {}
-        told = {}
-        entries = table.astype(object).where(table.notna(), None).to_dict("records")
-        for row, entry in enumerate(entries):
-            if told.setdefault(name := entry.pop("name"), entry) != entry:
-                faults.add(
-                    f"{file}, {_lines(np.array([row]))}: {name!r} is there before, with another group or subject"
-                )
-        told.pop(None, None)
-    if names and not names & set(told):
-        known = f"{some(sorted(told)) or 'no recording'}; the recordings are {some(sorted(names))}"
-        if index is None:
-            notes.append(f"did not use {file}: it names {known}")
-            return {}
-        faults.add(f"{file} names {known}: give it their names")
-    elif index is None:
-        notes.append(f"groups are from {file}")
-    if lacking := sorted(names - set(told)):
-        notes.append(f"{file} names no group for {some(lacking)}")
-    return told
-
-
-def _labels(syllable_info: Any, folder: Path, notes: list[str], faults: Faults) -> dict[int, str]:
-    """Read names by syllable; blank ones are left out."""
-    if isinstance(syllable_info, Mapping):
-        return dict(syllable_info)
-    places = [folder, folder.resolve().parent] if folder.name == "results" else [folder]
-    table, file = _side_table(syllable_info, "syll_info.csv", places, ("syllable", "label"), notes, faults)
-    if table is None or file is None:
-        return {}
-    doubts = Faults()
-    numbers = _numbers(file, table, "syllable", doubts)
-    if (wrong := np.flatnonzero(~np.isfinite(numbers) | (np.floor(numbers) < numbers))).size and not len(doubts):
-        doubts.add(f"{file}, {_lines(wrong)}, column 'syllable': expected whole numbers")
-    faults.messages += doubts.messages
-    if syllable_info is None:
-        notes.append(f"names of syllables are from {file}")
-    labels = table["label"].astype(object).where(table["label"].notna(), "")
-    return {int(n): str(label) for n, label in zip(numbers, labels, strict=True) if not len(doubts)}

@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 
 from swirl import sizes
 from swirl.faults import Faults
+from swirl.machine import amount
 
 OTHER_FORMATS = {
     b"PAR1": "a Parquet file: give it the ending .parquet, or read it with read_parquet",
@@ -108,9 +109,7 @@ def _content(path: Path, largest: int) -> bytes:
     except OSError as error:
         refuse(path, f"it cannot be opened ({error.strerror or error})")
     if data is None:
-        refuse(
-            path, f"it holds more than {sizes.worded(largest)} of text, too much for this machine: store it as Parquet"
-        )
+        refuse(path, f"it holds more than {amount(largest)} of text, too much for this machine: store it as Parquet")
     _refuse_other(path, start)
     return data
 
