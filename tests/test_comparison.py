@@ -14,6 +14,7 @@ from swirl.comparing import common_currency, compare
 from swirl.comparison import Comparison
 from swirl.encoding import Encoded
 from swirl.estimator import HiddenModeEstimator
+from swirl.likelihood import Evidence
 from swirl.mdp import MDP
 from swirl.registry import make, models
 from swirl.selection import choose
@@ -42,8 +43,9 @@ class Tiny(HiddenModeEstimator):
         scored = np.ones(len(states), dtype=bool)
         for first in sessions[:-1]:
             scored[first : first + self.skip] = False
-        encoded = Encoded(states, states, np.concatenate(data.actions), sessions, sessions)
-        return encoded, np.where(scored, self.value, 0.0)[:, None] * np.ones(self.n_modes), scored
+        encoded = Encoded(states, states, np.concatenate(data.actions), sessions, sessions, states)
+        log_likelihoods = np.where(scored, self.value, 0.0)[:, None] * np.ones(self.n_modes)
+        return encoded, Evidence(log_likelihoods, scored, np.zeros(len(states), bool))
 
     def sample(self, n_sessions, n_steps, random_state=0):
         raise NotImplementedError

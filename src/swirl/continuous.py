@@ -47,7 +47,8 @@ def read_signal(
     nothing = np.zeros(len(values), dtype=np.int32)
     sessions = np.concatenate([[0], np.cumsum(data.lengths)]).astype(np.int64)
     chains = np.append(np.flatnonzero(flat.starts), len(values))
-    return Encoded(nothing, nothing, flat.actions.astype(np.int32), chains, sessions), values
+    # Where an action leads is not known here, so a missing one stays without evidence.
+    return Encoded(nothing, nothing, flat.actions.astype(np.int32), chains, sessions, nothing - 1), values
 
 
 def check_switching(switching: Any) -> None:

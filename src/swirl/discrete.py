@@ -4,18 +4,28 @@ At each step an animal chooses among *options*: the actions of its state, or the
 model holds a table of their probabilities, [mode, history, option].
 """
 
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from swirl.encoding import Encoded, Impossible, encode
-from swirl.estep.counts import Chains
+from swirl.estep.counts import Chains, LatentChoices
 from swirl.estimator import HiddenModeEstimator, Scored
 from swirl.faults import Faults
 from swirl.history import Histories
-from swirl.likelihood import action_likelihoods, next_state_likelihoods, next_states, option_likelihoods
+from swirl.likelihood import (
+    Evidence,
+    action_evidence,
+    next_state_evidence,
+    next_states,
+    option_evidence,
+    reach,
+    said_by_action,
+)
 from swirl.mdp import MDP
+from swirl.messages import bucket
 from swirl.simulate import simulate
 from swirl.successors import Successors
 from swirl.trajectories import Trajectories
@@ -68,31 +78,29 @@ class DiscreteEstimator(HiddenModeEstimator):
             return ("action", "next_state")
         return ("next_state", "action") if one_action_per_successor(self._world) else ("next_state",)
 
+    def _log_table(self) -> Float[np.ndarray, "mode history option"]:
+        """Log-probability of each option in each mode."""
+        raise NotImplementedError
+
     def _table(self) -> Float[np.ndarray, "mode history option"]:
         """Probability of each option in each mode."""
-        raise NotImplementedError
+        return np.exp(self._log_table())
 
     def _encode(self, data: Trajectories) -> Encoded:
         return encode(data, self._world, self._histories, impossible=self.impossible)
 
-    def _read(
-        self, data: Trajectories, of: Scored
-    ) -> tuple[Encoded, Float[np.ndarray, "step mode"], Bool[np.ndarray, "step"]]:
+    def _read(self, data: Trajectories, of: Scored) -> tuple[Encoded, Evidence]:
         encoded = self._encode(data)
-        return encoded, *self._step_log_likelihoods(encoded, of)
+        return encoded, self._evidence(encoded, of)
 
-    def _step_log_likelihoods(
-        self, encoded: Encoded, of: Scored
-    ) -> tuple[Float[np.ndarray, "step mode"], Bool[np.ndarray, "step"]]:
-        table = self._table()
+    def _evidence(self, encoded: Encoded, of: Scored) -> Evidence:
+        log_table, env = self._log_table(), self._world
         if self.target == "action":
-            if of == "action":
-                return action_likelihoods(table, encoded)
-            return next_state_likelihoods(table, encoded, self._world)
-        chosen = options(encoded, self._world, self._histories, "next_state")
-        if of == "action":  # they coincide; only observed actions count
-            chosen = np.where(encoded.actions >= 0, chosen, -1)
-        return option_likelihoods(table, encoded, chosen)
+            return (action_evidence if of == "action" else next_state_evidence)(log_table, encoded, env)
+        chosen = options(encoded, env, self._histories, "next_state")
+        known = chosen >= 0
+        scored = known & (encoded.actions >= 0) if of == "action" else known  # they coincide; only seen actions count
+        return Evidence(option_evidence(log_table, encoded, chosen), scored, known & ~said_by_action(encoded, env))
 
     def sample(self, n_sessions: int, n_steps: int, random_state: int = 0) -> Trajectories:
         """Simulate sessions from the fitted model; the result has `.modes`.
@@ -153,6 +161,53 @@ def choice_chains(
     n_symbols = (int(rows.max()) + 1) * n_options
     symbols = np.where(chosen >= 0, rows[encoded.histories] * n_options + chosen, n_symbols)
     return Chains(symbols.astype(np.int32), encoded.states, encoded.chains, n_symbols, n_states)
+
+
+def action_chains(
+    encoded: Encoded, rows: Int[np.ndarray, "history"], env: MDP
+) -> tuple[Chains, LatentChoices | None]:
+    """`choice_chains` of the actions, with a symbol of its own for each (row, next state) of a missing action.
+
+    The second value says which actions each of those symbols may have been; None where no action is missing.
+    """
+    chains = choice_chains(encoded, rows, encoded.actions.astype(np.int64), env.n_actions, env.n_states)
+    latent = np.flatnonzero(encoded.latent)
+    own_rows = rows[encoded.histories[latent]].astype(np.int64)
+    moves = own_rows * env.n_states + encoded.following[latent]
+    _, first, which = np.unique(moves, return_index=True, return_inverse=True)
+    chances = reach(env, encoded.states[latent[first]], encoded.following[latent[first]])
+    ways = own_rows[first, None] * env.n_actions + np.arange(env.n_actions)
+    return with_latent(chains, latent, which.reshape(-1), ways, chances)
+
+
+def with_latent(
+    chains: Chains,
+    steps: Int[np.ndarray, "step"],
+    which: Int[np.ndarray, "step"],
+    ways: Int[np.ndarray, "latent way"],
+    chances: Float[np.ndarray, "latent way"],
+) -> tuple[Chains, LatentChoices | None]:
+    """Give the latent choices of some `steps` symbols of their own: `which` of the rows of `ways` each of them is.
+
+    Parameters
+    ----------
+    ways, chances
+        The symbols that a latent choice may have been, and how probably each leads where it led; 0: it does not.
+    """
+    if not len(steps):
+        return chains, None
+    n_latent = bucket(len(ways))  # few shapes to compile for; rows beyond are never visited
+    width = int((chances > 0).sum(axis=1).max())
+    order = np.argsort(chances <= 0, axis=1, kind="stable")[:, :width]
+    own = np.zeros((n_latent, width), dtype=np.int32)
+    log_reach = np.full((n_latent, width), -np.inf)
+    own[: len(ways)] = np.take_along_axis(ways, order, axis=1)
+    with np.errstate(divide="ignore"):
+        log_reach[: len(ways)] = np.log(np.take_along_axis(chances, order, axis=1))
+    n_symbols = chains.n_symbols + n_latent
+    symbols = np.where(chains.symbols == chains.n_symbols, n_symbols, chains.symbols)
+    symbols[steps] = chains.n_symbols + which
+    return replace(chains, symbols=symbols.astype(np.int32), n_symbols=n_symbols), LatentChoices(own, log_reach)
 
 
 def option_successors(histories: Histories, target: Target) -> Successors:

@@ -5,7 +5,7 @@ One iteration is E-step (counts) then M-step (`mstep.Components.improve`); `iter
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
@@ -68,11 +68,11 @@ def stack(parameters: list[Parameters]) -> Parameters:
 
 @jax.jit
 def _unpack(components: Components, parameters: Parameters) -> tuple[Tables, Any]:
-    return components.tables(parameters), components.rewards.rewards(parameters.rewards)
+    return replace(components, latent=None).tables(parameters), components.rewards.rewards(parameters.rewards)
 
 
 def unpack(components: Components, parameters: Parameters) -> tuple[Tables, Any]:
-    """Hidden chain and rewards (or whatever stands for them) of one restart, as numpy."""
+    """Hidden chain (of choices that are seen) and rewards, or whatever stands for them, of one restart, as numpy."""
     with float64():
         return numpy_tree(_unpack(components, parameters))
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
-from jaxtyping import Int
+from jaxtyping import Bool, Int
 
 from swirl.history import Histories
 from swirl.mdp import MDP
@@ -29,6 +29,8 @@ class Encoded:
     chains: Int[np.ndarray, "chain_plus_one"]
     """Chain i holds the steps chains[i] … chains[i + 1] − 1."""
     sessions: Int[np.ndarray, "session_plus_one"]
+    following: Int[np.ndarray, "step"]
+    """The state that was seen to follow; −1 at a chain's end and where the environment rules the move out."""
 
     @property
     def n_steps(self) -> int:
@@ -37,8 +39,18 @@ class Encoded:
 
     @property
     def n_observed(self) -> int:
-        """Number of steps whose action was observed: the scored ones."""
+        """Number of steps whose action was observed."""
         return int(np.sum(self.actions >= 0))
+
+    @property
+    def latent(self) -> Bool[np.ndarray, "step"]:
+        """Steps whose action is missing although the state that it led to is known."""
+        return (self.actions < 0) & (self.following >= 0)
+
+    @property
+    def telling(self) -> Bool[np.ndarray, "step"]:
+        """Steps that say something of a choice: its action was seen, or where it led."""
+        return (self.actions >= 0) | (self.following >= 0)
 
     def split_chains(self, values: np.ndarray) -> list[np.ndarray]:
         """Cut a per-step array into chains."""
@@ -81,6 +93,7 @@ def encode(data: Trajectories, env: MDP, histories: Histories, *, impossible: Im
     ]
     history_start = chain_start.copy()
     history_start[np.concatenate(broken).astype(np.int64)] = True
+    following = np.append(np.where(history_start[1:], -1, states[1:]), -1)
     if impossible == "gap":
         chain_start = history_start
     return Encoded(
@@ -89,4 +102,5 @@ def encode(data: Trajectories, env: MDP, histories: Histories, *, impossible: Im
         actions=np.concatenate(data.actions).astype(np.int32),
         chains=np.append(np.flatnonzero(chain_start), len(states)),
         sessions=sessions,
+        following=following.astype(np.int32),
     )

@@ -17,6 +17,7 @@ from jaxtyping import Bool, Float, Int, UInt64
 
 from swirl.encoding import Encoded
 from swirl.faults import Notice, counted, some
+from swirl.likelihood import Evidence
 from swirl.messages import filter_sessions, smooth_sessions, viterbi_sessions
 from swirl.trajectories import Trajectories
 
@@ -121,11 +122,8 @@ class HiddenModeEstimator(Estimator, ABC):
         """Fit to `Trajectories`."""
 
     @abstractmethod
-    def _read(
-        self, data: Trajectories, of: Scored
-    ) -> tuple[Encoded, Float[np.ndarray, "step mode"], Bool[np.ndarray, "step"]]:
-        """Number the data as the model reads them; log-likelihood of each step in each mode (0 where nothing was
-        observed), and which steps count."""
+    def _read(self, data: Trajectories, of: Scored) -> tuple[Encoded, Evidence]:
+        """Number the data as the model reads them, and say what each step tells of the mode."""
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "mode_transitions_"):
@@ -153,13 +151,13 @@ class HiddenModeEstimator(Estimator, ABC):
         with np.errstate(divide="ignore"):
             return np.log(self.initial_modes_), np.log(self.mode_transitions_)
 
-    def _ready(self, data: Any, of: Scored | None = None, warn: bool = True) -> tuple[Encoded, np.ndarray, np.ndarray]:
+    def _ready(self, data: Any, of: Scored | None = None, warn: bool = True) -> tuple[Encoded, Evidence]:
         self._check_fitted()
         of = self._currency(of)
-        encoded, log_likelihoods, scored = self._read(as_trajectories(data), of)
+        encoded, evidence = self._read(as_trajectories(data), of)
         if warn:
             self._warn_of_unseen(encoded)
-        return encoded, log_likelihoods, scored
+        return encoded, evidence
 
     def _warn_of_unseen(self, encoded: Encoded) -> None:
         seen = getattr(self, "seen_states_", None)
@@ -175,19 +173,21 @@ class HiddenModeEstimator(Estimator, ABC):
                 stacklevel=5,
             )
 
-    def _run(self, messages: Any, encoded: Encoded, log_likelihoods: np.ndarray) -> Any:
+    def _run(self, messages: Any, encoded: Encoded, evidence: Evidence) -> Any:
         """Run one of the message functions over the chains of the data."""
-        return messages(
-            *self._chain(encoded), encoded.split_chains(encoded.states), encoded.split_chains(log_likelihoods)
-        )
+        log_likelihoods = encoded.split_chains(evidence.log_likelihoods)
+        return messages(*self._chain(encoded), encoded.split_chains(encoded.states), log_likelihoods)
 
     def _increments(self, data: Any, of: Scored | None) -> tuple[Encoded, np.ndarray, np.ndarray]:
-        encoded, log_likelihoods, scored = self._ready(data, of)
-        _, increments = self._run(filter_sessions, encoded, log_likelihoods)
-        return encoded, np.concatenate(increments), scored
+        encoded, evidence = self._ready(data, of)
+        _, increments, _ = self._run(filter_sessions, encoded, evidence)
+        return encoded, np.concatenate(increments), evidence.scored
 
     def log_likelihood(self, data: Any, *, of: Scored | None = None) -> Float[np.ndarray, "session"]:
-        """Log-likelihood of each session: Σ_t log p(a_t | s_1:t, a_1:t−1), from the forward filter alone.
+        """Log-likelihood of what was observed in each session: Σ_t log p(a_t | s_1:t, a_1:t−1), from the forward filter.
+
+        A step whose action is missing counts by the state that it led to, log p(s_{t+1} | s_1:t, a_1:t−1), and not at
+        all where that is not known either. Compare such sums only between models, on the same data.
 
         Parameters
         ----------
@@ -203,13 +203,23 @@ class HiddenModeEstimator(Estimator, ABC):
     def score(self, data: Any, y: None = None, *, of: Scored | None = None) -> float:
         """Log-likelihood per observed step, in nats: higher is better.
 
-        The number of steps it is an average over is `n_scored(data)`.
+        The number of steps it is an average over is `n_scored(data)`. Scores of actions (``of="action"``) count the
+        actions that were seen, scores of next states every step whose successor is known.
         """
         del y  # scikit-learn's signature
         _, increments, scored = self._increments(data, of)
         if not scored.any():
-            raise ValueError(f"data: no {self._missing(of)} was observed in any session, so there is nothing to score")
-        return float(increments.sum() / scored.sum())
+            other = "next_state" in self.currencies and self._currency(of) != "next_state"
+            advice = '; score the states that followed instead: of="next_state"' if other else ""
+            raise ValueError(
+                f"data: no {self._missing(of)} was observed in any session, so there is nothing to score{advice}"
+            )
+        return float(increments[scored].sum() / scored.sum())
+
+    def session_scores(self, data: Any, *, of: Scored | None = None) -> Float[np.ndarray, "session"]:
+        """Sum of what `score` averages, for each session."""
+        encoded, increments, scored = self._increments(data, of)
+        return np.array([part.sum() for part in encoded.split_sessions(np.where(scored, increments, 0.0))])
 
     def _missing(self, of: Scored | None) -> str:
         return {"action": "action", "next_state": "next state", "density": "pair of neighbouring observations"}[
@@ -218,8 +228,8 @@ class HiddenModeEstimator(Estimator, ABC):
 
     def scored_steps(self, data: Any, *, of: Scored | None = None) -> list[Bool[np.ndarray, "time"]]:
         """Which steps of each session `score` averages over."""
-        encoded, _, scored = self._ready(data, of, warn=False)
-        return encoded.split_sessions(scored)
+        encoded, evidence = self._ready(data, of, warn=False)
+        return encoded.split_sessions(evidence.scored)
 
     def n_scored(self, data: Any, *, of: Scored | None = None) -> int:
         """Number of steps that `score` averages over."""
@@ -227,19 +237,22 @@ class HiddenModeEstimator(Estimator, ABC):
 
     def predict(self, data: Any) -> list[Int[np.ndarray, "time"]]:
         """Most likely mode path of each session (Viterbi)."""
-        encoded, log_likelihoods, _ = self._ready(data)
-        return encoded.split_sessions(np.concatenate(self._run(viterbi_sessions, encoded, log_likelihoods)))
+        encoded, evidence = self._ready(data)
+        return encoded.split_sessions(np.concatenate(self._run(viterbi_sessions, encoded, evidence)))
 
     def predict_proba(self, data: Any) -> list[Float[np.ndarray, "time mode"]]:
         """p(z_t | whole session) for each step: smoothed, so it has seen the future."""
-        encoded, log_likelihoods, _ = self._ready(data)
-        return encoded.split_sessions(np.concatenate(self._run(smooth_sessions, encoded, log_likelihoods)))
+        encoded, evidence = self._ready(data)
+        return encoded.split_sessions(np.concatenate(self._run(smooth_sessions, encoded, evidence)))
 
     def filter_proba(self, data: Any) -> list[Float[np.ndarray, "time mode"]]:
-        """p(z_t | s_1:t, a_1:t) for each step: causal."""
-        encoded, log_likelihoods, _ = self._ready(data)
-        filtered, _ = self._run(filter_sessions, encoded, log_likelihoods)
-        return encoded.split_sessions(np.concatenate(filtered))
+        """p(z_t | s_1:t, a_1:t) for each step: causal.
+
+        Where a_t is missing, what s_{t+1} says of it enters at t + 1.
+        """
+        encoded, evidence = self._ready(data)
+        filtered, _, predicted = map(np.concatenate, self._run(filter_sessions, encoded, evidence))
+        return encoded.split_sessions(np.where(evidence.later[:, None], predicted, filtered))
 
     @abstractmethod
     def sample(self, n_sessions: int, n_steps: int, random_state: int = 0) -> Trajectories:

@@ -1,64 +1,97 @@
-"""How likely each step is in each mode: of the action taken, or of the state it led to (DESIGN §3)."""
+"""How likely each step is in each mode: of the action taken, or of the state that it led to (docs/equations.md)."""
+
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
+from scipy.special import logsumexp
 
 from swirl.encoding import Encoded
 from swirl.mdp import MDP
 
-Policies = Float[np.ndarray, "mode history option"]
-Steps = tuple[Float[np.ndarray, "step mode"], Bool[np.ndarray, "step"]]
+LogPolicies = Float[np.ndarray, "mode history option"]
 
 
-def _log(probabilities: np.ndarray) -> np.ndarray:
-    with np.errstate(divide="ignore"):
-        return np.log(probabilities)
+class Evidence(NamedTuple):
+    """What each step says of the hidden mode."""
+
+    log_likelihoods: Float[np.ndarray, "step mode"]
+    """0 in every mode where nothing was observed."""
+    scored: Bool[np.ndarray, "step"]
+    """Which steps a score counts."""
+    later: Bool[np.ndarray, "step"]
+    """Where the evidence is the next state: a causal filter has it one step later."""
 
 
 def next_states(encoded: Encoded, env: MDP) -> Int[np.ndarray, "step"]:
     """The state that each step led to, −1 where it is not known.
 
-    In a deterministic environment the observed action says it, so the last step of a segment counts too, a
-    recording whose states do not join up is read by its actions, and the steps are those of the action score.
-    Elsewhere, and in sessions without any action, it is the state of the next step in the same chain.
+    It is the state of the next step in the same chain.  In a deterministic environment an observed action says it
+    too: so the last step of a segment counts, and a recording whose states do not join up is read by its actions.
     """
-    following = np.full(encoded.n_steps, -1, dtype=np.int64)
-    inside = np.ones(encoded.n_steps, dtype=bool)
-    inside[encoded.chains[1:] - 1] = False
-    now = np.flatnonzero(inside)
-    following[now] = encoded.states[now + 1]
+    following = encoded.following.astype(np.int64)
     if env.is_deterministic:
         known = encoded.actions >= 0
-        of_session = np.add.reduceat(known, encoded.sessions[:-1]) > 0
-        following[np.repeat(of_session, np.diff(encoded.sessions))] = -1
         following[known] = np.asarray(env.successors.next)[encoded.states[known], encoded.actions[known], 0]
     return following
 
 
-def option_likelihoods(table: Policies, encoded: Encoded, options: Int[np.ndarray, "step"]) -> Steps:
-    """Log-probability in each mode of the option chosen at each step, 0 where it is not known (−1); and where it is."""
-    scored = options >= 0
-    log_likelihoods = np.zeros((encoded.n_steps, table.shape[0]))
-    log_likelihoods[scored] = _log(table[:, encoded.histories[scored], options[scored]].T)
-    return log_likelihoods, scored
+def reach(
+    env: MDP, states: Int[np.ndarray, "move"], following: Int[np.ndarray, "move"]
+) -> Float[np.ndarray, "move action"]:
+    """P(s'|s, a) of every action, 0 where it is not available.
+
+    >>> env = MDP.deterministic([[0, 0, 1], [0, 1, 1]])
+    >>> reach(env, np.array([0, 1]), np.array([0, 1])).tolist()
+    [[1.0, 1.0, 0.0], [0.0, 1.0, 1.0]]
+    """
+    branches = np.asarray(env.successors.next)[states] == following[:, None, None]
+    return np.sum(branches * np.asarray(env.successors.probability)[states], axis=2) * env.available[states]
 
 
-def action_likelihoods(policies: Policies, encoded: Encoded) -> Steps:
-    """Log π_z(a_t|h_t) for each step, 0 where the action is missing; and where it was observed."""
-    return option_likelihoods(policies, encoded, encoded.actions)
+def move_log_likelihoods(
+    log_policies: LogPolicies, encoded: Encoded, env: MDP, steps: Int[np.ndarray, "move"], to: Int[np.ndarray, "move"]
+) -> Float[np.ndarray, "move mode"]:
+    """Log Σ_a π_z(a|h_t) P(to|s_t, a) of some steps: of where they led, by whichever action."""
+    numbers = encoded.histories[steps].astype(np.int64) * env.n_states + to
+    _, first, which = np.unique(numbers, return_index=True, return_inverse=True)  # few moves are made many times
+    with np.errstate(divide="ignore"):
+        log_reach = np.log(reach(env, encoded.states[steps[first]], to[first]))
+    joint = log_policies[:, encoded.histories[steps[first]]] + log_reach
+    return np.asarray(logsumexp(joint, axis=-1)).T[which.reshape(-1)]
 
 
-def next_state_likelihoods(policies: Policies, encoded: Encoded, env: MDP) -> Steps:
-    """Log Σ_a π_z(a|h_t) P(s_{t+1}|s_t, a): of where each step led, by whichever action."""
+def option_evidence(
+    log_table: LogPolicies, encoded: Encoded, options: Int[np.ndarray, "step"]
+) -> Float[np.ndarray, "step mode"]:
+    """Log-probability in each mode of the option chosen at each step, 0 where it is not known (−1)."""
+    known = options >= 0
+    log_likelihoods = np.zeros((encoded.n_steps, log_table.shape[0]))
+    log_likelihoods[known] = log_table[:, encoded.histories[known], options[known]].T
+    return log_likelihoods
+
+
+def action_evidence(log_policies: LogPolicies, encoded: Encoded, env: MDP) -> Evidence:
+    """Log π_z(a_t|h_t) for each step; where the action is missing, that of the next state, Σ_a π_z(a|h_t) P(s'|s_t,a).
+
+    Only the steps whose action was seen are scored.  Where neither is known the step says nothing.
+    """
+    log_likelihoods = option_evidence(log_policies, encoded, encoded.actions)
+    latent = np.flatnonzero(encoded.latent)
+    log_likelihoods[latent] = move_log_likelihoods(log_policies, encoded, env, latent, encoded.following[latent])
+    return Evidence(log_likelihoods, encoded.actions >= 0, encoded.latent)
+
+
+def next_state_evidence(log_policies: LogPolicies, encoded: Encoded, env: MDP) -> Evidence:
+    """Log Σ_a π_z(a|h_t) P(s_{t+1}|s_t, a) of every step whose successor is known, whether its action was seen or not."""
     following = next_states(encoded, env)
-    log_likelihoods = np.zeros((encoded.n_steps, policies.shape[0]))
     scored = following >= 0
     now = np.flatnonzero(scored)
-    states = encoded.states[now]
-    branches = np.asarray(env.successors.next)[states] == following[now][:, None, None]
-    reach = np.sum(branches * np.asarray(env.successors.probability)[states], axis=2) * env.available[states]
-    possible = reach.sum(axis=1) > 0  # an impossible move (impossible="forget") says nothing
-    scored[now[~possible]] = False
-    now, reach = now[possible], reach[possible]
-    log_likelihoods[now] = _log(np.einsum("zta,ta->tz", policies[:, encoded.histories[now]], reach))
-    return log_likelihoods, scored
+    log_likelihoods = np.zeros((encoded.n_steps, log_policies.shape[0]))
+    log_likelihoods[now] = move_log_likelihoods(log_policies, encoded, env, now, following[now])
+    return Evidence(log_likelihoods, scored, scored & ~said_by_action(encoded, env))
+
+
+def said_by_action(encoded: Encoded, env: MDP) -> Bool[np.ndarray, "step"]:
+    """Where the observed action says which state follows, so that a causal filter need not wait for it."""
+    return (encoded.actions >= 0) & env.is_deterministic

@@ -12,7 +12,7 @@ The kernels `forward`, `smooth`, `pairs` and `viterbi` serve one chain; callers 
 
 - Messages are logarithms, normalised at every step: exact however small the likelihoods are, in any mode.
 - `log_transitions[t]` takes z_t to z_{t+1}; its last row is never used.
-- A log-likelihood of 0 in every mode is a missing action and tells nothing.
+- A log-likelihood of 0 in every mode tells nothing: neither the action nor where it led was seen.
 - Steps at and after `length` are padding: whatever stands there changes nothing, and every probability and
   increment returned for them is 0, so that sums over time need no mask.
 - −inf is welcome.  Where an action is impossible given the past, the increment is −inf (and the total too);
@@ -276,13 +276,13 @@ def _of_states(kernel: Callable[[Array, Array, Array, Array], Any]) -> Callable[
     return jax.jit(jax.vmap(one, in_axes=(None, None, 0, 0, 0)))
 
 
-def _filtered_and_increments(*chain: Array) -> tuple[Array, Array]:
+def _filtered(*chain: Array) -> tuple[Array, Array, Array]:
     result = forward(*chain)
-    return result.filtered, result.log_increments
+    return result.filtered, result.log_increments, result.predicted
 
 
 # The lambdas look their kernel up when traced, so that a test can count the traces.
-_filter_batch = _of_states(lambda *chain: _filtered_and_increments(*chain))
+_filter_batch = _of_states(lambda *chain: _filtered(*chain))
 _smooth_batch = _of_states(lambda *chain: (smooth(*chain),))
 _viterbi_batch = _of_states(lambda *chain: (viterbi(*chain).path,))
 
@@ -361,21 +361,22 @@ def filter_sessions(
     log_transitions_by_state: Float[np.ndarray, "state mode mode"],
     states: Sequence[Int[np.ndarray, "_"]],
     log_likelihoods: Sequence[Float[np.ndarray, "_ mode"]],
-) -> tuple[list[Float[np.ndarray, "_ mode"]], list[Float[np.ndarray, "_"]]]:
-    """Causal p(z_t | a_1:t) and log p(a_t | a_1:t−1) of each session (see `forward`), in float64.
+) -> tuple[list[Float[np.ndarray, "_ mode"]], list[Float[np.ndarray, "_"]], list[Float[np.ndarray, "_ mode"]]]:
+    """Causal p(z_t | a_1:t), log p(a_t | a_1:t−1) and p(z_t | a_1:t−1) of each session (see `forward`), in float64.
 
     Examples
     --------
     >>> import numpy as np
     >>> table = np.log(np.full((4, 2, 2), 0.5))
-    >>> filtered, increments = filter_sessions(
+    >>> filtered, increments, predicted = filter_sessions(
     ...     np.log([0.5, 0.5]), table, [np.array([0, 3, 1])], [np.log([[0.9, 0.1]] * 3)]
     ... )
     >>> filtered[0].round(3).tolist(), increments[0].round(3).tolist()
     ([[0.9, 0.1], [0.9, 0.1], [0.9, 0.1]], [-0.693, -0.693, -0.693])
     """
     results = _run_sessions(_filter_batch, log_initial, log_transitions_by_state, states, log_likelihoods)
-    return [filtered for filtered, _ in results], [increments for _, increments in results]
+    filtered, increments, predicted = ([result[i] for result in results] for i in range(3))
+    return filtered, increments, predicted
 
 
 def smooth_sessions(

@@ -3,13 +3,14 @@
 from collections.abc import Sequence
 from contextlib import suppress
 from copy import copy
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from swirl.alignment import match_by_distance
-from swirl.discrete import DiscreteEstimator, check_env, choice_chains, initial_states, seen_states
+from swirl.discrete import DiscreteEstimator, action_chains, check_env, initial_states, seen_states
 from swirl.encoding import Encoded, Impossible, encode
 from swirl.estep.counts import Tables
 from swirl.faults import Faults
@@ -26,7 +27,7 @@ from swirl.rewards.planned import PlannedRewards
 from swirl.rewards.policies import FreePolicies
 from swirl.rewards.shared import SharedValues, values_of
 from swirl.rewards.values import ValueRewards
-from swirl.soft_q import read_values, soft_optimal_policies
+from swirl.soft_q import read_values, soft_optimal_log_policies
 from swirl.switching import Fixed, build_switching
 from swirl.trajectories import Trajectories
 
@@ -63,7 +64,7 @@ class SWIRL(EMEstimator, DiscreteEstimator):
     ----------
     histories_ : [history, L], −1 = before the start
     rewards_ : [mode, history] or [mode, history, action], in the fitted gauge
-    policies_ : [mode, history, action]
+    policies_ : [mode, history, action];  log_policies_ : their logarithms, exact where they are below 1e−308
     mode_transitions_ : [state, mode, next_mode]
     initial_modes_ : [mode];  initial_states_ : [state]
     occupancy_ : [mode], expected share of the training steps; modes are ordered by it, largest first
@@ -121,6 +122,7 @@ class SWIRL(EMEstimator, DiscreteEstimator):
         "histories": ("history", "lag"),
         "rewards": ("mode", "history", "action"),
         "policies": ("mode", "history", "action"),
+        "log_policies": ("mode", "history", "action"),
         "mode_transitions": ("state", "mode", "next_mode"),
         "initial_modes": ("mode",),
         "initial_states": ("state",),
@@ -137,16 +139,15 @@ class SWIRL(EMEstimator, DiscreteEstimator):
     def _problem(self, data: Trajectories) -> Problem:
         histories = Histories.reachable(self.env.successors, int(self.history))
         encoded = encode(data, self.env, histories, impossible=self.impossible)
-        if encoded.n_observed == 0:
+        if not encoded.telling.any():
             raise ValueError(
-                "data: no action was observed in any session; pass actions=, one list per session (where the action "
-                "is 'which state next', as for syllables, use MDP.deterministic with next_state[s, a] = a and actions "
-                "= states[1:])"
+                "data: no session holds an action, or two states in a row, so there is nothing to fit; pass sessions "
+                "of two steps or more"
             )
-        visited = np.unique(histories.contexts[encoded.histories[encoded.actions >= 0]])
+        visited = np.unique(histories.contexts[encoded.histories[encoded.telling]])
         components, rows = self.build_components(histories, visited)
-        chains = choice_chains(encoded, rows, encoded.actions, self.env.n_actions, self.env.n_states)
-        return Problem(encoded, chains, components, (histories, rows))
+        chains, latent = action_chains(encoded, rows, self.env)
+        return Problem(encoded, chains, replace(components, latent=latent), (histories, rows))
 
     def _note(self, data: Trajectories, problem: Problem) -> None:
         del data
@@ -240,27 +241,28 @@ class SWIRL(EMEstimator, DiscreteEstimator):
         histories, rows = self._context
         if isinstance(shared := self._components.rewards, SharedValues):  # its tables know the visited contexts only
             values = values_of(histories, fitted.habit, fitted.goals, len(order))
-            rewards, policies = read_values(
+            rewards, log_policies = read_values(
                 histories.successors,
                 values,
                 discount=float(shared.discount),
                 temperature=np.asarray(shared.temperature),
             )
         else:
-            policies = np.exp(tables.log_emissions.T.reshape(len(order), -1, self.env.n_actions)[:, rows])
+            log_policies = tables.log_emissions.T.reshape(len(order), -1, self.env.n_actions)[:, rows]
             rewards = fitted
         component = self._components.rewards
         if isinstance(component, SharedValues) or (isinstance(component, ValueRewards) and component.width is not None):
             with suppress(GaugeTooLargeError):  # then the gauge stays as the optimiser left it
                 rewards = self._canonical(histories, rewards)  # these priors leave the gauge to us
-        self._set_rewards(histories, rewards[order], policies[order])
+        self._set_rewards(histories, rewards[order], log_policies[order])
         self.mode_temperatures_ = temperatures(self._as_fitted["temperature"], len(order))[order]
 
-    def _set_rewards(self, histories: Histories, rewards: np.ndarray, policies: np.ndarray) -> None:
+    def _set_rewards(self, histories: Histories, rewards: np.ndarray, log_policies: np.ndarray) -> None:
         self._histories = histories
         self._as_fitted = getattr(self, "_as_fitted", None) or self.get_params()
         self.histories_ = histories.table
-        self.rewards_, self.policies_ = rewards, policies
+        self.rewards_ = rewards
+        self.log_policies_, self.policies_ = log_policies, np.exp(log_policies)
 
     # ------------------------------------------------------------------ given parameters
 
@@ -314,14 +316,14 @@ class SWIRL(EMEstimator, DiscreteEstimator):
         )
         model._check_arguments()
         filled = np.nan_to_num(given.rewards) if given.rewards.ndim == 3 else given.rewards
-        policies = soft_optimal_policies(
+        log_policies = soft_optimal_log_policies(
             given.histories.successors,
             filled,
             discount=discount,
             temperature=model._temperatures(),
             per_action=given.rewards.ndim == 3,
         )
-        model._set_rewards(given.histories, given.rewards, policies)
+        model._set_rewards(given.histories, given.rewards, log_policies)
         model._set_chain(given.mode_transitions, given.initial_modes)
         model.mode_temperatures_ = model._temperatures()
         model.initial_states_ = np.full(env.n_states, 1 / env.n_states)
@@ -329,11 +331,14 @@ class SWIRL(EMEstimator, DiscreteEstimator):
 
     # ------------------------------------------------------------------ after the fit
 
-    def _table(self) -> Float[np.ndarray, "mode history option"]:
-        return self.policies_
+    def _log_table(self) -> Float[np.ndarray, "mode history option"]:
+        return self.log_policies_
 
     def _restore(self) -> None:
         self._histories = Histories.reachable(self.env.successors, int(self.history))
+        if not hasattr(self, "log_policies_"):  # a file of an earlier version
+            with np.errstate(divide="ignore"):
+                self.log_policies_ = np.log(self.policies_)
 
     def online_filter(self, unknown: Impossible | None = None) -> OnlineFilter:
         """Make a filter that takes one (state, action) at a time, for closed-loop experiments.
@@ -341,9 +346,14 @@ class SWIRL(EMEstimator, DiscreteEstimator):
         `unknown` says what an impossible transition means, by default what `impossible` says.
         """
         self._check_fitted()
-        unknown = self.impossible if unknown is None else unknown
         return OnlineFilter(
-            self.initial_modes_, self.mode_transitions_, self.policies_, self.histories_, unknown=unknown
+            self.initial_modes_,
+            self.mode_transitions_,
+            self.policies_,
+            self.histories_,
+            self.env,
+            log_policies=self.log_policies_,
+            unknown=self.impossible if unknown is None else unknown,
         )
 
     def _canonical(self, histories: Histories, rewards: np.ndarray) -> np.ndarray:
@@ -396,7 +406,7 @@ class SWIRL(EMEstimator, DiscreteEstimator):
             raise ValueError("reference: expected a model with the same number of modes and states")
         order = np.argsort(match_by_distance(reference.state_policies(), self.state_policies()))
         aligned = copy(self)
-        aligned._set_rewards(self._histories, self.rewards_[order], self.policies_[order])
+        aligned._set_rewards(self._histories, self.rewards_[order], self.log_policies_[order])
         aligned._set_chain(self.mode_transitions_[:, order][:, :, order], self.initial_modes_[order])
         aligned.mode_temperatures_ = self.mode_temperatures_[order]
         if hasattr(self, "occupancy_"):
@@ -430,7 +440,7 @@ DEFAULT_REWARD_PRIOR = Cauchy()
 def _uninformed(encoded: Encoded, histories: Histories) -> Bool[np.ndarray, "history"]:
     """True for a history that is neither visited nor the successor of a visited one (DESIGN §2e)."""
     visited = np.zeros(histories.n_histories, dtype=bool)
-    visited[encoded.histories[encoded.actions >= 0]] = True
+    visited[encoded.histories[encoded.telling]] = True
     reached = (np.asarray(histories.successors.probability) > 0) & np.asarray(histories.successors.available)[..., None]
     informed = visited.copy()
     informed[np.asarray(histories.successors.next)[visited][reached[visited]]] = True

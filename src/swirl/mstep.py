@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from swirl.estep.counts import Counts, Tables
+from swirl.estep.counts import Counts, LatentChoices, Tables
 from swirl.switching import Switching, log_normalise
 
 FloatArray = Array | np.ndarray
@@ -48,6 +48,8 @@ class Components:
     rewards: Any
     switching: Switching
     initial_pseudocount: Float[FloatArray, ""]
+    latent: LatentChoices | None = None
+    """Choices of the data that were not seen; None where all were, or nothing is known of them."""
 
     def random_parameters(self, rng: np.random.Generator, scale: float) -> Parameters:
         """Draw the starting point of one restart."""
@@ -68,11 +70,12 @@ class Components:
         return float("inf") if getattr(self.rewards, "may_fall", False) else tolerance
 
     def tables(self, parameters: Parameters) -> Tables:
-        """The hidden chain that the parameters stand for: what the E-step reads."""
+        """The hidden chain that the parameters stand for: what the E-step reads, latent choices included."""
+        log_emissions = self.rewards.log_emissions(parameters.rewards)
         return Tables(
             log_initial=jnp.asarray(parameters.log_initial),
             log_transitions=self.switching.log_transitions(parameters.switching),
-            log_emissions=self.rewards.log_emissions(parameters.rewards),
+            log_emissions=log_emissions if self.latent is None else self.latent.extend(log_emissions),
         )
 
     def log_prior(self, parameters: Parameters) -> Float[Array, ""]:
@@ -83,10 +86,16 @@ class Components:
             + self.rewards.log_prior(parameters.rewards)
         )
 
+    def emission_counts(self, parameters: Parameters, counts: Any) -> Float[Array, "symbol mode"]:
+        """Expected counts of every choice, given the E-step's at the same `parameters`: latent choices are shared out."""
+        if self.latent is None:
+            return jnp.asarray(counts)
+        return self.latent.resolve(self.rewards.log_emissions(parameters.rewards), counts)
+
     def improve(self, parameters: Parameters, counts: Counts) -> Parameters:
-        """Raise G + log prior: one M-step."""
+        """Raise G + log prior: one M-step, from the counts that the E-step found at `parameters`."""
         return Parameters(
             log_initial=log_normalise(jnp.asarray(counts.initial) + self.initial_pseudocount),
             switching=self.switching.improve(parameters.switching, jnp.asarray(counts.transitions)),
-            rewards=self.rewards.improve(parameters.rewards, jnp.asarray(counts.emissions)),
+            rewards=self.rewards.improve(parameters.rewards, self.emission_counts(parameters, counts.emissions)),
         )

@@ -263,17 +263,33 @@ def soft_optimal_policies(
     >>> soft_optimal_policies(loop, np.zeros((1, 1)), discount=0.5, temperature=1.0, per_action=False).tolist()
     [[[0.5, 0.5]]]
     """
+    return np.exp(
+        soft_optimal_log_policies(
+            successors, rewards, discount=discount, temperature=temperature, per_action=per_action
+        )
+    )
+
+
+def soft_optimal_log_policies(
+    successors: Successors,
+    rewards: Float[np.ndarray, "mode node"] | Float[np.ndarray, "mode node action"],
+    *,
+    discount: float,
+    temperature: float | Float[np.ndarray, "mode"],
+    per_action: bool,
+) -> Float[np.ndarray, "mode node action"]:
+    """Logarithms of `soft_optimal_policies`: exact where a probability would fall below 1e−308."""
     with float64():
         log_policy = _jitted_log_policy(
             successors, rewards, np.asarray(discount), np.asarray(temperature, dtype=float), per_action
         )
-        return np.exp(np.asarray(log_policy))
+        return np.asarray(log_policy)
 
 
 @jax.jit
 def _read_values(successors: Successors, values: Array, discount: Number, temperature: Array) -> tuple[Array, Array]:
     log_policy = log_policy_from_values(successors, values, discount=discount, temperature=temperature)
-    return rewards_from_values(successors, values, discount=discount, temperature=temperature), jnp.exp(log_policy)
+    return rewards_from_values(successors, values, discount=discount, temperature=temperature), log_policy
 
 
 def read_values(
@@ -283,18 +299,18 @@ def read_values(
     discount: float,
     temperature: Float[np.ndarray, "mode"],
 ) -> tuple[Float[np.ndarray, "mode node"], Float[np.ndarray, "mode node action"]]:
-    """Rewards r(h) and policies that have these values, numpy in and out, in double precision.
+    """Rewards r(h) and log-policies that have these values, numpy in and out, in double precision.
 
     Examples
     --------
     >>> loop = Successors(np.zeros((1, 2, 1), int), np.ones((1, 2, 1)), np.ones((1, 2), bool))
-    >>> rewards, policies = read_values(loop, np.zeros((1, 1)), discount=0.5, temperature=np.ones(1))
-    >>> rewards.round(3).tolist(), policies.tolist()
+    >>> rewards, log_policies = read_values(loop, np.zeros((1, 1)), discount=0.5, temperature=np.ones(1))
+    >>> rewards.round(3).tolist(), np.exp(log_policies).tolist()
     ([[-0.693]], [[[0.5, 0.5]]])
     """
     with float64():
-        rewards, policies = _read_values(successors, values, np.asarray(discount), np.asarray(temperature, dtype=float))
-        return np.asarray(rewards), np.asarray(policies)
+        result = _read_values(successors, values, np.asarray(discount), np.asarray(temperature, dtype=float))
+        return np.asarray(result[0]), np.asarray(result[1])
 
 
 def _over_actions(rewards: Rewards, values: Values) -> Array:

@@ -18,7 +18,7 @@ from typing import Any, ClassVar, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Float, Int
 
 from swirl.discrete import DiscreteEstimator, check_env, initial_states, seen_states
 from swirl.encoding import Encoded, Impossible, encode
@@ -26,15 +26,17 @@ from swirl.estimator import Scored, as_trajectories
 from swirl.faults import Faults
 from swirl.fitting import note_discount, note_temperature, temperatures, whole_number
 from swirl.history import Histories
+from swirl.likelihood import Evidence, reach
 from swirl.mdp import MDP
 from swirl.optimise import lbfgs
 from swirl.precision import float64
 from swirl.simulate import draw
-from swirl.soft_q import log_policy_from_rewards, soft_optimal_policies
+from swirl.soft_q import log_policy_from_rewards, soft_optimal_log_policies
 from swirl.successors import Successors
 from swirl.trajectories import Trajectories
 
 STEPS_PER_CALL = 50
+HIDDEN = -1e30  # of an action that does not lead there: finite, so that its gradient is 0
 
 
 class _Problem(NamedTuple):
@@ -43,6 +45,8 @@ class _Problem(NamedTuple):
     successors: Successors
     counts: Any
     """[bin, history, action]"""
+    latent: Any
+    """Bin, history, log P(s'|s, a) [action] and number of the moves whose action was not seen."""
     discount: Any
     temperature: Any
     strength: Any
@@ -87,6 +91,7 @@ class DriftingReward(DiscreteEstimator):
         "weights": ("bin", "map"),
         "rewards": ("bin", "history"),
         "policies": ("bin", "history", "action"),
+        "log_policies": ("bin", "history", "action"),
         "mode_transitions": ("state", "mode", "next_mode"),
         "initial_modes": ("mode",),
         "initial_states": ("state",),
@@ -150,8 +155,8 @@ class DriftingReward(DiscreteEstimator):
         self._check_arguments()
         histories = Histories.reachable(self.env.successors, int(self.history))
         encoded = encode(data, self.env, histories, impossible=self.impossible)
-        if encoded.n_observed == 0:
-            raise ValueError("data: no action was observed in any session; pass actions=, one list per session")
+        if not encoded.telling.any():
+            raise ValueError("data: no session holds an action, or two states in a row, so there is nothing to fit")
         n_bins = int(-(-data.lengths.max() // int(self.bin_steps)))
         problem = self._problem(encoded, histories, n_bins)
         rank = min(int(self.n_maps), n_bins, histories.n_histories)
@@ -163,11 +168,11 @@ class DriftingReward(DiscreteEstimator):
         self.converged_ = best[2]
         self._remember(data)
         self._as_fitted = self.get_params()
-        self.n_steps_, self.n_observed_ = encoded.n_steps, encoded.n_observed
-        near = int(np.sum(self.objectives_.max() - self.objectives_ < 1e-4 * encoded.n_observed))
+        self.n_steps_, self.n_observed_ = encoded.n_steps, int(encoded.telling.sum())
+        near = int(np.sum(self.objectives_.max() - self.objectives_ < 1e-4 * self.n_observed_))
         ending = "converged" if self.converged_ else "not converged: the iterations ran out; raise max_iter"
         self.fit_report_ = (
-            f"{ending}. Objective {self.objective_trace_[-1]:,.3f} over {encoded.n_observed:,} observed steps in "
+            f"{ending}. Objective {self.objective_trace_[-1]:,.3f} over {self.n_observed_:,} observed steps in "
             f"{n_bins} bins of time; {near} of {len(runs)} restarts ended within 0.0001 nats per step of it."
         )
         return self
@@ -179,7 +184,21 @@ class DriftingReward(DiscreteEstimator):
         np.add.at(counts, (bins[known], encoded.histories[known], encoded.actions[known]), 1.0)
         temperature = temperatures(self.temperature, 1)[0]
         numbers = (self.discount, temperature, self.strength, self.drift_strength)
-        return _Problem(histories.successors, counts, *(np.asarray(float(x)) for x in numbers))
+        return _Problem(
+            histories.successors, counts, self._latent(encoded, bins), *(np.asarray(float(x)) for x in numbers)
+        )
+
+    def _latent(self, encoded: Encoded, bins: Int[np.ndarray, "step"]) -> tuple[np.ndarray, ...] | None:
+        """The distinct moves whose action was not seen, in the bins where they were made."""
+        steps = np.flatnonzero(encoded.latent)
+        if not len(steps):
+            return None
+        moves = np.column_stack([bins[steps], encoded.histories[steps], encoded.following[steps]])
+        _, first, count = np.unique(moves, axis=0, return_index=True, return_counts=True)
+        one = steps[first]
+        with np.errstate(divide="ignore"):
+            log_reach = np.log(reach(self.env, encoded.states[one], encoded.following[one]))
+        return bins[one], encoded.histories[one], log_reach, count.astype(float)
 
     def _climb(self, problem: _Problem, rng: np.random.Generator, rank: int) -> tuple[np.ndarray, np.ndarray, bool]:
         """Rewards [bin, history], the objective's trace, and whether it stopped rising, of one starting point."""
@@ -206,13 +225,14 @@ class DriftingReward(DiscreteEstimator):
         sign = np.where(left[:, :rank].sum(axis=0) < 0, -1.0, 1.0)  # weights are positive on the whole
         self.maps_ = sign[:, None] * right[:rank]
         self.weights_ = left[:, :rank] * size[:rank] * sign
-        self.policies_ = soft_optimal_policies(
+        self.log_policies_ = soft_optimal_log_policies(
             histories.successors,
             rewards,
             discount=float(self.discount),
             temperature=float(temperatures(self.temperature, 1)[0]),
             per_action=False,
         )
+        self.policies_ = np.exp(self.log_policies_)
         self.initial_states_ = initial_states(encoded, self.env.n_states)
         self.seen_states_ = seen_states(encoded, self.env.n_states)
         self.initial_modes_ = np.ones(1)
@@ -220,18 +240,19 @@ class DriftingReward(DiscreteEstimator):
 
     def _restore(self) -> None:
         self._histories = Histories.reachable(self.env.successors, int(self.history))
+        if not hasattr(self, "log_policies_"):  # a file of an earlier version
+            with np.errstate(divide="ignore"):
+                self.log_policies_ = np.log(self.policies_)
 
     # ------------------------------------------------------------------ after the fit
 
-    def _table(self) -> Float[np.ndarray, "mode history option"]:
-        return self.policies_
+    def _log_table(self) -> Float[np.ndarray, "mode history option"]:
+        return self.log_policies_
 
-    def _step_log_likelihoods(
-        self, encoded: Encoded, of: Scored
-    ) -> tuple[Float[np.ndarray, "step mode"], Bool[np.ndarray, "step"]]:
-        by_bin, scored = super()._step_log_likelihoods(encoded, of)  # every bin's policy at every step
+    def _evidence(self, encoded: Encoded, of: Scored) -> Evidence:
+        by_bin = super()._evidence(encoded, of)  # every bin's policy at every step
         own = _bins(encoded, int(self._as_fitted["bin_steps"]), len(self.policies_))
-        return np.take_along_axis(by_bin, own[:, None], axis=1), scored
+        return by_bin._replace(log_likelihoods=np.take_along_axis(by_bin.log_likelihoods, own[:, None], axis=1))
 
     def sample(self, n_sessions: int, n_steps: int, random_state: int = 0) -> Trajectories:
         """Simulate sessions from the fitted model; `.modes` are all 0."""
@@ -276,6 +297,10 @@ def _objective(problem: _Problem, point: dict[str, Array]) -> Float[Array, ""]:
     )
     available = jnp.asarray(problem.successors.available)
     fit = jnp.sum(jnp.where(available, problem.counts * jnp.where(available, log_pi, 0.0), 0.0))
+    if problem.latent is not None:
+        bins, histories, log_reach, number = problem.latent
+        fit += jnp.sum(number * jax.nn.logsumexp(jnp.where(log_reach > -jnp.inf, log_pi[bins, histories] + log_reach,
+                                                           HIDDEN), axis=-1))  # fmt: skip
     size = jnp.sum(rewards**2) / rewards.shape[0]
     change = jnp.sum(jnp.diff(rewards, axis=0) ** 2)
     return fit - 0.5 * problem.strength * size - 0.5 * problem.drift * change

@@ -15,6 +15,7 @@ from swirl.estep.counts import Chains, Tables
 from swirl.estimator import Scored
 from swirl.faults import Faults
 from swirl.fitting import EMEstimator, Problem, whole_number
+from swirl.likelihood import Evidence
 from swirl.mstep import Components
 from swirl.priors import Dirichlet
 from swirl.simulate import draw
@@ -142,16 +143,14 @@ class GaussianARHMM(EMEstimator):
         nothing = (np.zeros((0, n_inputs)), np.zeros((0, n_channels)))
         return self._components_of(Autoregression(*nothing, units, one, one, one, int(self.n_modes))), None
 
-    def _read(
-        self, data: Trajectories, of: Scored
-    ) -> tuple[Encoded, Float[np.ndarray, "step mode"], Bool[np.ndarray, "step"]]:
+    def _read(self, data: Trajectories, of: Scored) -> tuple[Encoded, Evidence]:
         del of  # there is one currency
         encoded, values = read_signal(data, self._as_fitted["signal"], self.coefficients_.shape[1])
         steps = usable_steps(encoded.split_chains(values), int(self._as_fitted["lags"]))
         scored = steps.symbols < len(steps.targets)
         log_likelihoods = np.zeros((encoded.n_steps, len(self.initial_modes_)))
         log_likelihoods[scored] = log_densities(self.coefficients_, self.covariances_, steps.inputs, steps.targets)
-        return encoded, log_likelihoods, scored
+        return encoded, Evidence(log_likelihoods, scored, np.zeros_like(scored))
 
     def sample(self, n_sessions: int, n_steps: int, random_state: int = 0) -> Trajectories:
         """Simulate sessions from the fitted model; the result has `.modes` and the signal.

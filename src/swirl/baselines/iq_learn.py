@@ -1,23 +1,25 @@
 """Model-free SWIRL: hidden modes whose policies IQ-Learn finds from steps alone (paper Appendix C; DESIGN §2f)."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from numbers import Real
 from typing import Any, ClassVar, Literal
 
 import jax
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Bool, Float, Int
 from scipy.special import logsumexp
 
-from swirl.discrete import DiscreteEstimator, check_env, initial_states, seen_states
+from swirl.discrete import DiscreteEstimator, check_env, initial_states, seen_states, with_latent
 from swirl.em import WARM_UP
 from swirl.encoding import Encoded, Impossible, encode
-from swirl.estep.counts import Chains, Tables
+from swirl.estep.counts import Chains, LatentChoices, Tables
 from swirl.estimator import Scored
 from swirl.faults import Faults
 from swirl.fitting import EMEstimator, Problem, note_discount, note_temperature, temperatures, whole_number
 from swirl.history import Histories
 from swirl.iteration import emission_counts
+from swirl.likelihood import reach
 from swirl.mdp import MDP
 from swirl.mstep import Components
 from swirl.precision import float64, numpy_tree
@@ -74,6 +76,7 @@ class IQLearn(EMEstimator, DiscreteEstimator):
         "histories": ("history", "lag"),
         "q": ("mode", "history", "action"),
         "policies": ("mode", "history", "action"),
+        "log_policies": ("mode", "history", "action"),
         "rewards": ("mode", "history", "action"),
         "visits": ("mode", "history", "action"),
         "seen_next": ("seen_state", "seen_action", "seen_branch"),
@@ -156,13 +159,18 @@ class IQLearn(EMEstimator, DiscreteEstimator):
         self.seen_next_, self.seen_probability_, self.seen_known_ = _seen(data, self.env)
         self._histories = Histories.reachable(self._world.successors, int(self.history))
         encoded = self._encode(data)
-        if encoded.n_observed == 0:
-            raise ValueError("data: no action was observed in any session; pass actions=, one list per session")
-        cut = self._world.impossible_transitions(data)
-        broken = np.concatenate([first + steps for first, steps in zip(encoded.sessions[:-1], cut, strict=True)])
-        triples, symbols = _triples(encoded, self._histories.n_histories, self._world.n_actions, broken)
-        chains = Chains(symbols, encoded.states, encoded.chains, len(triples), self._world.n_states)
-        return Problem(encoded, chains, self.build_components(self._histories, triples), (self._histories, chains))
+        if not encoded.telling.any() or (self.env is None and encoded.n_observed == 0):
+            raise ValueError(
+                "data: no action was observed in any session; pass actions=, one list per session"
+                + (", or env=, which says what action leads from state to state" if self.env is None else "")
+            )
+        triples, chains, latent = _triples(encoded, self._histories, self._world, self._possible_moves())
+        components = replace(self.build_components(self._histories, triples), latent=latent)
+        return Problem(encoded, chains, components, (self._histories, chains))
+
+    def _possible_moves(self) -> Bool[np.ndarray, "state action"]:
+        """Actions that a missing one may have been: without an environment, those that were seen to lead somewhere."""
+        return self._world.available if self.env is not None else self.seen_known_
 
     def build_components(self, histories: Histories, triples: Int[np.ndarray, "symbol part"]) -> Components:
         """Make what EM moves; `triples` are the distinct (h, a, h') of the data, h' = −1 where there is none."""
@@ -193,6 +201,9 @@ class IQLearn(EMEstimator, DiscreteEstimator):
 
     def _restore(self) -> None:
         self._histories = Histories.reachable(self._world.successors, int(self.history))
+        if not hasattr(self, "log_policies_"):  # a file of an earlier version
+            with np.errstate(divide="ignore"):
+                self.log_policies_ = np.log(self.policies_)
 
     def _take(self, tables: Tables, fitted: np.ndarray, order: np.ndarray) -> None:
         histories, chains = self._context
@@ -201,12 +212,13 @@ class IQLearn(EMEstimator, DiscreteEstimator):
         self.mode_temperatures_ = temperatures(self._as_fitted["temperature"], len(order))[order]
         scaled = self.q_ / self.mode_temperatures_[:, None, None]
         values = np.asarray(logsumexp(scaled, axis=-1))
-        self.policies_ = np.exp(scaled - values[..., None])
+        self.log_policies_ = scaled - values[..., None]
+        self.policies_ = np.exp(self.log_policies_)
         self.rewards_ = self._read_rewards(self.mode_temperatures_[:, None] * values)
         if chains is None:
             vars(self).pop("visits_", None)  # a file keeps those of the restart that was saved
             return
-        counts = expected_visits(tables, chains, self._components.rewards, self.policies_.shape)
+        counts = expected_visits(tables, chains, self._components, self.policies_.shape)
         self.visits_ = counts[order]
 
     def _read_rewards(self, values: Float[np.ndarray, "mode history"]) -> Float[np.ndarray, "mode history action"]:
@@ -220,8 +232,8 @@ class IQLearn(EMEstimator, DiscreteEstimator):
 
     # ------------------------------------------------------------------ after the fit
 
-    def _table(self) -> Float[np.ndarray, "mode history option"]:
-        return self.policies_
+    def _log_table(self) -> Float[np.ndarray, "mode history option"]:
+        return self.log_policies_
 
     def reward_table(self, gauge: str = "fitted") -> Float[np.ndarray, "mode *dense"]:
         """Rewards r(h, a) as a dense table [mode, s_t, s_{t−1}, …, action]; NaN where none is known.
@@ -317,36 +329,50 @@ def _climbed(
 
 
 def expected_visits(
-    tables: Tables, chains: Chains, component: InverseQ, shape: tuple[int, ...]
+    tables: Tables, chains: Chains, components: Components, shape: tuple[int, ...]
 ) -> Float[np.ndarray, "mode history action"]:
     """Expected visits to each (history, action) in each mode, from one more E-step."""
-    visits = np.zeros(shape)
-    histories, actions = np.asarray(component.histories), np.asarray(component.actions)
-    np.add.at(visits.transpose(1, 2, 0), (histories, actions), emission_counts(tables, chains))
+    visits, latent = np.zeros(shape), components.latent
+    with float64():
+        log_emissions = tables.log_emissions if latent is None else np.asarray(latent.extend(tables.log_emissions))
+        counts = emission_counts(replace(tables, log_emissions=log_emissions), chains)
+        counts = counts if latent is None else np.asarray(latent.resolve(tables.log_emissions, counts))
+    histories, actions = np.asarray(components.rewards.histories), np.asarray(components.rewards.actions)
+    np.add.at(visits.transpose(1, 2, 0), (histories, actions), counts)
     return visits
 
 
 def _triples(
-    encoded: Encoded, n_histories: int, n_actions: int, broken: Int[np.ndarray, "found"]
-) -> tuple[Int[np.ndarray, "symbol part"], Int[np.ndarray, "step"]]:
-    """Distinct (h, a, h') of the data, and which of them each step is.
+    encoded: Encoded, histories: Histories, world: MDP, possible: Bool[np.ndarray, "state action"]
+) -> tuple[Int[np.ndarray, "symbol part"], Chains, LatentChoices | None]:
+    """Distinct (h, a, h') of the data, which of them each step is, and which a step without an action may have been.
 
-    h' = −1 at the end of a chain and where the move that follows is `broken`: it is not where the action led.
+    h' = −1 at the end of a chain and where the move that follows is impossible: it is not where the action led.
     """
-    inside = np.ones(encoded.n_steps, dtype=bool)
-    inside[encoded.chains[1:] - 1] = False
-    inside[broken] = False
-    following = np.full(encoded.n_steps, -1, dtype=np.int64)
-    now = np.flatnonzero(inside)
-    following[now] = encoded.histories[now + 1]
-    observed = encoded.actions >= 0
-    pair = encoded.histories[observed].astype(np.int64) * n_actions + encoded.actions[observed]
-    numbers, inverse = np.unique(pair * (n_histories + 1) + following[observed] + 1, return_inverse=True)
-    pairs, after = np.divmod(numbers, n_histories + 1)
-    triples = np.column_stack([pairs // n_actions, pairs % n_actions, after - 1]).astype(np.int32)
+    n_actions, n_after = world.n_actions, histories.n_histories + 1
+    after = np.zeros(encoded.n_steps, dtype=np.int64)  # h' + 1
+    now = np.flatnonzero(encoded.following >= 0)
+    after[now] = encoded.histories[now + 1] + 1
+    here = encoded.histories.astype(np.int64)
+    observed = np.flatnonzero(encoded.actions >= 0)
+    seen = (here[observed] * n_actions + encoded.actions[observed]) * n_after + after[observed]
+
+    latent = np.flatnonzero(encoded.latent)
+    chances = reach(world, encoded.states[latent], encoded.following[latent]) * possible[encoded.states[latent]]
+    latent = latent[chances.any(axis=1)]
+    _, first, which = np.unique(here[latent] * n_after + after[latent], return_index=True, return_inverse=True)
+    chances = chances[chances.any(axis=1)][first]
+    one = latent[first]
+    ways = (here[one, None] * n_actions + np.arange(n_actions)) * n_after + after[one, None]
+
+    numbers = np.unique(np.concatenate([seen, ways[chances > 0]]))
+    pairs, onward = np.divmod(numbers, n_after)
+    triples = np.column_stack([pairs // n_actions, pairs % n_actions, onward - 1]).astype(np.int32)
     symbols = np.full(encoded.n_steps, len(triples), dtype=np.int32)
-    symbols[observed] = inverse
-    return triples, symbols
+    symbols[observed] = np.searchsorted(numbers, seen)
+    chains = Chains(symbols, encoded.states, encoded.chains, len(triples), world.n_states)
+    places = np.minimum(np.searchsorted(numbers, ways), len(numbers) - 1)
+    return triples, *with_latent(chains, latent, which.reshape(-1), places, chances)
 
 
 def _seen(data: Trajectories, env: MDP | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -14,6 +14,7 @@ from swirl.estep.counts import Chains, Tables
 from swirl.estimator import Scored, as_trajectories
 from swirl.faults import Faults
 from swirl.fitting import EMEstimator, Problem, note_discount, note_temperature, temperatures, whole_number
+from swirl.likelihood import Evidence
 from swirl.mstep import Components
 from swirl.priors import Dirichlet
 from swirl.rewards.inverse_q_network import InverseQNetwork
@@ -234,16 +235,14 @@ class IQNetwork(EMEstimator):
             )
         return encoded, q, observed, _followed(encoded, values)
 
-    def _read(
-        self, data: Trajectories, of: Scored
-    ) -> tuple[Encoded, Float[np.ndarray, "step mode"], Bool[np.ndarray, "step"]]:
+    def _read(self, data: Trajectories, of: Scored) -> tuple[Encoded, Evidence]:
         del of  # there is one currency
         encoded, q, observed, _ = self._q(data)
         log_pi = log_softmax(q / self.mode_temperatures_[:, None, None], axis=-1)
         log_likelihoods = np.zeros((encoded.n_steps, len(q)))
         now = np.flatnonzero(observed)
         log_likelihoods[now] = log_pi[:, now, encoded.actions[now]].T
-        return encoded, log_likelihoods, observed
+        return encoded, Evidence(log_likelihoods, observed, np.zeros_like(observed))
 
     def policies(self, data: Any) -> list[Float[np.ndarray, "time mode action"]]:
         """π_z(a|x_t) at each step."""

@@ -273,8 +273,9 @@ class BackoffMarkov(DiscreteEstimator):
         self.order_ = int(self.order_)
         self._histories = Histories.reachable(self.env.successors, max(self.order_, 1))
 
-    def _table(self) -> Float[np.ndarray, "mode history option"]:
-        return self.policies_
+    def _log_table(self) -> Float[np.ndarray, "mode history option"]:
+        with np.errstate(divide="ignore"):
+            return np.log(self.policies_)
 
 
 def _fitted_table(

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
@@ -16,7 +17,7 @@ FloatArray = Array | np.ndarray
 class Chains:
     """Observed symbols and states of all chains, end to end.
 
-    A symbol equal to `n_symbols` says nothing about the mode: a missing action.
+    A symbol equal to `n_symbols` says nothing about the mode: neither the choice nor where it led was seen.
     """
 
     symbols: Int[np.ndarray, "step"]
@@ -70,3 +71,43 @@ class Counts:
     transitions: Float[FloatArray, "*restart state mode next_mode"]
     emissions: Float[FloatArray, "*restart symbol mode"]
     log_likelihood: Float[FloatArray, "*restart"]
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class LatentChoices:
+    """Choices that were not seen although where they led was: symbols of their own, after those of the seen ones.
+
+    With y running over the symbols that the latent choice m may have been, and P_y the probability that y leads to
+    where the step led,
+
+        e_m(z) = Σ_y e_y(z) P_y        W[y, z] = Σ_t γ_t(z) 1[y_t = y] + Σ_m W[m, z] e_y(z) P_y / e_m(z)
+    """
+
+    symbols: Int[FloatArray, "latent way"]
+    log_reach: Float[FloatArray, "latent way"]
+    """log P_y; −∞ where a latent choice has fewer ways than others."""
+
+    def _ways(self, log_emissions: Float[FloatArray, "symbol mode"]) -> Float[Array, "latent way mode"]:
+        return jnp.asarray(log_emissions)[jnp.asarray(self.symbols)] + jnp.asarray(self.log_reach)[..., None]
+
+    def extend(self, log_emissions: Float[FloatArray, "symbol mode"]) -> Float[Array, "all_symbols mode"]:
+        """Add the latent choices' rows to a table of emissions."""
+        return jnp.concatenate([jnp.asarray(log_emissions), log_sum_exp(self._ways(log_emissions), axis=1)])
+
+    def resolve(
+        self, log_emissions: Float[FloatArray, "symbol mode"], counts: Float[FloatArray, "all_symbols mode"]
+    ) -> Float[Array, "symbol mode"]:
+        """Share the counts of the latent choices among what they may have been."""
+        seen, unseen = jnp.split(jnp.asarray(counts), [log_emissions.shape[0]])
+        ways = self._ways(log_emissions)
+        total = log_sum_exp(ways, axis=1)[:, None]
+        shares = jnp.where(ways > -jnp.inf, jnp.exp(ways - jnp.where(jnp.isfinite(total), total, 0.0)), 0.0)
+        return seen.at[jnp.asarray(self.symbols)].add(unseen[:, None] * shares)
+
+
+def log_sum_exp(x: Float[Array, "..."], axis: int) -> Float[Array, "..."]:
+    """log Σ exp x that stays −∞ (and never NaN) where all terms are −∞."""
+    highest = jnp.max(x, axis=axis, keepdims=True)
+    highest = jnp.where(jnp.isfinite(highest), highest, 0.0)
+    return jnp.log(jnp.sum(jnp.exp(x - highest), axis=axis)) + jnp.squeeze(highest, axis)

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from swirl.estep.counts import Chains, Counts, Tables
+from swirl.estep.counts import Chains, Counts, Tables, log_sum_exp
 
 IntArray = Array | np.ndarray
 
@@ -80,14 +80,14 @@ def expected_counts(tables: Tables, chains: PaddedChains) -> Counts:
 
     def forward(log_alpha: Float[Array, "chain mode"], step: tuple[Array, Array]) -> tuple[Array, tuple[Array, Array]]:
         previous_state, symbol = step
-        moved = logsumexp(log_alpha[:, :, None] + log_transitions[previous_state], axis=1)
+        moved = log_sum_exp(log_alpha[:, :, None] + log_transitions[previous_state], axis=1)
         joint = moved + log_emissions[symbol]
-        increment = logsumexp(joint, axis=-1)
+        increment = log_sum_exp(joint, axis=-1)
         log_alpha = joint - increment[:, None]
         return log_alpha, (log_alpha, increment)
 
     joint = jnp.asarray(tables.log_initial) + log_emissions[symbols[0]]
-    first_increment = logsumexp(joint, axis=-1)
+    first_increment = log_sum_exp(joint, axis=-1)
     first = joint - first_increment[:, None]
     _, (rest, increments) = jax.lax.scan(forward, first, (states[:-1], symbols[1:]))
     log_alpha = jnp.concatenate([first[None], rest])
@@ -99,7 +99,7 @@ def expected_counts(tables: Tables, chains: PaddedChains) -> Counts:
         log_u = log_emissions[symbol] + log_beta - increment[:, None]
         joint = log_transitions[previous_state] + log_u[:, None, :]
         pair = jnp.exp(previous_log_alpha[:, :, None] + joint)
-        new = logsumexp(joint, axis=-1)
+        new = log_sum_exp(joint, axis=-1)
         return new, (new, pair)
 
     last = jnp.log(weights)[:, None] + jnp.zeros_like(first)  # counts are linear in β
@@ -113,10 +113,3 @@ def expected_counts(tables: Tables, chains: PaddedChains) -> Counts:
         emissions=jnp.zeros_like(log_emissions).at[symbols].add(marginals)[:n_symbols],
         log_likelihood=jnp.sum(weights * first_increment) + jnp.sum(weights * increments),
     )
-
-
-def logsumexp(x: Float[Array, "..."], axis: int) -> Float[Array, "..."]:
-    """log Σ exp x that stays −∞ (and never NaN) where all terms are −∞."""
-    highest = jnp.max(x, axis=axis, keepdims=True)
-    highest = jnp.where(jnp.isfinite(highest), highest, 0.0)
-    return jnp.log(jnp.sum(jnp.exp(x - highest), axis=axis)) + jnp.squeeze(highest, axis)
