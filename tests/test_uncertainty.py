@@ -112,7 +112,9 @@ def test_sessions_of_a_subject_are_drawn_together():
 
 def test_segments_count_as_often_as_their_session():
     steps = np.zeros(12, np.int32)
-    encoded = Encoded(steps, steps, steps, chains=np.array([0, 2, 6, 9, 10, 12]), sessions=np.array([0, 6, 9, 12]), following=steps)
+    encoded = Encoded(
+        steps, steps, steps, chains=np.array([0, 2, 6, 9, 10, 12]), sessions=np.array([0, 6, 9, 12]), following=steps
+    )
     assert chain_times(encoded, np.array([3, 0, 1])).tolist() == [3, 3, 0, 1, 1]
 
 

@@ -146,6 +146,7 @@ def _encode_restarts(model: Any, arrays: Arrays) -> dict[str, Any]:
         )
     return {
         "status": [r.status for r in restarts],
+        "remaining_gain": [r.remaining_gain if np.isfinite(r.remaining_gain) else None for r in restarts],
         "iterations": [r.n_iterations for r in restarts],
         "best_restart": model.best_restart_,
     }
@@ -225,7 +226,7 @@ def _decode_restarts(model: Any, arrays: dict[str, np.ndarray], fit: dict[str, A
     model._components, model._context = model._context_of_file()
     template = model._components.random_parameters(np.random.default_rng(0), 1.0)
     structure = jax.tree.structure(template)
-    restarts = []
+    restarts, remaining = [], fit.get("remaining_gain") or [None] * len(fit["status"])
     for r, (status, iterations) in enumerate(zip(fit["status"], fit["iterations"], strict=True)):
         leaves = [arrays[f"restart.leaf{i}"][r] for i in range(structure.num_leaves)]
         restarts.append(
@@ -235,7 +236,9 @@ def _decode_restarts(model: Any, arrays: dict[str, np.ndarray], fit: dict[str, A
                 arrays["restart.log_likelihood_trace"][r, : iterations + 1],
                 arrays["restart.occupancy"][r],
                 status,
+                float("inf") if remaining[r] is None else float(remaining[r]),
             )
         )
     model.restarts_ = restarts
     model.best_restart_ = fit["best_restart"]
+    model.remaining_gain_ = restarts[model.best_restart_].remaining_gain

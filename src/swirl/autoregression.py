@@ -20,7 +20,7 @@ conditioned, and a fit is the same in any units (`Units`).  Its parameters are i
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -250,6 +250,7 @@ class Autoregression:
     scale: Float[FloatArray, ""]
     """Ψ / m, a multiple of the identity."""
     n_modes: int = field(metadata={"static": True})
+    extrapolates: ClassVar[bool] = False  # factors of covariances
 
     @classmethod
     def build(

@@ -35,7 +35,7 @@ def cautions(
     if converged is False:
         found["converged"] = (
             "The iterations ran out before the fit had settled, so its numbers would still move. Fit again with more: "
-            "--max-iter 1000 (in Python, max_iter=1000)."
+            "--max-iter 20000 (in Python, max_iter=20000)."
         )
     if n_restarts == 1:
         found["restarts"] = (

@@ -62,7 +62,8 @@ def compare(
     env
         Needed when models are given by name.
     of
-        ``"action"``, ``"next_state"`` or ``"density"``; by default the first that all the models share.
+        ``"action"``, ``"next_state"`` or ``"density"``; by default the first that all the models share, and next
+        states where any action is missing.
     tune
         name → settings to try on folds of `train` (`selection.choose`) before that model is fitted. Count models choose
         their order and smoothing themselves, for what is scored.
@@ -84,6 +85,9 @@ def compare(
     fresh = _candidates(candidates, env, parameters)
     if candidates is None:  # next states are what all models of labelled states share
         fresh = {name: model for name, model in fresh.items() if (of or "next_state") in model.currencies}
+    if of is None and train.n_missing_actions + test.n_missing_actions:
+        next_states = all("next_state" in model.currencies for model in fresh.values())
+        of = "next_state" if next_states else None  # the actions that were seen are not all there is to predict
     of = common_currency(fresh, of)
     for model in fresh.values() if not isinstance(candidates, Mapping) else ():
         if "target" in model.get_params() and "target" not in parameters:
@@ -164,7 +168,7 @@ def _scored(
     per_session = np.array([int(own.sum()) for own in steps[first]])
     if per_session.sum() == 0:
         raise ValueError("test: nothing was observed in any session, so there is nothing to score")
-    log_likelihoods = np.stack([model.log_likelihood(test, of=of) for model in fitted.values()])
+    log_likelihoods = np.stack([model.session_scores(test, of=of) for model in fitted.values()])
     return Comparison(
         of,
         int(per_session.sum()),

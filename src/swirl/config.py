@@ -101,8 +101,8 @@ class Fit(Section):
     """How hard to try."""
 
     restarts: int = Field(default=8, ge=1, le=MOST)
-    max_iter: int = Field(default=200, ge=1, le=10**9)
-    tol: float = Field(default=1e-5, gt=0)
+    max_iter: int = Field(default=2000, ge=1, le=10**9)
+    tol: float = Field(default=0.01, gt=0)
     seed: int = Field(default=0, ge=0, lt=2**63)
 
 

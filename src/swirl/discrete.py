@@ -163,9 +163,7 @@ def choice_chains(
     return Chains(symbols.astype(np.int32), encoded.states, encoded.chains, n_symbols, n_states)
 
 
-def action_chains(
-    encoded: Encoded, rows: Int[np.ndarray, "history"], env: MDP
-) -> tuple[Chains, LatentChoices | None]:
+def action_chains(encoded: Encoded, rows: Int[np.ndarray, "history"], env: MDP) -> tuple[Chains, LatentChoices | None]:
     """`choice_chains` of the actions, with a symbol of its own for each (row, next state) of a missing action.
 
     The second value says which actions each of those symbols may have been; None where no action is missing.

@@ -12,13 +12,15 @@ import jax
 import numpy as np
 from jaxtyping import Bool, Float
 
+from swirl.convergence import Stretch, recent_gain, remaining_gain, schedule, unfinished
 from swirl.estep.counts import Chains, Tables
-from swirl.iteration import FALL, Engine, Iterations, choose, settle, tables_and_prior
+from swirl.iteration import Engine, Iterations, choose, tables_and_prior
 from swirl.mstep import Components, Parameters
 from swirl.precision import float64, numpy_tree
 from swirl.seeding import starting_points
 
 WARM_UP = 20  # iterations under the milder prior
+FALL = 1e-6  # relative fall of the objective that cannot be rounding
 
 
 @dataclass
@@ -44,6 +46,8 @@ class Restart:
     """Expected share of the observed steps in each mode."""
     status: str
     """"converged", "iterations ran out", "interrupted", "objective fell" or "not finite"."""
+    remaining_gain: float = float("inf")
+    """What EM would still gain, in nats, as predicted at the end (`convergence`); ∞ where nothing can be said."""
 
     @property
     def objective(self) -> float:
@@ -52,7 +56,7 @@ class Restart:
 
     @property
     def converged(self) -> bool:
-        """Whether the objective stopped rising before the iterations ran out."""
+        """Whether little enough gain remained before the iterations ran out."""
         return self.status == "converged"
 
     @property
@@ -82,36 +86,44 @@ class _Ledger:
     """Objectives of every restart so far, and how those that have ended did."""
 
     tol: float
+    components: Components
     objectives: list[np.ndarray]
     log_likelihoods: list[np.ndarray]
-    small: np.ndarray
     status: list[str]
+    remaining: np.ndarray
     lengths: np.ndarray
-    fall: float
-    least: float
 
     @classmethod
-    def open(
-        cls, tol: float, log_likelihood: np.ndarray, log_prior: np.ndarray, fall: float = FALL, least: float = 0.0
-    ) -> "_Ledger":
-        none = np.zeros(len(log_likelihood), dtype=int)
-        return cls(tol, [log_likelihood + log_prior], [log_likelihood], none, [""] * len(none), none + 1, fall, least)
+    def open(cls, tol: float, components: Components, log_likelihood: np.ndarray, log_prior: np.ndarray) -> "_Ledger":
+        n = len(log_likelihood)
+        objective = log_likelihood + log_prior
+        lengths = np.ones(n, dtype=int)
+        return cls(tol, components, [objective], [log_likelihood], [""] * n, np.full(n, np.inf), lengths)
 
     def record(self, log_likelihood: np.ndarray, log_prior: np.ndarray) -> None:
-        """Enter one iteration and settle which restarts have ended."""
+        """Enter one iteration; a restart ends where something is wrong."""
         objective, before = log_likelihood + log_prior, self.objectives[-1]
         running = self.running
-        self.small, ended = settle(objective, before, self.small, self.tol, fall=self.fall, least=self.least)
-        for r in np.flatnonzero(running & ended):
+        for r in np.flatnonzero(running):
             if not np.isfinite(objective[r]):
                 self.status[r] = "not finite"
-            elif objective[r] - before[r] < -self.fall * abs(objective[r]):
-                self.status[r] = "objective fell"  # even when it had all but stopped rising before
-            else:
-                self.status[r] = "converged"
+            elif not self.components.may_fall and before[r] - objective[r] > FALL * max(abs(objective[r]), 1.0):
+                self.status[r] = "objective fell"
         self.objectives.append(objective)
         self.log_likelihoods.append(log_likelihood)
         self.lengths[running] = len(self.objectives)
+
+    def ask(self) -> None:
+        """Settle which restarts have converged; the last iterations were plain ones."""
+        for r in np.flatnonzero(self.running):
+            trace = self.trace(self.objectives, r)
+            tol = max(self.tol, self.components.noise * abs(trace[-1]))
+            if self.components.may_fall:  # then only whether it still moves can be asked
+                self.remaining[r] = abs(recent_gain(trace))
+            else:
+                self.remaining[r] = remaining_gain(trace)
+            if self.remaining[r] <= tol and abs(recent_gain(trace)) <= tol:
+                self.status[r] = "converged"
 
     @property
     def running(self) -> Bool[np.ndarray, "restart"]:
@@ -119,6 +131,13 @@ class _Ledger:
 
     def trace(self, values: list[np.ndarray], r: int) -> np.ndarray:
         return np.array([row[r] for row in values[: self.lengths[r]]])
+
+    def restart(self, r: int, parameters: Parameters, occupancy: np.ndarray, otherwise: str) -> Restart:
+        """Sum up one restart; `otherwise` is how it ended if nothing else is known."""
+        trace, status = self.trace(self.objectives, r), self.status[r]
+        remaining = float(self.remaining[r]) if status == "converged" else unfinished(trace)
+        log_likelihoods = self.trace(self.log_likelihoods, r)
+        return Restart(parameters, trace, log_likelihoods, occupancy, status or otherwise, remaining)
 
 
 def run(
@@ -136,8 +155,9 @@ def run(
 ) -> list[Restart]:
     """Fit by EM from `n_restarts` starting points (`seeding.starting_points`, or `start`), all of which are kept.
 
-    A restart ends when the objective has risen by less than `tol` (relative) three times in a row, when
-    `max_iter` M-steps are made, or when something is wrong; Ctrl-C ends them all and keeps what they have.
+    A restart ends when no more than `tol` nats remain to be gained (`convergence`), when `max_iter` M-steps are made,
+    or when something is wrong; Ctrl-C ends them all and keeps what they have. After the first iterations every other
+    one is extrapolated (`iteration`).
     New starting points first take a few steps under a milder prior where the prior has one (`Components.milder`).
     """
     began = time.perf_counter()
@@ -153,42 +173,39 @@ def run(
         if fresh and (milder := components.milder()) is not None:
             start, interrupted = _warm_up(iterations, milder, start)
         state = iterations.first(components, start)
-        ledger = _Ledger.open(
-            tol,
-            np.asarray(state.counts.log_likelihood),
-            np.asarray(state.log_prior),
-            components.fall(FALL),
-            iterations.least,
-        )
+        ledger = _Ledger.open(tol, components, np.asarray(state.counts.log_likelihood), np.asarray(state.log_prior))
         made = max_iter if interrupted else 0
         try:
-            while made < max_iter and (running := ledger.running).any():
-                # Rows and state are entered together: Ctrl-C in the long call leaves both as they were.
-                state, rows = iterations.advance(components, state, running, ledger.small, tol, max_iter - made)
-                seconds, news = time.perf_counter() - began, []
-                for log_likelihood, log_prior in zip(*rows, strict=True):
-                    made += 1
-                    ledger.record(log_likelihood, log_prior)
-                    news.append(Progress(made, max_iter, ledger.objectives[-1], int(ledger.running.sum()), seconds))
-                # Told when all rows are entered: a callback that interrupts finds state and ledger in step.
-                if callback is not None:
-                    for progress in news:
-                        callback(progress)
+            for stretch in schedule(components.accelerated):
+                left = Stretch(min(stretch.n, max_iter - made), stretch.accelerated, stretch.asks)
+                done = 0
+                while done < left.n and (running := ledger.running).any():
+                    # Rows and state are entered together: Ctrl-C in the long call leaves both as they were.
+                    state, rows = iterations.advance(
+                        components, state, running, accelerated=left.accelerated, made=done, most=left.n - done
+                    )
+                    seconds, news = time.perf_counter() - began, []
+                    for log_likelihood, log_prior in zip(*rows, strict=True):
+                        made, done = made + 1, done + 1
+                        ledger.record(log_likelihood, log_prior)
+                        news.append(Progress(made, max_iter, ledger.objectives[-1], int(ledger.running.sum()), seconds))
+                    # Told when all rows are entered: a callback that interrupts finds state and ledger in step.
+                    if callback is not None:
+                        for progress in news:
+                            callback(progress)
+                if left.asks:
+                    ledger.ask()
+                if made >= max_iter or not ledger.running.any():
+                    break
         except KeyboardInterrupt:
             interrupted = True
         parameters, visits = numpy_tree(state.parameters), np.asarray(state.counts.emissions)
+    otherwise = "interrupted" if interrupted else "iterations ran out"
     restarts = []
-    for r, status in enumerate(ledger.status):
+    for r in range(len(ledger.status)):
         occupancy = visits[r].sum(axis=0)
-        restarts.append(
-            Restart(
-                jax.tree.map(lambda leaf, r=r: leaf[r], parameters),
-                ledger.trace(ledger.objectives, r),
-                ledger.trace(ledger.log_likelihoods, r),
-                occupancy / occupancy.sum(),
-                status or ("interrupted" if interrupted else "iterations ran out"),
-            )
-        )
+        own = jax.tree.map(lambda leaf, r=r: leaf[r], parameters)
+        restarts.append(ledger.restart(r, own, occupancy / occupancy.sum(), otherwise))
     return restarts
 
 
@@ -199,11 +216,27 @@ def _warm_up(iterations: Iterations, milder: Components, start: Parameters) -> t
         state = iterations.first(milder, start)
         everyone = np.ones(len(state.log_prior), dtype=bool)
         while made < WARM_UP:
-            state, rows = iterations.advance(milder, state, everyone, 0 * everyone, 0.0, WARM_UP - made)
+            state, rows = iterations.advance(milder, state, everyone, accelerated=False, made=made, most=WARM_UP - made)
             parameters, made = state.parameters, made + len(rows.log_priors)
     except KeyboardInterrupt:
         return numpy_tree(parameters), True
     return numpy_tree(parameters), False
+
+
+def small(nats: float) -> str:
+    """A small number of nats in words.
+
+    >>> small(0.00123), small(1e-9)
+    ('0.001', 'less than 0.001')
+    """
+    return f"{nats:.1g}" if nats >= 0.001 else "less than 0.001"
+
+
+def _to_come(kept: Restart) -> str:
+    """Say what the objective may still gain."""
+    if not np.isfinite(kept.remaining_gain):
+        return ""
+    return f", and {kept.remaining_gain:,.2g} nats or more may be to come" if kept.remaining_gain > 0 else ""
 
 
 def describe(restarts: list[Restart], best: int, n_observed: int) -> str:
@@ -211,8 +244,9 @@ def describe(restarts: list[Restart], best: int, n_observed: int) -> str:
     kept = restarts[best]
     n = kept.n_iterations
     ending = {
-        "converged": f"converged after {n} iterations",
-        "iterations ran out": f"not converged: the {n} iterations ran out; raise max_iter, or fit with resume=True",
+        "converged": f"converged after {n} iterations (going on would gain about {small(kept.remaining_gain)} nats)",
+        "iterations ran out": f"not converged: the {n} iterations ran out{_to_come(kept)}; raise max_iter, or fit with "
+        "resume=True",
         "interrupted": f"interrupted after {n} iterations; fit again with resume=True to go on",
         "objective fell": f"stopped: the objective fell at iteration {n}, which should not happen; please report it",
         "not finite": f"failed: the objective is not finite after {n} iterations; use a stronger prior",

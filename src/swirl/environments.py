@@ -98,6 +98,9 @@ def moves_seen(data: Trajectories) -> MDP:
 def infer_actions(data: Trajectories, env: MDP) -> Trajectories:
     """Fill in the missing actions wherever just one available action leads from a state to the next.
 
+    For looking at, never for fitting: which actions can be told depends on the actions, so what is filled in is no
+    fair sample of them. Models read the states that missing actions led to (`Encoded.latent`).
+
     >>> env = MDP.deterministic([[1, 0], [0, 1]])
     >>> infer_actions(Trajectories([[0, 1, 1, 0]]), env).actions[0]
     array([ 0,  1,  0, -1])

@@ -146,6 +146,16 @@ class HiddenModeEstimator(Estimator, ABC):
             )
         return of
 
+    def currency_of(self, data: Any) -> Scored:
+        """What a score of these data is best of: the model's own, but next states where some action is missing.
+
+        Scores of actions count only those that were seen, which are not all there is to predict.
+        """
+        own = self.currencies
+        if own[0] == "action" and "next_state" in own and as_trajectories(data).n_missing_actions:
+            return "next_state"
+        return own[0]
+
     def _chain(self, encoded: Encoded) -> tuple[np.ndarray, np.ndarray]:
         del encoded  # the same tables for all data, unless a model says otherwise
         with np.errstate(divide="ignore"):

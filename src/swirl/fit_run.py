@@ -10,7 +10,7 @@ from swirl import memory
 from swirl.cautions import cautions, restarts_near
 from swirl.config import Run
 from swirl.data_files import read_data
-from swirl.environments import SHORTHANDS, environment_for, infer_actions, read_environment
+from swirl.environments import SHORTHANDS, environment_for, read_environment
 from swirl.faults import some
 from swirl.mdp import MDP
 from swirl.model import SWIRL
@@ -32,7 +32,7 @@ class Prepared:
 
 
 def prepare(run: Run) -> Prepared:
-    """Read the data and the environment, infer the actions that are unique, hold sessions out."""
+    """Read the data and the environment, hold sessions out."""
     columns = {name: value for name, value in run.columns.model_dump().items() if name in run.columns.model_fields_set}
     if run.env is None or run.env in SHORTHANDS:
         data = read_data(run.data, columns)
@@ -40,8 +40,6 @@ def prepare(run: Run) -> Prepared:
     else:
         env = read_environment(run.env, run.states)
         data = read_data(run.data, columns, env=env)
-    if not all((actions[:-1] >= 0).all() for actions in data.actions):
-        data = infer_actions(data, env)
     if run.hold_out_subjects is not None:
         return Prepared(env, data, *data.split(subjects=_known_subjects(data, run.hold_out_subjects)))
     if run.hold_out is None:

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 
 from swirl.data_files import read_data
-from swirl.environments import infer_actions
 from swirl.registry import load
 from swirl.trajectories import Trajectories
 
@@ -22,7 +21,7 @@ def open_fit(path: Any) -> Any:
 
 
 def sessions_of(model: Any, data: Any = None) -> Trajectories:
-    """Sessions read as the fit read its own: the same columns, labels and inferred actions.
+    """Sessions read as the fit read its own: the same columns and labels.
 
     Parameters
     ----------
@@ -42,8 +41,6 @@ def sessions_of(model: Any, data: Any = None) -> Trajectories:
             )
     env = getattr(model, "env", None)
     sessions = read_data(path, config.get("columns"), env=env)
-    if env is not None and not all((actions[:-1] >= 0).all() for actions in sessions.actions):
-        sessions = infer_actions(sessions, env)
     if data is None and run.get("data_fingerprint") not in (None, sessions.fingerprint()):
         raise ValueError(f"{path} has changed since the fit: give the sessions to use with --data {path}")
     return sessions

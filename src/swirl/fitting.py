@@ -194,7 +194,7 @@ class EMEstimator(HiddenModeEstimator):
         self._take(tables, fitted, order)
         self.objective_trace_ = restart.objective_trace
         self.log_likelihoods_ = restart.log_likelihood_trace
-        self.converged_ = restart.converged
+        self.converged_, self.remaining_gain_ = restart.converged, restart.remaining_gain
         self.fit_report_ = em.describe(self.restarts_, index, self.n_observed_)
         return self
 

@@ -2,6 +2,12 @@
 
 A chunk has a dynamic trip count, so that one compilation serves every chunk, the host can show progress, and Ctrl-C
 is heard between chunks.
+
+Every other iteration may be extrapolated (SQUAREM; Varadhan & Roland 2008).  With θ_1 = M(θ_0), θ_2 = M(θ_1),
+
+    r = θ_1 − θ_0,    v = θ_2 − 2 θ_1 + θ_0,    θ' = θ_0 + 2 a r + a² v,    a = ‖r‖ / ‖v‖ ≥ 1
+
+(a = 1 is θ_2).  Where the objective at θ' is below that at θ_1, EM goes on from θ_1: it never falls.
 """
 
 import time
@@ -12,7 +18,7 @@ from typing import Any, Literal, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Bool, Float
 
 from swirl.estep import associative, compiled, scan
 from swirl.estep.counts import Chains, Counts, Tables
@@ -21,9 +27,7 @@ from swirl.precision import float64, numpy_tree
 
 Engine = Literal["auto", "compiled", "associative", "scan"]
 ENGINES = ("auto", "compiled", "associative", "scan")
-PATIENCE = 3  # consecutive iterations below the tolerance: one slow step is not the end
-LEAST_PER_STEP = 0.1  # nats per observed step below which an objective is small by accident
-FALL = 1e-6  # relative fall of the objective that cannot be rounding
+FIRST_REACH, REACH_FACTOR = 4.0, 4.0  # of an extrapolation: at most so far at first, more where that went well
 CHUNK = 32
 SECONDS_PER_CHUNK = 0.2
 
@@ -34,6 +38,15 @@ class State(NamedTuple):
     parameters: Parameters
     counts: Counts
     log_prior: Any
+    anchor: Parameters
+    """Where an extrapolation starts: the parameters one iteration ago."""
+    reach: Any
+    """How far an extrapolation may go, of each restart."""
+
+    @property
+    def objective(self) -> Any:
+        """Log-likelihood plus log-priors."""
+        return self.counts.log_likelihood + self.log_prior
 
 
 class Rows(NamedTuple):
@@ -41,21 +54,6 @@ class Rows(NamedTuple):
 
     log_likelihoods: Float[np.ndarray, "iteration restart"]
     log_priors: Float[np.ndarray, "iteration restart"]
-
-
-def settle(
-    objective: Any, before: Any, small: Any, tol: Any, xp: Any = np, fall: float = FALL, least: Any = 0.0
-) -> tuple[Any, Any]:
-    """Count the iterations in a row that gained next to nothing, and say which restarts have ended.
-
-    Gains are relative to the objective, or to `least` where it is smaller: a sum of log-densities may be near 0.
-
-    >>> settle(np.array([-10.0, -5.0]), np.array([-10.0, -9.0]), np.array([2, 0]), 1e-5)
-    (array([3, 0]), array([ True, False]))
-    """
-    gain, scale = objective - before, xp.maximum(xp.abs(objective), least)
-    small = xp.where(gain <= tol * scale, small + 1, 0)
-    return small, ~xp.isfinite(objective) | (gain < -fall * scale) | (small >= PATIENCE)
 
 
 def _chosen(on: Any, new: Any, old: Any) -> Any:
@@ -88,16 +86,43 @@ def improve_restarts(
     return better, tables, log_prior
 
 
+@jax.jit
+def extrapolate(
+    components: Components, anchor: Parameters, middle: Parameters, new: Parameters, reach: Float[Array, "restart"]
+) -> tuple[Parameters, Tables, Array, Float[Array, "restart"]]:
+    """Extrapolate from three iterates of every restart; the chains that it leads to, and the length a that was wanted."""
+
+    def size(tree: Any) -> Array:
+        leaves = [jnp.sum(jnp.reshape(leaf, (reach.shape[0], -1)) ** 2, axis=1) for leaf in jax.tree.leaves(tree)]
+        return jnp.sqrt(sum(leaves[1:], leaves[0]))
+
+    step = jax.tree.map(lambda x0, x1: x1 - x0, anchor, middle)
+    bend = jax.tree.map(lambda x0, x1, x2: x2 - 2 * x1 + x0, anchor, middle, new)
+    wanted = size(step) / jnp.maximum(size(bend), 1e-300)
+    length = jnp.clip(wanted, 1.0, reach)
+
+    def move(x0: Array, r: Array, v: Array) -> Array:
+        a = length.reshape((-1,) + (1,) * (jnp.ndim(x0) - 1))
+        return x0 + 2 * a * r + a**2 * v
+
+    trial = jax.vmap(components.normalised)(jax.tree.map(move, anchor, step, bend))
+    return trial, *tables_and_prior(components, trial), wanted
+
+
+def take_or_stay(new: State, old: State, wanted: Any) -> State:
+    """Take the extrapolated states that are no worse; where one is, stay, and reach less far next time."""
+    xp = np if isinstance(new.reach, np.ndarray) else jnp
+    better = xp.isfinite(new.objective) & (new.objective >= old.objective)
+    limited = wanted >= old.reach
+    farther = xp.where(better, old.reach * REACH_FACTOR, xp.maximum(old.reach / REACH_FACTOR, 1.0))
+    return _chosen(better, new, old)._replace(reach=xp.where(limited, farther, old.reach))
+
+
 @dataclass
 class HostIterations:
     """One iteration per call: compiled M-step, numba E-step."""
 
     chains: Chains
-
-    @property
-    def least(self) -> float:
-        """See `settle`."""
-        return LEAST_PER_STEP * float(self.chains.symbol_counts.sum())
 
     def counts(self, tables: Tables) -> Counts:
         """E-step of given chains."""
@@ -106,24 +131,34 @@ class HostIterations:
     def first(self, components: Components, parameters: Parameters) -> State:
         """E-step of the starting point."""
         tables, log_prior = tables_and_prior(components, parameters)
-        return State(parameters, compiled.expected_counts(numpy_tree(tables), self.chains), np.asarray(log_prior))
+        counts = compiled.expected_counts(numpy_tree(tables), self.chains)
+        reach = np.full(len(counts.log_likelihood), FIRST_REACH)
+        return State(parameters, counts, np.asarray(log_prior), parameters, reach)
 
     def advance(
         self,
         components: Components,
         state: State,
         running: Bool[np.ndarray, "restart"],
-        small: Int[np.ndarray, "restart"],
-        tol: float,
+        *,
+        accelerated: bool,
+        made: int,
         most: int,
     ) -> tuple[State, Rows]:
-        """Make one iteration."""
-        del small, tol, most  # needed only by engines that make several
+        """Make one iteration, extrapolated where it is an odd one of an `accelerated` stretch."""
+        del most  # needed only by engines that make several
+        extrapolated = accelerated and made % 2 == 1
         parameters, tables, log_prior = improve_restarts(components, state.parameters, state.counts, running)
-        new = compiled.expected_counts(numpy_tree(tables), self.chains, active=running)
-        counts = _chosen(running, new, state.counts)  # an ended restart keeps its counts
-        state = State(parameters, counts, np.asarray(log_prior))
-        return state, Rows(np.asarray(counts.log_likelihood)[None], state.log_prior[None])
+        wanted = np.ones_like(state.reach)
+        if extrapolated:
+            parameters, tables, log_prior, wanted = extrapolate(
+                components, state.anchor, state.parameters, parameters, state.reach
+            )
+        counts = compiled.expected_counts(numpy_tree(tables), self.chains, active=running)
+        new = State(parameters, counts, np.asarray(log_prior), state.parameters, state.reach)
+        new = take_or_stay(new, state, np.asarray(wanted)) if extrapolated else new
+        state = _chosen(running, new, state)  # an ended restart keeps what it has
+        return state, Rows(np.asarray(state.counts.log_likelihood)[None], state.log_prior[None])
 
 
 @partial(jax.jit, static_argnames="in_parallel")
@@ -139,7 +174,8 @@ def _device_first(
     components: Components, parameters: Parameters, chains: tuple[scan.PaddedChains, ...], in_parallel: bool
 ) -> State:
     tables, log_prior = tables_and_prior(components, parameters)
-    return State(parameters, device_counts(tables, chains, in_parallel), log_prior)
+    counts = device_counts(tables, chains, in_parallel)
+    return State(parameters, counts, log_prior, parameters, jnp.full(log_prior.shape, FIRST_REACH))
 
 
 @partial(jax.jit, static_argnames="in_parallel")
@@ -148,31 +184,39 @@ def _device_chunk(
     chains: tuple[scan.PaddedChains, ...],
     state: State,
     running: Bool[Array, "restart"],
-    small: Int[Array, "restart"],
-    tol: Array,
-    least: Array,
+    accelerated: Array,
+    made: Array,
     most: Array,
     in_parallel: bool,
-) -> tuple[State, Array, Array, Array]:
-    """Iterate until `most` iterations are made or every restart has ended."""
+) -> tuple[State, Array, Array]:
+    """Make `most` iterations, the odd ones of an `accelerated` stretch extrapolated; `made` were made of it before."""
     blank = jnp.zeros((CHUNK, running.shape[0]))
 
-    def unfinished(carry: tuple) -> Array:
-        _, running, _, _, _, made = carry
-        return (made < most) & jnp.any(running)
+    def entered(i: Array, carry: tuple, new: State) -> tuple:
+        state, log_likelihoods, log_priors = carry
+        state = _chosen(running, new, state)
+        rows = (log_likelihoods.at[i].set(state.counts.log_likelihood), log_priors.at[i].set(state.log_prior))
+        return state, *rows
 
-    def advance(carry: tuple) -> tuple:
-        state, running, small, log_likelihoods, log_priors, made = carry
-        parameters, tables, log_prior = improve_restarts(components, state.parameters, state.counts, running)
-        counts = _chosen(running, device_counts(tables, chains, in_parallel), state.counts)
-        before = state.counts.log_likelihood + state.log_prior
-        small, ended = settle(counts.log_likelihood + log_prior, before, small, tol, jnp, components.fall(FALL), least)
-        rows = (log_likelihoods.at[made].set(counts.log_likelihood), log_priors.at[made].set(log_prior))
-        return State(parameters, counts, log_prior), running & ~ended, small, *rows, made + 1
+    def advance(i: Array, carry: tuple) -> tuple:
+        state = carry[0]
+        plain, tables, log_prior = improve_restarts(components, state.parameters, state.counts, running)
+        if not components.accelerated:
+            counts = device_counts(tables, chains, in_parallel)
+            return entered(i, carry, State(plain, counts, log_prior, state.parameters, state.reach))
+        leaps = accelerated & ((made + i) % 2 == 1)
+        trial, far_tables, far_log_prior, wanted = extrapolate(
+            components, state.anchor, state.parameters, plain, state.reach
+        )
+        parameters, tables, log_prior = jax.tree.map(
+            lambda a, b: jnp.where(leaps, a, b), (trial, far_tables, far_log_prior), (plain, tables, log_prior)
+        )
+        counts = device_counts(tables, chains, in_parallel)
+        new = State(parameters, counts, log_prior, state.parameters, state.reach)
+        new = jax.tree.map(lambda a, b: jnp.where(leaps, a, b), take_or_stay(new, state, wanted), new)
+        return entered(i, carry, new)
 
-    carry = (state, running, small, blank, blank, jnp.asarray(0))
-    state, _, _, log_likelihoods, log_priors, made = jax.lax.while_loop(unfinished, advance, carry)
-    return state, log_likelihoods, log_priors, made
+    return jax.lax.fori_loop(0, most, advance, (state, blank, blank))
 
 
 @dataclass
@@ -181,8 +225,6 @@ class DeviceIterations:
 
     chains: tuple[scan.PaddedChains, ...]
     in_parallel: bool
-    least: float
-    """See `settle`."""
     seconds_per_iteration: float = field(default=np.inf)
 
     def counts(self, tables: Tables) -> Counts:
@@ -198,28 +240,22 @@ class DeviceIterations:
         components: Components,
         state: State,
         running: Bool[np.ndarray, "restart"],
-        small: Int[np.ndarray, "restart"],
-        tol: float,
+        *,
+        accelerated: bool,
+        made: int,
         most: int,
     ) -> tuple[State, Rows]:
-        """Make as many iterations as fit into a fraction of a second."""
+        """Make as many iterations as fit into a fraction of a second, at most `most`."""
         fitting = SECONDS_PER_CHUNK / self.seconds_per_iteration if self.seconds_per_iteration > 0 else CHUNK
-        most = int(np.clip(fitting, 1, min(most, CHUNK)))
+        n = int(np.clip(fitting, 1, min(most, CHUNK)))
         began = time.perf_counter()
-        state, log_likelihoods, log_priors, made = _device_chunk(
-            components,
-            self.chains,
-            state,
-            running,
-            small,
-            np.asarray(tol),
-            np.asarray(self.least),
-            np.asarray(most),
-            self.in_parallel,
+        numbers = (np.asarray(accelerated), np.asarray(made), np.asarray(n))
+        state, log_likelihoods, log_priors = _device_chunk(
+            components, self.chains, state, running, *numbers, self.in_parallel
         )
-        n = int(made)
-        self.seconds_per_iteration = (time.perf_counter() - began) / max(n, 1)
-        return state, Rows(np.asarray(log_likelihoods)[:n], np.asarray(log_priors)[:n])
+        rows = Rows(np.asarray(log_likelihoods)[:n], np.asarray(log_priors)[:n])
+        self.seconds_per_iteration = (time.perf_counter() - began) / n
+        return state, rows
 
 
 def emission_counts(tables: Tables, chains: Chains) -> Float[np.ndarray, "symbol mode"]:
@@ -255,7 +291,6 @@ def choose(engine: Engine, chains: Chains, tables: Tables) -> Iterations:
         on_cpu = jax.default_backend() == "cpu"
         fast = "compiled" if on_cpu else "associative"
         engine = fast if compiled.suits(tables) and (not on_cpu or compiled.available()) else "scan"
-    host = HostIterations(chains)
     if engine == "compiled":
-        return host
-    return DeviceIterations(jax.device_put(scan.pad(chains)), in_parallel=engine == "associative", least=host.least)
+        return HostIterations(chains)
+    return DeviceIterations(jax.device_put(scan.pad(chains)), in_parallel=engine == "associative")

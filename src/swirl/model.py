@@ -58,7 +58,8 @@ class SWIRL(EMEstimator, DiscreteEstimator):
         What a transition that `env` rules out means: ``"error"``; ``"gap"``, a new segment; ``"forget"``, the
         history restarts and the mode chain goes on.
     n_restarts, max_iter, tol, random_state
-        Random starting points, all kept; M-steps at most; relative rise of the objective that counts as none; seed.
+        Random starting points, all kept; M-steps at most; nats that may remain to be gained when a fit counts as
+        converged (`remaining_gain_`); seed.
 
     Attributes
     ----------
@@ -71,6 +72,7 @@ class SWIRL(EMEstimator, DiscreteEstimator):
     uninformed_ : [history], True where the training data say nothing about the reward
     objective_trace_, log_likelihoods_ : [iteration], of the restart that was kept
     converged_, fit_report_ : whether and, in words, how the fit ended
+    remaining_gain_ : nats of the objective that going on would gain, as predicted from its last iterations
     restarts_ : every restart, with its parameters, traces and status
 
     Examples
@@ -97,8 +99,8 @@ class SWIRL(EMEstimator, DiscreteEstimator):
         switching_prior: Gaussian | Dirichlet | None = None,
         impossible: Impossible = "error",
         n_restarts: int = 8,
-        max_iter: int = 200,
-        tol: float = 1e-5,
+        max_iter: int = 2000,
+        tol: float = 0.01,
         random_state: int = 0,
     ):
         self.env = env

@@ -65,9 +65,28 @@ class Components:
         rewards = self.rewards.milder()
         return None if rewards is None else replace(self, rewards=rewards)
 
-    def fall(self, tolerance: float) -> float:
-        """Relative fall of the objective that means something is wrong; none does where a component may let it fall."""
-        return float("inf") if getattr(self.rewards, "may_fall", False) else tolerance
+    @property
+    def may_fall(self) -> bool:
+        """Whether the objective may fall from one iteration to the next without anything being wrong."""
+        return getattr(self.rewards, "may_fall", False)
+
+    @property
+    def noise(self) -> float:
+        """Share of the objective by which it moves at random, where the M-step draws samples."""
+        return getattr(self.rewards, "noise", 0.0)
+
+    @property
+    def accelerated(self) -> bool:
+        """Whether parameters may be extrapolated: wherever a point between and beyond others means something."""
+        return not self.may_fall and getattr(self.rewards, "extrapolates", True)
+
+    def normalised(self, parameters: Parameters) -> Parameters:
+        """Make probabilities sum to one again after an extrapolation."""
+        return Parameters(
+            log_initial=jax.nn.log_softmax(jnp.asarray(parameters.log_initial)),
+            switching=self.switching.normalised(parameters.switching),
+            rewards=parameters.rewards,
+        )
 
     def tables(self, parameters: Parameters) -> Tables:
         """The hidden chain that the parameters stand for: what the E-step reads, latent choices included."""

@@ -103,6 +103,10 @@ class TableSwitching:
         """Log P_z(z'|z, s)."""
         return jnp.broadcast_to(parameters, (self.n_states, *self.pseudocounts.shape))
 
+    def normalised(self, parameters: Float[Array, "*state mode next_mode"]) -> Float[Array, "*state mode next_mode"]:
+        """Make probabilities sum to one again."""
+        return jax.nn.log_softmax(parameters, axis=-1)
+
     def log_prior(self, parameters: Float[Array, "*state mode next_mode"]) -> Float[Array, ""]:
         """Dirichlet log-density, up to a constant."""
         return jnp.sum(self.pseudocounts * parameters)
@@ -143,6 +147,10 @@ class AdditiveSwitching:
     def log_transitions(self, parameters: Float[Array, "row next_mode"]) -> Transitions:
         """Log P_z(z'|z, s)."""
         return jax.nn.log_softmax(self.logits(parameters), axis=-1)
+
+    def normalised(self, parameters: Float[Array, "row next_mode"]) -> Float[Array, "row next_mode"]:
+        """Any parameters are allowed."""
+        return parameters
 
     def log_prior(self, parameters: Float[Array, "row next_mode"]) -> Float[Array, ""]:
         """Gaussian log-density, up to a constant."""
@@ -201,6 +209,10 @@ class NetworkSwitching:
         units = jnp.tanh(parameters["input"])
         return jax.nn.log_softmax(parameters["table"] + jnp.einsum("sh,hzy->szy", units, parameters["output"]), axis=-1)
 
+    def normalised(self, parameters: dict[str, Array]) -> dict[str, Array]:
+        """Any parameters are allowed."""
+        return parameters
+
     def log_prior(self, parameters: dict[str, Array]) -> Float[Array, ""]:
         """Gaussian log-density of the weights, up to a constant; the table's precision is a hundredth."""
         weights = jnp.sum(parameters["input"] ** 2) + jnp.sum(parameters["output"] ** 2)
@@ -231,6 +243,10 @@ class FixedSwitching:
         """Log P_z(z'|z, s), as given."""
         del parameters
         return jnp.asarray(self.log_table)
+
+    def normalised(self, parameters: tuple[()]) -> tuple[()]:
+        """Nothing to change."""
+        return parameters
 
     def log_prior(self, parameters: tuple[()]) -> Float[Array, ""]:
         """Nothing is uncertain."""

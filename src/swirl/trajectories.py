@@ -196,6 +196,16 @@ class Trajectories(FromFiles):
         """Number of steps at which the action is known."""
         return sum(int(np.count_nonzero(actions != MISSING)) for actions in self.actions)
 
+    @property
+    def n_missing_actions(self) -> int:
+        """Number of moves, within segments, whose action is not known.
+
+        >>> Trajectories([[0, 1, 0], [1, 1]], [[1, -1], [0]]).n_missing_actions
+        1
+        """
+        flat = self.flat()
+        return int(np.count_nonzero((flat.actions[:-1] == MISSING) & ~flat.starts[1:]))
+
     def __len__(self) -> int:
         return len(self.states)
 

@@ -6,7 +6,6 @@ What MoSeq users mean by the word (paper §2, §3.5): tracked positions, or prin
 from typing import Any, ClassVar
 
 import numpy as np
-from jaxtyping import Bool, Float
 
 from swirl.autoregression import Autoregression, MatrixNormal, Units, log_densities, usable_steps
 from swirl.continuous import check_switching, read_signal
@@ -80,8 +79,8 @@ class GaussianARHMM(EMEstimator):
         prior: MatrixNormal | None = None,
         switching_prior: Dirichlet | None = None,
         n_restarts: int = 8,
-        max_iter: int = 200,
-        tol: float = 1e-5,
+        max_iter: int = 2000,
+        tol: float = 0.01,
         random_state: int = 0,
     ):
         self.signal = signal

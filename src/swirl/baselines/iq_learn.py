@@ -107,8 +107,8 @@ class IQLearn(EMEstimator, DiscreteEstimator):
         switching_prior: Any = None,
         impossible: Impossible = "error",
         n_restarts: int = 8,
-        max_iter: int = 200,
-        tol: float = 1e-5,
+        max_iter: int = 2000,
+        tol: float = 0.01,
         random_state: int = 0,
     ):
         self.env: Any = env

@@ -92,7 +92,7 @@ class IQNetwork(EMEstimator):
         switching_prior: Dirichlet | None = None,
         n_restarts: int = 4,
         max_iter: int = 300,
-        tol: float = 1e-5,
+        tol: float = 0.01,
         random_state: int = 0,
     ):
         self.signal = signal

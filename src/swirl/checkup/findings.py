@@ -20,9 +20,10 @@ ADVICE = {
     "unlikely-transitions": "See whether p of these edges is meant to be so small.",
     "staying": "Where steps are ticks of a clock, merge runs of one state (swirl import moseq, tracks and nwb "
     "do), or the modes will be about staying; keep them where staying is an action.",
-    "actions-inferred": "Nothing: swirl fit fills them in (in Python: environments.infer_actions).",
+    "actions-inferred": "Nothing: such a step counts by the state that it led to, which says the action.",
     "actions-next-states": "Nothing, if that is meant; else give a column of actions, or the environment.",
-    "actions-missing": "Give a column of actions, as complete as can be.",
+    "actions-missing": "Nothing, if they are missing by chance: such a step counts by the state that it led to. With "
+    "rewards of actions (--reward state-action), actions that lead to the same state are then not told apart.",
     "actions-never-chosen": "Fine where the animal did not care to; else see whether the labels are right.",
     "one-session": "Sessions are held out whole: of one alone, no score on unseen data can be had.",
     "names-repeated": "Give each session a name of its own: results are told apart by it.",

@@ -20,6 +20,7 @@ from swirl.cli.options import (
     Seed,
     States,
     Table,
+    Tolerance,
 )
 
 app = typer.Typer(add_completion=False)
@@ -62,6 +63,7 @@ def compare(
     impossible: Impossible = None,
     restarts: Restarts = None,
     max_iter: Iterations = None,
+    tol: Tolerance = None,
     seed: Seed = None,
     force: Force = False,
     as_json: Json = False,
@@ -89,7 +91,7 @@ def compare(
         "hold_out": hold_out,
         "hold_out_subjects": listed(hold_out_subjects),
         "model": {"impossible": impossible},
-        "fit": {"restarts": restarts, "max_iter": max_iter, "seed": seed},
+        "fit": {"restarts": restarts, "max_iter": max_iter, "tol": tol, "seed": seed},
         "compare": {
             "models": listed(models), "modes": whole_numbers("--modes", modes), "folds": folds, "score": score
         },

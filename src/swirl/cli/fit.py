@@ -20,6 +20,7 @@ from swirl.cli.options import (
     Seed,
     States,
     Table,
+    Tolerance,
 )
 
 app = typer.Typer(add_completion=False)
@@ -50,6 +51,7 @@ def fit(
     impossible: Impossible = None,
     restarts: Restarts = None,
     max_iter: Iterations = None,
+    tol: Tolerance = None,
     seed: Seed = None,
     hold_out: Annotated[
         int | None, typer.Option(metavar="N", help="Hold out and score every N-th session.", show_default="none")
@@ -89,7 +91,7 @@ def fit(
             "temperature": temperature,
             "impossible": impossible,
         },
-        "fit": {"restarts": restarts, "max_iter": max_iter, "seed": seed},
+        "fit": {"restarts": restarts, "max_iter": max_iter, "tol": tol, "seed": seed},
     }
     merged = configuration.merged(values, options)
     if "data" not in merged:
@@ -125,6 +127,7 @@ def summary(model: Any, ready: Any) -> dict[str, Any]:
     """What a fit came to, ready for JSON."""
     from swirl.fit_run import remarks
 
+    of = model.currency_of(ready.data)
     facts: dict[str, Any] = {
         "model": repr(model),
         "data": repr(ready.train),
@@ -132,12 +135,13 @@ def summary(model: Any, ready: Any) -> dict[str, Any]:
         "how it ended": getattr(model, "fit_report_", "done"),
         "converged": bool(getattr(model, "converged_", True)),
         "seconds": model.run_["seconds"],
-        "score on the training sessions": model.score(ready.train),
+        "scored": of,
+        "score on the training sessions": model.score(ready.train, of=of),
         "shares of modes": [float(x) for x in getattr(model, "occupancy_", [1.0])],
         "remarks": remarks(model),
     }
     if ready.test is not None:
-        facts["score on the held-out sessions"] = model.score(ready.test)
+        facts["score on the held-out sessions"] = model.score(ready.test, of=of)
         facts["held-out sessions"] = len(ready.test)
     return facts
 
@@ -147,17 +151,18 @@ def worded(facts: dict[str, Any]) -> str:
     from swirl.faults import counted
 
     shares = ", ".join(f"{share:.0%}" for share in facts["shares of modes"])
+    per = {"action": "action", "next_state": "next state", "density": "observation"}[facts["scored"]]
     lines = [
         ("data", facts["data"]),
         ("environment", facts["environment"]),
         ("model", facts["model"]),
         ("fit", f"{facts['how it ended']} ({facts['seconds']:.1f} s)"),
         ("modes", f"{len(facts['shares of modes'])}, with {shares} of the steps"),
-        ("score", f"{facts['score on the training sessions']:.4f} nats per step on the sessions it was fitted to"),
+        ("score", f"{facts['score on the training sessions']:.4f} nats per {per} on the sessions it was fitted to"),
     ]
     if "held-out sessions" in facts:
         held_out = facts["score on the held-out sessions"]
         sessions = counted(facts["held-out sessions"], "other session")
-        lines.append(("held out", f"{held_out:.4f} nats per step on {sessions}"))
+        lines.append(("held out", f"{held_out:.4f} nats per {per} on {sessions}"))
     lines += [("beware", remark) for remark in facts["remarks"]]
     return "\n".join(f"{name:<14}{text}" for name, text in lines)

@@ -38,7 +38,11 @@ Impossible = Annotated[
     typer.Option(help="Moves that the environment rules out: error, gap or forget.", show_default="error"),
 ]
 Restarts = Annotated[int | None, typer.Option(metavar="N", help="Random starts.", show_default="8")]
-Iterations = Annotated[int | None, typer.Option(metavar="N", help="EM iterations.", show_default="200")]
+Iterations = Annotated[int | None, typer.Option(metavar="N", help="EM iterations at most.", show_default="2000")]
+Tolerance = Annotated[
+    float | None,
+    typer.Option("--tol", metavar="NATS", help="Gain that may remain when a fit ends.", show_default="0.01"),
+]
 Seed = Annotated[int | None, typer.Option(metavar="N", help="Seed.", show_default="0")]
 HeldOutSubjects = Annotated[
     str | None, typer.Option(metavar="A,B,…", help="Hold out and score all sessions of these subjects instead.")

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from swirl.environments import infer_actions
 from swirl.fit_drawings.panels import Drawn, sheet
 from swirl.fit_reading import DoesNotApply, Fit, action_rewards, actions_are_states
 from swirl.plots.by_mode import signal_by_mode, signal_correlation, triggered_average
@@ -57,10 +58,11 @@ def signal_and_reward(fit: Fit) -> Drawn:
     parts = [np.asarray(part, dtype=float) for part in (fit.data.signals or {})[name]]
     if any(part.ndim == 2 and part.shape[1] > 1 for part in parts):
         raise DoesNotApply("the signal has several channels")
-    if not fit.data.n_observed_actions:
-        raise DoesNotApply("no action was observed")
+    data = infer_actions(fit.data, env) if fit.data.n_missing_actions else fit.data
+    if not data.n_observed_actions:
+        raise DoesNotApply("no action was observed, nor do the states say which it was")
     test = signal_test(
-        action_rewards(fit), fit.modes, fit.data.states, fit.data.actions, [part.reshape(-1) for part in parts],
+        action_rewards(fit), fit.modes, data.states, data.actions, [part.reshape(-1) for part in parts],
         n_shifts=199, drop_diagonal=actions_are_states(env),
     )  # fmt: skip
     figure = sheet(1.2 + 0.62 * fit.n_modes, 2.8)

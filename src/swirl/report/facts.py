@@ -45,6 +45,7 @@ def data_facts(case: Case) -> dict[str, Any]:
         "visited_states": len(visited),
         "actions": len(case.action_names),
         "observed_actions": data.n_observed_actions,
+        "missing_actions": data.n_missing_actions,
         "gaps": sum(len(gaps) for gaps in data.gaps),
         "signals": sorted(data.signals or {}),
         "has_times": data.times is not None,
@@ -77,7 +78,7 @@ def fit_facts(case: Case) -> dict[str, Any]:
         "score": score,
         "n_scored": n_scored,
         "scores": scores,
-        "currency": model.currencies[0],
+        "currency": model.currency_of(case.data),
     }
     if restarts is not None:
         per_step = np.array([r.objective for r in restarts]) / model.n_observed_
@@ -90,8 +91,9 @@ def _scores(case: Case) -> dict[str, tuple[float, int] | None]:
     """Log-likelihood per step and the steps it is over: of all these data, of the sessions that were fitted, of the
     others; None where there are none, or that is not known."""
     with quietly():
-        steps = np.array([int(scored.sum()) for scored in case.model.scored_steps(case.data)])
-        sums = case.model.log_likelihood(case.data)
+        of = case.model.currency_of(case.data)
+        steps = np.array([int(scored.sum()) for scored in case.model.scored_steps(case.data, of=of)])
+        sums = case.model.session_scores(case.data, of=of)
     fitted = case.model.fitted_to(case.data)
     none = np.zeros(len(steps), bool)
     parts = {

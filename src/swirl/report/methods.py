@@ -113,7 +113,17 @@ def _data(data: dict[str, Any]) -> str:
     used = f"; {data['fitted_sessions']:,} of the sessions were used for fitting" if part else ""
     return (
         f"The data were {counted(data['sessions'], 'session')}{subjects} ({counted(data['steps'], 'step')}; "
-        f"{counted(data['states'], 'state')}, {counted(data['actions'], 'action')}){gaps}{used}."
+        f"{counted(data['states'], 'state')}, {counted(data['actions'], 'action')}){gaps}{used}.{_missing(data)}"
+    )
+
+
+def _missing(data: dict[str, Any]) -> str:
+    if not data["missing_actions"]:
+        return ""
+    which = "Actions were" if not data["observed_actions"] else f"{data['missing_actions']:,} actions were"
+    return (
+        f" {which} not recorded; such a step entered by the probability of the next state, summed over the actions that "
+        "lead there, on the assumption that actions are missing at random."
     )
 
 
@@ -125,7 +135,7 @@ def _fit(case: Case, fit: dict[str, Any]) -> str:
     model = case.model
     ended = "which converged" if fit["converged"] else "which had not converged"
     starts = counted(fit["n_restarts"], "random starting point")
-    limits = f"relative tolerance {number(float(model.tol))}, at most {counted(int(model.max_iter), 'iteration')}"
+    limits = f"at most {counted(int(model.max_iter), 'iteration')}, or until {number(float(model.tol))} nats remained"
     agreement = ""
     if fit["n_restarts"] > 1:
         agreement = f"; {fit['n_near']} of the {fit['n_restarts']} ended within 0.0001 nats per step of it"

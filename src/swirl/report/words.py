@@ -86,7 +86,8 @@ def data_sentence(facts: dict[str, Any], noun: str = "state") -> str:
     """Say what the data are; where states are syllables, actions are the next ones and go without saying.
 
     >>> data_sentence({"sessions": 3, "steps": 240, "shortest": 80, "longest": 80, "subjects": 0, "groups": 0,
-    ...                "states": 25, "visited_states": 20, "actions": 5, "observed_actions": 240, "gaps": 0})
+    ...                "states": 25, "visited_states": 20, "actions": 5, "observed_actions": 240,
+    ...                "missing_actions": 0, "gaps": 0})
     '3 sessions of 80 steps, 240 in all; 25 states, 20 of them visited; 5 actions, known at all steps.'
     """
     each = facts["shortest"] == facts["longest"]
@@ -101,11 +102,11 @@ def data_sentence(facts: dict[str, Any], noun: str = "state") -> str:
         f"{counted(facts['sessions'], 'session')}{of}{groups} of {span} steps{whole}",
         f"{counted(facts['states'], noun)}, {visited}",
     ]
-    if facts["observed_actions"] and noun == "state":
-        known = facts["observed_actions"] / facts["steps"]
-        where = ", known at all steps" if known == 1 else f", known at {percent(known)} of the steps"
-        # The last step of a session has no action: that a few are missing is not worth a word.
-        parts.append(f"{counted(facts['actions'], 'action')}{where if known == 1 or known < 0.99 else ''}")
+    if noun == "state":  # the last step of a session has no action: that goes without saying
+        known = facts["observed_actions"] / (facts["observed_actions"] + facts["missing_actions"] or 1)
+        where = "known at all steps" if known == 1 else f"known at {percent(known)} of the steps"
+        where = where if facts["observed_actions"] else "none recorded"
+        parts.append(f"{counted(facts['actions'], 'action')}, {where}")
     if facts["gaps"]:
         parts.append(counted(facts["gaps"], "gap"))
     return "; ".join(parts) + "."
@@ -121,12 +122,29 @@ def fit_sentences(fit: dict[str, Any], data: dict[str, Any]) -> list[str]:
     if fit["score"] is not None:
         what = {"action": "action", "next_state": "next state", "density": "observation"}[fit["currency"]]
         lines.append(f"Score, in nats per {what} given the past: {_scores(fit, data)}.")
+    if data["missing_actions"] and fit["currency"] != "density":
+        lines.append(missing_sentence(data))
     if data["unseen_steps"]:
         lines.append(
             f"{counted(data['unseen_steps'], 'step')} of these data lie in states that training never visited: there "
             "the prior alone decides."
         )
     return lines
+
+
+def missing_sentence(data: dict[str, Any]) -> str:
+    """Say what was made of actions that are not known.
+
+    >>> missing_sentence({"observed_actions": 0, "missing_actions": 9})
+    'No action was recorded: each step counts by the state that it led to, by whichever action leads there.'
+    """
+    if not data["observed_actions"]:
+        return "No action was recorded: each step counts by the state that it led to, by whichever action leads there."
+    return (
+        f"{counted(data['missing_actions'], 'action')} were not recorded: these steps count by the state that they led "
+        "to, by whichever action leads there. This takes it that actions are missing by chance, not because of what "
+        "they were."
+    )
 
 
 def _scores(fit: dict[str, Any], data: dict[str, Any]) -> str:

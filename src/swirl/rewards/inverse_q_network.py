@@ -56,6 +56,7 @@ class InverseQNetwork:
     batch_size: int = field(metadata={"static": True})
     n_batches: int = field(metadata={"static": True})
     may_fall: ClassVar[bool] = True
+    noise: ClassVar[float] = 1e-5
 
     @property
     def n_modes(self) -> int:

@@ -26,6 +26,8 @@ from swirl.successors import Successors, expected_next, uniform_expected_next
 
 FloatArray = Array | np.ndarray
 MILDER_STRENGTH = 30.0
+REWEIGHTINGS = 10  # measured on the labyrinth: at equal time two to six times as far as with one
+LEAST_GAIN = 1e-4  # nats; a reweighting that gained less was the last
 HIDDEN = -1e30  # logit of an action that is not available: finite, so that 0 · logit is 0
 
 
@@ -57,6 +59,8 @@ class ValueRewards:
     linearised: bool = field(metadata={"static": True})
     # One step per M-step: measured on the labyrinth, as good per iteration as five and less than half the time.
     max_steps: int = field(default=1, metadata={"static": True})
+    reweightings: int = field(default=REWEIGHTINGS, metadata={"static": True})
+    """Of a Cauchy prior, per M-step."""
     max_cg_steps: int = field(default=50, metadata={"static": True})
 
     @classmethod
@@ -128,13 +132,14 @@ class ValueRewards:
     def log_prior(self, parameters: ValueParameters) -> Float[Array, ""]:
         """Log-density of the prior, up to a constant."""
 
-        def one(p: ValueParameters, temperature: Array) -> Array:
-            r = self.penalised(p.values, temperature)
-            if self.width is None:
-                return self.penalty.penalty(r)
-            return self.penalty.cauchy(self.penalty.parts(r, p.means), self.width)
+        return -jnp.sum(jax.vmap(self._penalty)(parameters, jnp.asarray(self.temperature)))
 
-        return -jnp.sum(jax.vmap(one)(parameters, jnp.asarray(self.temperature)))
+    def _penalty(self, parameters: ValueParameters, temperature: Array) -> Float[Array, ""]:
+        """Minus the log-prior of one mode."""
+        r = self.penalised(parameters.values, temperature)
+        if self.width is None:
+            return self.penalty.penalty(r)
+        return self.penalty.cauchy(self.penalty.parts(r, parameters.means), self.width)
 
     def improve(self, parameters: ValueParameters, counts: Float[Array, "symbol mode"]) -> ValueParameters:
         """Raise Σ W log π + log prior: the M-step of the rewards (paper Eq. 3)."""
@@ -144,6 +149,26 @@ class ValueRewards:
         def one(p: ValueParameters, counts: Array, temperature: Array) -> ValueParameters:
             if self.width is None:
                 return ValueParameters(self._improve_mode(p.values, counts, temperature, self.penalty), ())
+
+            def again(carry: tuple[Array, ValueParameters, Array, Array]) -> tuple[Array, ValueParameters, Array, Array]:
+                made, q, value, _ = carry
+                q = reweighted(q, counts, temperature)
+                new = objective(q, counts, temperature)
+                return made + 1, q, new, new - value
+
+            def rising(carry: tuple[Array, ValueParameters, Array, Array]) -> Array:
+                return (carry[0] < self.reweightings) & (carry[3] > LEAST_GAIN)
+
+            start = (jnp.asarray(0), p, objective(p, counts, temperature), jnp.asarray(jnp.inf))
+            return jax.lax.while_loop(rising, again, start)[1]
+
+        def objective(p: ValueParameters, counts: Array, temperature: Array) -> Array:
+            log_pi = log_policy_from_values(
+                self.contexts, p.values, discount=self.discount, temperature=temperature
+            )
+            return jnp.sum(jnp.where(counts > 0, counts * log_pi, 0.0)) - self._penalty(p, temperature)
+
+        def reweighted(p: ValueParameters, counts: Array, temperature: Array) -> ValueParameters:
             parts = self.penalty.parts(self.penalised(p.values, temperature), p.means)
             touching = self.penalty.reweighted(parts, self.width)
             values = self._improve_mode(p.values, counts, temperature, touching)
