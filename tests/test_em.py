@@ -1,5 +1,7 @@
 """The EM loop: the objective never falls, and the fit says truthfully how it ended."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -16,6 +18,7 @@ FREE = [
     (reward, switching) for reward in ("state", "state-action") for switching in ("independent", "state", "state-table")
 ]
 QUICK = {"n_restarts": 2, "max_iter": 12, "tol": 1e-9}
+SMOOTH = SimpleNamespace(may_fall=False, noise=0.0)
 
 
 def largest_fall(model):
@@ -24,7 +27,7 @@ def largest_fall(model):
 
 
 def never_ends(monkeypatch):
-    monkeypatch.setattr(iteration, "PATIENCE", 10**9)
+    monkeypatch.setattr(em._Ledger, "ask", lambda ledger: None)
 
 
 @pytest.mark.parametrize(("reward", "switching"), FREE)
@@ -69,14 +72,33 @@ def test_one_iteration_is_never_convergence():
     assert "not converged: the 1 iterations ran out" in model.fit_report_
 
 
-def test_convergence_needs_small_rises_three_times_in_a_row():
-    model = small(max_iter=200, tol=1e-6).fit(recording())
-    assert model.converged_
+def test_converged_fits_have_next_to_nothing_left_to_gain():
+    model = small(max_iter=2000, tol=0.01, n_restarts=6).fit(recording())
+    assert all(r.converged for r in model.restarts_)
     assert model.fit_report_.startswith("converged after")
-    trace = model.objective_trace_
-    small_rise = np.diff(trace) <= 1e-6 * np.abs(trace[1:])
-    assert small_rise[-3:].all()
-    assert not any(small_rise[i : i + 3].all() for i in range(len(small_rise) - 3))
+    assert "going on would gain about" in model.fit_report_
+    assert model.remaining_gain_ == model.restarts_[model.best_restart_].remaining_gain <= 0.01
+    ended = [r.objective for r in model.restarts_]
+    model.set_params(max_iter=10 * max(r.n_iterations for r in model.restarts_), tol=1e-300).fit(
+        recording(), resume=True
+    )
+    gains = [r.objective - before for r, before in zip(model.restarts_, ended, strict=True)]
+    assert max(gains) < 0.05
+
+
+def test_more_data_do_not_stop_a_fit_sooner():
+    """A nat is worth the same however many steps there are: twice the same sessions take no fewer iterations."""
+    data = recording()
+    fits = [small(max_iter=2000, tol=0.01).fit(d) for d in (data, Trajectories.concatenate([data] * 4))]
+    assert fits[1].converged_
+    assert fits[1].restarts_[0].n_iterations >= 0.9 * fits[0].restarts_[0].n_iterations
+
+
+def test_a_fit_that_runs_out_says_what_may_be_to_come():
+    model = small(max_iter=12, tol=1e-12).fit(recording())
+    assert not model.converged_
+    assert "nats or more may be to come" in model.fit_report_
+    assert model.remaining_gain_ > 0
 
 
 @pytest.fixture(params=["in the callback", "in a callback of a chunk", "in the E-step"])
@@ -183,16 +205,17 @@ def test_an_engine_that_would_be_wrong_is_refused(engine):
 
 
 def test_an_objective_that_is_not_finite_is_said_to_be_so():
-    ledger = em._Ledger.open(1e-5, np.array([-10.0, -10.0, -10.0]), np.zeros(3))
+    ledger = em._Ledger.open(1e-5, SMOOTH, np.array([-10.0, -10.0, -10.0]), np.zeros(3))
     ledger.record(np.array([np.nan, -10.1, -9.0]), np.zeros(3))
     assert ledger.status == ["not finite", "objective fell", ""]
     assert ledger.running.tolist() == [False, False, True]
 
 
 def test_a_fall_is_not_convergence():
-    ledger = em._Ledger.open(1e-5, np.array([-10.0]), np.zeros(1))
-    for objective in (-10.0, -10.0, -10.1):
+    ledger = em._Ledger.open(1e-5, SMOOTH, np.array([-10.0]), np.zeros(1))
+    for objective in (*[-10.0] * 12, -10.1):
         ledger.record(np.array([objective]), np.zeros(1))
+    ledger.ask()
     assert ledger.status == ["objective fell"]
 
 
@@ -201,10 +224,13 @@ def test_the_report_counts_the_restarts_that_agree():
 
     def restart(objective, status="converged"):
         return em.Restart(
-            parameters, np.array([-99.0, objective]), np.array([-90.0, objective + 1]), np.ones(1), status
+            parameters, np.array([-99.0, objective]), np.array([-90.0, objective + 1]), np.ones(1), status, 0.004
         )
 
     text = em.describe([restart(-50.0), restart(-50.0001), restart(-60.0)], 0, n_observed=10)
-    assert text.startswith("converged after 1 iterations. Objective -50.000 (log-likelihood -4.90000 nats per step")
+    assert text.startswith(
+        "converged after 1 iterations (going on would gain about 0.004 nats). Objective -50.000 (log"
+    )
+    assert "(log-likelihood -4.90000 nats per step" in text
     assert "2 of 3 restarts ended within 0.0001 nats per step of it" in text
     assert "the only restart" in em.describe([restart(-50.0)], 0, n_observed=10)

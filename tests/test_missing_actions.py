@@ -1,10 +1,10 @@
-"""A missing action is latent: what was observed has the likelihood of a sum over the actions that fit (docs/equations.md).
+"""A missing action is latent: what was observed has the likelihood of a sum over the actions that fit.
 
 The oracle enumerates every path of modes *and* every sequence of unseen actions; it shares no code with the package
 except the policies.
 """
 
-from itertools import product
+from itertools import pairwise, product
 
 import jax
 import jax.numpy as jnp
@@ -54,7 +54,7 @@ def masked(data: Trajectories, share: float, seed: int) -> Trajectories:
 def segments(data: Trajectories):
     for states, actions, gaps in zip(data.states, data.actions, data.gaps, strict=True):
         edges = [0, *gaps.tolist(), len(states)]
-        for first, last in zip(edges[:-1], edges[1:], strict=True):
+        for first, last in pairwise(edges):
             yield states[first:last].tolist(), actions[first:last].tolist()
 
 
@@ -261,8 +261,12 @@ def test_every_em_step_rises_with_missing_actions():
 def test_impossible_moves_without_an_action_follow_the_rule():
     env = MDP.deterministic([[0, 1], [1, 2], [2, 0]])
     data = Trajectories([[0, 1, 0, 1]], [[-1, -1, -1]], n_states=3, n_actions=2)
-    arguments = dict(history=1, rewards=np.eye(3)[:2], mode_transitions=[[0.9, 0.1], [0.2, 0.8]],
-                     initial_modes=[0.5, 0.5])  # fmt: skip
+    arguments = {
+        "history": 1,
+        "rewards": np.eye(3)[:2],
+        "mode_transitions": [[0.9, 0.1], [0.2, 0.8]],
+        "initial_modes": [0.5, 0.5],
+    }
     with pytest.raises(ValueError, match="impossible transition"):
         SWIRL.from_parameters(env, **arguments).log_likelihood(data)
     for rule in ("gap", "forget"):

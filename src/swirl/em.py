@@ -86,7 +86,8 @@ class _Ledger:
     """Objectives of every restart so far, and how those that have ended did."""
 
     tol: float
-    components: Components
+    components: Any
+    """For `Components.may_fall` and `Components.noise`."""
     objectives: list[np.ndarray]
     log_likelihoods: list[np.ndarray]
     status: list[str]
@@ -94,7 +95,7 @@ class _Ledger:
     lengths: np.ndarray
 
     @classmethod
-    def open(cls, tol: float, components: Components, log_likelihood: np.ndarray, log_prior: np.ndarray) -> "_Ledger":
+    def open(cls, tol: float, components: Any, log_likelihood: np.ndarray, log_prior: np.ndarray) -> "_Ledger":
         n = len(log_likelihood)
         objective = log_likelihood + log_prior
         lengths = np.ones(n, dtype=int)
@@ -104,7 +105,7 @@ class _Ledger:
         """Enter one iteration; a restart ends where something is wrong."""
         objective, before = log_likelihood + log_prior, self.objectives[-1]
         running = self.running
-        for r in np.flatnonzero(running):
+        for r in np.flatnonzero(running).tolist():
             if not np.isfinite(objective[r]):
                 self.status[r] = "not finite"
             elif not self.components.may_fall and before[r] - objective[r] > FALL * max(abs(objective[r]), 1.0):
@@ -115,7 +116,7 @@ class _Ledger:
 
     def ask(self) -> None:
         """Settle which restarts have converged; the last iterations were plain ones."""
-        for r in np.flatnonzero(self.running):
+        for r in np.flatnonzero(self.running).tolist():
             trace = self.trace(self.objectives, r)
             tol = max(self.tol, self.components.noise * abs(trace[-1]))
             if self.components.may_fall:  # then only whether it still moves can be asked

@@ -194,7 +194,7 @@ class HiddenModeEstimator(Estimator, ABC):
         return encoded, np.concatenate(increments), evidence.scored
 
     def log_likelihood(self, data: Any, *, of: Scored | None = None) -> Float[np.ndarray, "session"]:
-        """Log-likelihood of what was observed in each session: Σ_t log p(a_t | s_1:t, a_1:t−1), from the forward filter.
+        """Log-likelihood of what was observed in each session, Σ_t log p(a_t | s_1:t, a_1:t−1), by the forward filter.
 
         A step whose action is missing counts by the state that it led to, log p(s_{t+1} | s_1:t, a_1:t−1), and not at
         all where that is not known either. Compare such sums only between models, on the same data.

@@ -90,7 +90,7 @@ def improve_restarts(
 def extrapolate(
     components: Components, anchor: Parameters, middle: Parameters, new: Parameters, reach: Float[Array, "restart"]
 ) -> tuple[Parameters, Tables, Array, Float[Array, "restart"]]:
-    """Extrapolate from three iterates of every restart; the chains that it leads to, and the length a that was wanted."""
+    """Extrapolate from three iterates of every restart; the chains it leads to, and the length a that was wanted."""
 
     def size(tree: Any) -> Array:
         leaves = [jnp.sum(jnp.reshape(leaf, (reach.shape[0], -1)) ** 2, axis=1) for leaf in jax.tree.leaves(tree)]

@@ -83,7 +83,7 @@ def action_evidence(log_policies: LogPolicies, encoded: Encoded, env: MDP) -> Ev
 
 
 def next_state_evidence(log_policies: LogPolicies, encoded: Encoded, env: MDP) -> Evidence:
-    """Log Σ_a π_z(a|h_t) P(s_{t+1}|s_t, a) of every step whose successor is known, whether its action was seen or not."""
+    """Log Σ_a π_z(a|h_t) P(s_{t+1}|s_t, a) of every step whose successor is known, its action seen or not."""
     following = next_states(encoded, env)
     scored = following >= 0
     now = np.flatnonzero(scored)

@@ -106,7 +106,7 @@ class Components:
         )
 
     def emission_counts(self, parameters: Parameters, counts: Any) -> Float[Array, "symbol mode"]:
-        """Expected counts of every choice, given the E-step's at the same `parameters`: latent choices are shared out."""
+        """Expected counts of every choice, from the E-step's at the same `parameters`: latent ones are shared out."""
         if self.latent is None:
             return jnp.asarray(counts)
         return self.latent.resolve(self.rewards.log_emissions(parameters.rewards), counts)

@@ -144,7 +144,7 @@ class OnlineFilter:
         return np.logaddexp.reduce(log_modes[:, None] + self._log_transitions[state], axis=0)
 
     def _arrived(self, state: int, history: tuple[int, ...]) -> tuple[tuple[int, ...], Float[np.ndarray, "mode"]]:
-        """The history and the modes at `state`, before its own action: what it says of the last step, and the switch."""
+        """The history and the modes at `state`, before its own action: what it says of the last step, the switch."""
         before, row, action = self._last or (0, 0, 0)
         log_modes = self._log_modes
         ways = self._ways.get((before, state))

@@ -14,14 +14,16 @@ import numpy as np
 from swirl.baselines.iq_network import IQNetwork
 from swirl.estimator import HiddenModeEstimator, UnseenStatesWarning, as_trajectories
 from swirl.fitting import EMEstimator
-from swirl.iteration import LEAST_PER_STEP
 from swirl.trajectories import Trajectories
 from swirl.uncertainty_draws import chain_times, draw_times, ended, matched, quantities, renumbered, units_of
 from swirl.uncertainty_result import Bootstrap, logit, mark_of, spread_of
 
-GAIN = 0.005
-"""Nats per iteration at which a refit ends. It starts near its end, so at a fit's own tolerance it would stop on the
-way: with 1e-5 of the objective intervals were a third too short (gridworld, 200 sessions)."""
+TOLERANCE = 0.01
+"""Nats that may remain to be gained when a refit ends. It starts near its end, and must be taken all the way."""
+
+
+class TooFewRefitsError(ValueError):
+    """A bootstrap has no intervals to give, because next to none of its refits came to an end."""
 
 
 def bootstrap(
@@ -30,7 +32,7 @@ def bootstrap(
     *,
     n_draws: int = 20,
     by: str | None = None,
-    max_iter: int = 300,
+    max_iter: int = 2000,
     random_state: int = 0,
     progress: Callable[[int, int], Any] | None = None,
 ) -> Bootstrap:
@@ -47,7 +49,8 @@ def bootstrap(
     by
         ``"session"`` or ``"subject"``: what is drawn. None: subjects where five or more are known, else sessions.
     max_iter
-        EM iterations of a refit, at most; it ends sooner when the objective rises by less than 0.005 nats.
+        EM iterations of a refit, at most; it ends sooner when no more than 0.01 nats remain to be gained. A refit that
+        runs out of them is no result: it is left out, and `Bootstrap.how` says how many were.
     progress
         Called with the number of refits done, and of all.
 
@@ -57,7 +60,7 @@ def bootstrap(
     >>> from swirl.model import SWIRL
     >>> world = gridworld(n_sessions=8, n_steps=100)
     >>> model = SWIRL(world.env, history=1, reward="state-action", n_restarts=2, max_iter=20).fit(world.trajectories)
-    >>> boot = bootstrap(model, world.trajectories, n_draws=3, max_iter=20)
+    >>> boot = bootstrap(model, world.trajectories, n_draws=3)
     >>> boot.by, boot.n_draws, boot.policies.shape, boot.stability[0].shape
     ('session', 3, (3, 2, 25, 5), (100,))
     """
@@ -67,9 +70,8 @@ def bootstrap(
     by, units = units_of(train, by)
     own = model.use_restart(model.best_restart_).set_params(**model._as_fitted)  # whatever was set or renumbered since
     problem = own._problem(train)
-    height = max(abs(own.restarts_[own.best_restart_].objective), LEAST_PER_STEP * problem.n_observed)
-    settings = {"tol": GAIN / height, "max_iter": int(max_iter)}
-    top = own._refitted(problem, None, **settings)  # the fit stopped at its own tolerance; draws begin where it ends
+    settings = {"tol": TOLERANCE, "max_iter": int(max_iter)}
+    top = own._refitted(problem, None, **settings)  # the fit may have stopped before its end; draws begin there
     paths = _decoded(model, data)
     rng = np.random.default_rng(random_state)
     found: list[dict[str, np.ndarray]] = []
@@ -81,7 +83,7 @@ def bootstrap(
         statuses.append(draw.restarts_[0].status)
         if "interrupted" in (statuses[-1], top.restarts_[0].status):  # EM ends politely; half a sample is no use
             raise KeyboardInterrupt
-        if statuses[-1] != "not finite":
+        if statuses[-1] == "converged":
             decoded = _decoded(draw, data)
             match = matched(model, draw, paths, decoded)
             found.append(renumbered(quantities(draw, problem, times), match))
@@ -90,7 +92,10 @@ def bootstrap(
         if progress is not None:
             progress(done, int(n_draws))
     if len(found) < 2:
-        raise ValueError(f"{ended(statuses)}: too few for intervals; use a stronger prior")
+        raise TooFewRefitsError(
+            f"{ended(statuses)} within {int(max_iter):,} iterations: too few for intervals; raise max_iter, or use a "
+            "prior under which the fit converges sooner, such as priors.Gaussian"
+        )
     stacked = {name: np.stack([one[name] for one in found]) for name in found[0]}
     before, fitted = (
         renumbered(quantities(one, problem), matched(model, one, paths, _decoded(one, data))) for one in (own, top)

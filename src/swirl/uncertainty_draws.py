@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-import jax
 import numpy as np
 from jaxtyping import Float, Int
 
@@ -15,9 +14,9 @@ from swirl.discrete import DiscreteEstimator
 from swirl.encoding import Encoded
 from swirl.faults import counted
 from swirl.fitting import EMEstimator, Problem
-from swirl.iteration import choose
+from swirl.iteration import choose, tables_and_prior
 from swirl.model import SWIRL
-from swirl.precision import float64
+from swirl.precision import float64, numpy_tree
 from swirl.rewards.gauge import GaugeTooLargeError
 from swirl.state_tables import by_state
 from swirl.trajectories import Trajectories
@@ -79,11 +78,10 @@ def _expected(
 ) -> tuple[Float[np.ndarray, "mode"], Float[np.ndarray, "mode next_mode"]]:
     """Expected steps in each mode and pairs of neighbouring modes under the fit, modes in the order of the fit."""
     best = model.restarts_[model.best_restart_]
-    tables, _ = em.unpack(problem.components, best.parameters)
-    one = jax.tree.map(lambda leaf: np.asarray(leaf)[None], tables)
     chains = replace(problem.chains, times=times)
     with float64():
-        counts = choose("auto", chains, one).counts(one)
+        tables, _ = numpy_tree(tables_and_prior(problem.components, em.stack([best.parameters])))
+        counts = choose("auto", chains, tables).counts(tables)
         steps = np.asarray(counts.emissions)[0].sum(axis=0)
         pairs = np.asarray(counts.transitions)[0].sum(axis=0)
     order = np.argsort(-best.occupancy, kind="stable")

@@ -57,13 +57,13 @@ class Bootstrap:
     stability: tuple[Float[np.ndarray, "_"], ...]
     """For each session and step: the share of refits that decode the mode of the fit."""
     statuses: tuple[str, ...] = ()
-    """How each refit ended. One that failed ("not finite") has no place in the arrays."""
+    """How each refit ended. Only those that converged have a place in the arrays."""
     seed: int = 0
     model: str = ""
     """Mark of the fit that it is of (`mark_of`)."""
     drift: float = 0.0
     """How far the fit as it stands is from `fitted`, in standard errors: the most of all shares and rates of leaving.
-    Where it is not small the fit stopped on its way up: fit with a smaller `tol`."""
+    Where it is not small the fit stopped on its way up: fit with more iterations."""
 
     @property
     def n_draws(self) -> int:

@@ -11,14 +11,18 @@ app = typer.Typer(add_completion=False)
 
 
 def _drawn(model: Any, sessions: Any, n_draws: int, progress: bool | None) -> Any:
-    """Bootstrap the fit, saying how far it has come."""
+    """Bootstrap the fit, saying how far it has come; where it has nothing to give the page is made without."""
     from swirl.cli.words import status_line
-    from swirl.uncertainty import bootstrap
+    from swirl.uncertainty import TooFewRefitsError, bootstrap
 
-    with status_line(progress) as show:
-        return bootstrap(
-            model, sessions, n_draws=n_draws, progress=lambda done, n: show(f"refit {done} of {n} for intervals")
-        )
+    try:
+        with status_line(progress) as show:
+            return bootstrap(
+                model, sessions, n_draws=n_draws, progress=lambda done, n: show(f"refit {done} of {n} for intervals")
+            )
+    except TooFewRefitsError as fault:
+        typer.echo(f"No intervals: {fault}", err=True)
+        return None
 
 
 @app.command(epilog="Example:\n\nswirl report fit.nc --signal dopamine -o report.html")

@@ -137,7 +137,7 @@ def _stability_by_mode(case: Case, found: Bootstrap) -> list[float] | None:
 def _words(found: Bootstrap) -> str:
     drawn = counted(found.n_units, found.by)
     ran_out = sum(status != "converged" for status in found.statuses)
-    short = f" {counted(ran_out, 'refit')} did not converge, so intervals may be too short." if ran_out else ""
+    short = f" {counted(ran_out, 'further refit')} did not converge and had to be left out." if ran_out else ""
     few = " With so few, intervals are rough." if found.n_units < 20 else ""
     return (
         f"Had other {found.by}s of the same kind been recorded, how far would the fit move? The {drawn} were drawn "
@@ -167,7 +167,7 @@ def _drift_words(found: Bootstrap) -> str:
         return ""
     return (
         f"The fit stopped {number(found.drift, 2)} standard errors short of the top of its objective. Intervals lie "
-        "around the top, so numbers elsewhere on this page differ a little. A smaller tol (say 1e-7) closes the gap."
+        "around the top, so numbers elsewhere on this page differ a little. More iterations (--max-iter) close the gap."
     )
 
 

@@ -122,8 +122,8 @@ def _missing(data: dict[str, Any]) -> str:
         return ""
     which = "Actions were" if not data["observed_actions"] else f"{data['missing_actions']:,} actions were"
     return (
-        f" {which} not recorded; such a step entered by the probability of the next state, summed over the actions that "
-        "lead there, on the assumption that actions are missing at random."
+        f" {which} not recorded; such a step entered by the probability of the next state, summed over the actions "
+        "that lead there, on the assumption that actions are missing at random."
     )
 
 

@@ -150,7 +150,9 @@ class ValueRewards:
             if self.width is None:
                 return ValueParameters(self._improve_mode(p.values, counts, temperature, self.penalty), ())
 
-            def again(carry: tuple[Array, ValueParameters, Array, Array]) -> tuple[Array, ValueParameters, Array, Array]:
+            def again(
+                carry: tuple[Array, ValueParameters, Array, Array],
+            ) -> tuple[Array, ValueParameters, Array, Array]:
                 made, q, value, _ = carry
                 q = reweighted(q, counts, temperature)
                 new = objective(q, counts, temperature)
@@ -163,9 +165,7 @@ class ValueRewards:
             return jax.lax.while_loop(rising, again, start)[1]
 
         def objective(p: ValueParameters, counts: Array, temperature: Array) -> Array:
-            log_pi = log_policy_from_values(
-                self.contexts, p.values, discount=self.discount, temperature=temperature
-            )
+            log_pi = log_policy_from_values(self.contexts, p.values, discount=self.discount, temperature=temperature)
             return jnp.sum(jnp.where(counts > 0, counts * log_pi, 0.0)) - self._penalty(p, temperature)
 
         def reweighted(p: ValueParameters, counts: Array, temperature: Array) -> ValueParameters:
