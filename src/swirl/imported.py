@@ -4,15 +4,21 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from swirl.environments import any_may_follow_any, environment_of_places, write_environment
+from swirl.environments import environment_for, environment_of_places, write_environment
 from swirl.exporters.tables import to_frame, write_table
+from swirl.faults import some
 from swirl.importers import moseq, nwb, places, tables, tracks
 from swirl.importers.session_labels import label_sessions
 from swirl.importers.sessions import Sessions
+from swirl.importers.table_chunks import BLANK
+from swirl.importers.table_columns import LARGEST_LABEL
 from swirl.importers.visits import visits
 from swirl.mdp import MDP
 from swirl.registry import load
 from swirl.trajectories import Trajectories
+
+_RENAMED = "state "
+"""What stands before a name that a table would misread."""
 
 
 @dataclass(frozen=True)
@@ -51,15 +57,50 @@ def save(imported: Imported, output: Any, *, overwrite: bool = False) -> list[Pa
     return written
 
 
+def legible(name: str) -> str:
+    """A name of a state that comes back from a table as it is: no number but 0, 1, 2, …, no truth value, no blank.
+
+    >>> [legible(name) for name in ("walk", "12", "-1", "1.5", "None", "true")]
+    ['walk', '12', 'state -1', 'state 1.5', 'state None', 'state true']
+    """
+    try:
+        number = float(name)
+        misread = not (name.isdecimal() and number <= LARGEST_LABEL)
+    except ValueError:
+        misread = name in BLANK or (name.casefold() in ("true", "false") and name not in ("True", "False"))
+    return f"{_RENAMED}{name}" if misread else name
+
+
+def _legible(sessions: Sessions) -> Sessions:
+    """Sessions with names of states that a table can hold, and a note where some had to be changed."""
+    old = sessions.state_names or ()
+    new = tuple(map(legible, old))
+    if new == old:
+        return sessions
+    told = some([f"{a!r} is called {b!r}" for a, b in zip(old, new, strict=True) if a != b])
+    same = sessions.action_names == old  # the action is the next state
+    return replace(
+        sessions,
+        state_names=new,
+        action_names=new if same else sessions.action_names,
+        notes=(*sessions.notes, f"{told}: in a table that would be read as a number, or as nothing"),
+    )
+
+
 def of_syllables(sessions: Sessions) -> Imported:
-    """Sessions whose action is the next state, in an environment where any state may follow any other."""
+    """Sessions whose action is the next state, in an environment where any state may follow any other.
+
+    Where one follows itself (trials, events), any may.
+    """
+    sessions = _legible(sessions)
     data = Trajectories(**sessions.arguments())
-    return Imported(data, any_may_follow_any(data.n_states, data.state_names), sessions.notes)
+    return Imported(data, environment_for(data, "syllables"), sessions.notes)
 
 
 def of_visits(sessions: Sessions, where: Any, *, y_down: bool = False) -> Imported:
     """Sessions of visits to places, in the environment of those places."""
-    env = environment_of_places(where, y_down=y_down)
+    sessions = _legible(sessions)
+    env = environment_of_places(where, y_down=y_down, state_names=sessions.state_names)
     arguments = {**sessions.arguments(), "action_names": env.action_names}
     data = Trajectories(**arguments, n_states=env.n_states, n_actions=env.n_actions)
     return Imported(data, env, sessions.notes)
@@ -69,7 +110,7 @@ def import_table(path: Any, columns: dict[str, str], signals: list[str] | None =
     """Read a table with other column names than ours."""
     path = Path(path)
     read = tables.read_parquet if path.name.lower().endswith((".parquet", ".pq")) else tables.read_csv
-    sessions = read(path, tables.Columns(**columns), signals=signals)
+    sessions = _legible(read(path, tables.Columns(**columns), signals=signals))
     return Imported(Trajectories(**sessions.arguments()), None, sessions.notes)
 
 
@@ -99,7 +140,9 @@ def _states_of(fit: Any) -> list[str]:
     env = getattr(load(fit), "env", None)
     if env is None:
         raise ValueError(f"--like {fit}: this model has no syllables; give a fit of syllables")
-    return list(env.state_names or map(str, range(env.n_states)))
+    names = list(env.state_names or map(str, range(env.n_states)))
+    before = [name.removeprefix(_RENAMED) for name in names]
+    return [old if legible(old) == name else name for old, name in zip(before, names, strict=True)]
 
 
 def place_choice(

@@ -118,9 +118,10 @@ def _numbered(
     labels = values.astype(np.int64) if whole else np.where(blank, MISSING, values).astype(np.int64)
     if names is None:
         return labels
-    if all(name.isdecimal() for name in names):
-        number = {int(name): i for i, name in enumerate(names)}
-        seen, inverse = np.unique(labels, return_inverse=True)
+    number = {int(name): i for i, name in enumerate(names) if name.isdecimal()}
+    seen, inverse = np.unique(labels, return_inverse=True)
+    # With other names among them too, where all numbers are names: the others were then not visited.
+    if len(number) == len(names) or all(label in number for label in seen.tolist() if label != MISSING):
         read = np.array([number.get(label, MISSING) for label in seen.tolist()])[inverse]
     else:
         read = np.where(labels < len(names), labels, MISSING)

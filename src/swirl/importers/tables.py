@@ -53,7 +53,7 @@ def from_frame(
         channels of one signal x.
     state_names, action_names
         Names in the order of the labels. Labels must be among them; numbers are matched with names that are numbers,
-        and count the names from 0 otherwise.
+        and count the names from 0 where a number is no name.
     source
         What to call the table in errors.
 
