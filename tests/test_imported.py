@@ -355,6 +355,26 @@ def test_nwb(tmp_path):
     assert again.subjects == ("m1",)
 
 
+def test_names_with_dots_have_environments_of_their_own(tmp_path):
+    arguments = of_nwb("TimeIntervals", "intervals.trials", ["left", "right", "left"])(tmp_path)
+    for name in ("m1.2026.03.01.csv", "m1.2026.03.02.csv", "m1.2026.03.03.csv.gz", "m1.2026.03.04.parquet"):
+        done = run("import", *arguments, "-o", tmp_path / name, "--json")
+        assert done.exit_code == 0, done.output
+        stem = name.removesuffix(".gz").rpartition(".")[0]
+        files = [name, f"{stem}.env.csv", f"{stem}.env.states.csv"]
+        assert json.loads(done.stdout)["files"] == [str(tmp_path / file) for file in files]
+        assert run("check", tmp_path / name, "--env", tmp_path / files[1]).exit_code == 0
+
+
+def test_the_environment_of_another_table_is_not_replaced_unasked(tmp_path):
+    arguments = of_nwb("TimeIntervals", "intervals.trials", ["left", "right", "left"])(tmp_path)
+    assert run("import", *arguments, "-o", tmp_path / "day.csv").exit_code == 0
+    again = run("import", *arguments, "-o", tmp_path / "day.parquet")
+    assert again.exit_code == 2
+    assert "day.env.csv exists already" in again.stderr
+    assert not (tmp_path / "day.parquet").exists()
+
+
 def test_the_environment_beside_is_not_written_over_what_is_read(tmp_path):
     zones(tmp_path, T_MAZE)
     (tmp_path / "maze.env.csv").write_text("from,to\nstem,junction\njunction,left\njunction,right\n")

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from swirl.environments import environment_for, environment_of_places, write_environment
-from swirl.exporters.tables import to_frame, write_table
+from swirl.exporters.tables import SUFFIXES, to_frame, write_table
 from swirl.faults import some
 from swirl.importers import moseq, nwb, places, tables, tracks
 from swirl.importers.session_labels import label_sessions
@@ -31,13 +31,14 @@ class Imported:
 
 
 def environment_beside(path: Any) -> Path:
-    """Where the environment of an imported table is written.
+    """Where the environment of an imported table is written: only the ending of a table goes, as dates have dots too.
 
-    >>> environment_beside("sessions.csv").name
-    'sessions.env.csv'
+    >>> [environment_beside(name).name for name in ("sessions.csv", "m1.2026.03.01.csv.gz")]
+    ['sessions.env.csv', 'm1.2026.03.01.env.csv']
     """
     path = Path(path)
-    return path.with_name(path.name.split(".")[0] + ".env.csv")
+    ending = next((ending for ending in SUFFIXES if path.name.lower().endswith(ending)), "")
+    return path.with_name(f"{path.name[: len(path.name) - len(ending)]}.env.csv")
 
 
 def save(imported: Imported, output: Any, *, overwrite: bool = False) -> list[Path]:
