@@ -366,6 +366,27 @@ def test_names_with_dots_have_environments_of_their_own(tmp_path):
         assert run("check", tmp_path / name, "--env", tmp_path / files[1]).exit_code == 0
 
 
+def test_fps_and_individual_reach_nwb_and_two_clocks_are_not_mixed(tmp_path):
+    frame = walk(tmp_path)
+    series = {"data": frame[["x", "y"]].to_numpy(), "timestamps": np.arange(float(len(frame)))}
+    names = [f"processing.behavior.Position.{name}" for name in ("m1", "m2")]
+    write_nwb_by_hand(tmp_path / "p.nwb", **dict.fromkeys(names, ("SpatialSeries", series)))
+    options = ["--grid", "2x2", "--individual", "m2", "-o", tmp_path / "sessions.csv"]
+    done = run("import", "tracks", tmp_path / "p.nwb", *options, "--fps", 30)
+    assert done.exit_code == 0, done.output
+    assert "were divided by fps=30" in done.stdout
+    _, data = back(tmp_path)
+    assert data.subjects == ("m2",)
+    np.testing.assert_allclose(data.times[0], np.arange(0, 24, 3) / 30)
+    both = run("import", "tracks", tmp_path / "p.nwb", tmp_path / "walk.csv", *options[:2], *options[4:], "--force")
+    assert both.exit_code == 2
+    series["timestamps"] = series["timestamps"] / 30 * 1000
+    write_nwb_by_hand(tmp_path / "p.nwb", **{names[0]: ("SpatialSeries", series)})
+    both = run("import", "tracks", tmp_path / "p.nwb", tmp_path / "walk.csv", *options[:2], *options[4:], "--force")
+    assert both.exit_code == 0, both.output
+    assert "BEWARE: two clocks" in both.output
+
+
 def test_the_environment_of_another_table_is_not_replaced_unasked(tmp_path):
     arguments = of_nwb("TimeIntervals", "intervals.trials", ["left", "right", "left"])(tmp_path)
     assert run("import", *arguments, "-o", tmp_path / "day.csv").exit_code == 0

@@ -226,7 +226,9 @@ def import_tracks(
     of_nwb = [path for path in paths if str(path).lower().endswith(".nwb")]
     found: list[Any] = []
     if of_nwb:
-        found += nwb.read_nwb_tracks(of_nwb, series=series, keypoint=keypoint, least_confidence=least_confidence)
+        found += nwb.read_nwb_tracks(
+            of_nwb, series=series, keypoint=keypoint, individual=individual, fps=fps, least_confidence=least_confidence
+        )
     for path in paths:
         if path not in of_nwb:
             found += tracks.read_tracks(

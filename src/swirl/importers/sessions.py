@@ -1,5 +1,6 @@
 """What every importer returns: sessions as plain arrays, not yet checked."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,3 +53,30 @@ class Sessions:
         wanted = ("states", "actions", "names", "subjects", "groups", "times", "gaps", "signals")
         found = {name: getattr(self, name) for name in wanted}
         return {**found, "state_names": self.state_names, "action_names": self.action_names}
+
+
+TWO_CLOCKS = 10
+"""Frames of two recordings that are so many times as far apart in time are counted in two units, most likely."""
+
+
+def two_clocks(periods: Iterable[tuple[str, float]], unit: str = "s") -> tuple[str, ...]:
+    """A note where the times of recordings are plainly not in one unit.
+
+    Parameters
+    ----------
+    periods
+        Name of each recording, and the time between two of its frames.
+
+    Examples
+    --------
+    >>> two_clocks([("m1", 1 / 30), ("m2", 1 / 25)])
+    ()
+    """
+    known = sorted((period, name) for name, period in periods if period > 0)
+    if not known or known[-1][0] < TWO_CLOCKS * known[0][0]:
+        return ()
+    (short, fast), (long, slow) = known[0], known[-1]
+    return (
+        f"BEWARE: two clocks: {slow!r} has a frame every {long:.3g} {unit}, {fast!r} every {short:.3g} {unit}. If one of "
+        "them counts frames or milliseconds, bring all to seconds first, or import the files apart",
+    )
