@@ -40,7 +40,7 @@ def read_data(path: Any, columns: dict[str, str] | None = None, *, env: MDP | No
     read = tables.read_parquet if name.endswith((".parquet", ".pq")) else tables.read_csv
     state_names = None if env is None else env.state_names
     action_names = None if env is None else env.action_names
-    sessions = read(path, tables.Columns(**(columns or {})), state_names=state_names, action_names=action_names)
+    sessions = read(path, columns, state_names=state_names, action_names=action_names)
     arguments = sessions.arguments()
     sizes = {} if env is None else _sizes(env, arguments)
     try:

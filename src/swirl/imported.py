@@ -111,7 +111,7 @@ def import_table(path: Any, columns: dict[str, str], signals: list[str] | None =
     """Read a table with other column names than ours."""
     path = Path(path)
     read = tables.read_parquet if path.name.lower().endswith((".parquet", ".pq")) else tables.read_csv
-    sessions = _legible(read(path, tables.Columns(**columns), signals=signals))
+    sessions = _legible(read(path, columns, signals=signals))
     return Imported(Trajectories(**sessions.arguments()), None, sessions.notes)
 
 

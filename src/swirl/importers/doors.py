@@ -15,13 +15,15 @@ class FromFiles:
     def from_dataframe(
         cls: type[T],
         frame: Any,
-        columns: tables.Columns = tables.USUAL,
+        columns: Any = tables.USUAL,
         *,
         signals: Any = None,
         state_names: Any = None,
         action_names: Any = None,
     ) -> T:
         """Build from a long table, one row per step (see `importers.tables.from_frame`).
+
+        `columns={"state": "arm", "time": "seconds"}` says what its columns are called, where that is not usual.
 
         >>> import pandas as pd
         >>> from swirl import Trajectories
@@ -35,7 +37,7 @@ class FromFiles:
     def from_csv(
         cls: type[T],
         path: Any,
-        columns: tables.Columns = tables.USUAL,
+        columns: Any = tables.USUAL,
         *,
         signals: Any = None,
         state_names: Any = None,
@@ -43,7 +45,7 @@ class FromFiles:
     ) -> T:
         """Build from a CSV with columns session, subject, group, t, state, action, gap and signals.
 
-        Only state is needed. `columns=importers.tables.Columns(state="node")` gives them other names.
+        Only state is needed. `columns={"state": "node"}` gives them other names.
 
         >>> import tempfile, pathlib
         >>> from swirl import Trajectories
@@ -59,7 +61,7 @@ class FromFiles:
     def from_parquet(
         cls: type[T],
         path: Any,
-        columns: tables.Columns = tables.USUAL,
+        columns: Any = tables.USUAL,
         *,
         signals: Any = None,
         state_names: Any = None,

@@ -77,6 +77,6 @@ def two_clocks(periods: Iterable[tuple[str, float]], unit: str = "s") -> tuple[s
         return ()
     (short, fast), (long, slow) = known[0], known[-1]
     return (
-        f"BEWARE: two clocks: {slow!r} has a frame every {long:.3g} {unit}, {fast!r} every {short:.3g} {unit}. If one of "
-        "them counts frames or milliseconds, bring all to seconds first, or import the files apart",
+        f"BEWARE: two clocks: {slow!r} has a frame every {long:.3g} {unit}, {fast!r} every {short:.3g} {unit}. If one "
+        "of them counts frames or milliseconds, bring all to seconds first, or import the files apart",
     )

@@ -17,6 +17,7 @@ from swirl.importers.table_roles import (
     USUAL,
     Columns,
     are_numeric,
+    as_columns,
     choose_signals,
     distinct_names,
     find_columns,
@@ -26,6 +27,8 @@ from swirl.importers.table_roles import (
 from swirl.importers.table_sessions import assemble
 from swirl.importers.table_text import check_there, refuse, utf8_text
 
+__all__ = ["USUAL", "Columns", "from_frame", "read_csv", "read_parquet"]
+
 LARGEST_TEXT = 2**33  # bytes, where there is memory for so much
 KINDS = {"session": "identifiers", "subject": "identifiers", "group": "identifiers", "time": "measured"}
 KINDS |= {"state": "labels", "action": "labels", "gap": "labels"}
@@ -33,7 +36,7 @@ KINDS |= {"state": "labels", "action": "labels", "gap": "labels"}
 
 def from_frame(
     frame: Any,
-    columns: Columns = USUAL,
+    columns: Any = USUAL,
     *,
     signals: Any = None,
     state_names: Any = None,
@@ -47,7 +50,7 @@ def from_frame(
     frame
         A pandas DataFrame, or anything with `.to_pandas()` (Polars, Arrow).
     columns
-        What its columns are called.
+        What its columns are called, where that is not usual: a dict such as {"state": "arm"}, or `Columns`.
     signals
         Columns to keep as signals; by default all that hold numbers and have no other use. Columns x_0, x_1, … are the
         channels of one signal x.
@@ -75,6 +78,7 @@ def from_frame(
     """
     import pandas as pd
 
+    columns = as_columns(columns)
     if not isinstance(frame, pd.DataFrame) and hasattr(frame, "to_pandas"):
         frame = frame.to_pandas()
     if not isinstance(frame, pd.DataFrame):
@@ -100,7 +104,7 @@ def from_frame(
 
 
 def read_csv(
-    path: Any, columns: Columns = USUAL, *, signals: Any = None, state_names: Any = None, action_names: Any = None
+    path: Any, columns: Any = USUAL, *, signals: Any = None, state_names: Any = None, action_names: Any = None
 ) -> Sessions:
     """Read a long table from a text file: CSV or TSV, also with semicolons and decimal commas, also gzipped.
 
@@ -118,7 +122,7 @@ def read_csv(
     (('mouse 3',), [array([0.5, 1. ])], ('home', 'water'))
     >>> folder.cleanup()
     """
-    path, faults = Path(path), Faults()
+    columns, path, faults = as_columns(columns), Path(path), Faults()
     data = utf8_text(path, LARGEST_TEXT)
     separator = separator_of(data)
     lines, header, end_of_header = records(path, data, separator)
@@ -151,7 +155,7 @@ def read_csv(
 
 
 def read_parquet(
-    path: Any, columns: Columns = USUAL, *, signals: Any = None, state_names: Any = None, action_names: Any = None
+    path: Any, columns: Any = USUAL, *, signals: Any = None, state_names: Any = None, action_names: Any = None
 ) -> Sessions:
     """Read a long table from a Parquet file, and of it only the columns that are used.
 
@@ -172,7 +176,7 @@ def read_parquet(
         import pyarrow.parquet as pq
     except ImportError:
         raise ValueError("reading Parquet needs pyarrow: pip install 'swirl-irl[parquet]'") from None
-    path, faults = Path(path), Faults()
+    columns, path, faults = as_columns(columns), Path(path), Faults()
     check_there(path)
     try:
         with pq.ParquetFile(path) as file:
