@@ -339,6 +339,15 @@ def test_a_table_with_other_names(tmp_path):
     assert not (tmp_path / "x.csv").exists()
 
 
+def test_a_table_with_two_rows_for_each_bout_is_refused(tmp_path):
+    (tmp_path / "boris.csv").write_text("Behavior,Behavior type,Time\nrear,START,0.5\nrear,STOP,1.5\n")
+    options = ["--state", "Behavior", "--time", "Time", "-o", tmp_path / "sessions.csv"]
+    done = run("import", "table", tmp_path / "boris.csv", *options)
+    assert done.exit_code == 2
+    assert '--state Behavior --time "Start (s)"' in done.stderr
+    assert not (tmp_path / "sessions.csv").exists()
+
+
 @pytest.mark.filterwarnings("ignore")  # pynwb's own
 def test_nwb(tmp_path):
     from swirl.exporters.nwb import write_nwb

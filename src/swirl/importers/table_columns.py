@@ -233,6 +233,31 @@ def read_gaps(table: Table, column: str) -> Bool[np.ndarray, " row"]:
     return np.array([*map(bool, marks), False])[codes]
 
 
+TWO_ROWS = (
+    "a bout has two rows, and each would become a step. This looks like BORIS' tabular export, which swirl cannot read "
+    "yet. Until it can, export “Aggregated events” from BORIS, which has one row for each bout (--state Behavior --time "
+    '"Start (s)"), or '
+)
+
+
+def refuse_marks(table: Table, column: str) -> None:
+    """Add a fault where a column says of each row whether a bout starts or stops there.
+
+    >>> import pandas as pd
+    >>> table = Table({"Status": pd.Series(["START", "STOP"])}, None, Faults(), [])
+    >>> refuse_marks(table, "Status")
+    >>> table.faults.messages[0][:46]
+    'Status is START in 1 row and STOP in 1: a bout'
+    """
+    codes, values = _codes(table.columns[column])
+    rows = np.bincount(codes[codes >= 0], minlength=len(values))
+    words = [str(value).strip().casefold() for value in values]
+    start, stop = (sum(int(n) for n, own in zip(rows, words, strict=True) if own == word) for word in ("start", "stop"))
+    if start and stop:
+        says = f"{column} is START in {counted(start, 'row')} and STOP in {stop:,}"
+        table.faults.add(f"{says}: {TWO_ROWS}delete the rows whose {column} is STOP, and read the rest")
+
+
 def read_signal(table: Table, channels: list[str]) -> np.ndarray:
     """Numbers of one signal: (rows,), or (rows, channels).
 

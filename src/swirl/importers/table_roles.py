@@ -119,8 +119,8 @@ def find_columns(columns: Columns, there: list[str], faults: Faults) -> dict[str
             found[field.name] = matching[0]
         elif wanted != field.default or field.name == "state":
             listed = f"the columns are {some(there, 20)}" if there else "no column has a name"
-            name_it = f"; name the one that holds it: columns={{{field.name!r}: …}}, or `swirl import table --{field.name} NAME`"
-            name_it = "" if wanted != field.default else name_it
+            name_it = f"columns={{{field.name!r}: …}}, or `swirl import table --{field.name} NAME`"
+            name_it = "" if wanted != field.default else f"; name the one that holds it: {name_it}"
             faults.add(f"there is no column {wanted!r}: {listed}{_nearest(wanted, there)}{name_it}")
     return found
 
@@ -142,6 +142,18 @@ def note_hints(columns: Columns, found: dict[str, str], there: list[str], notes:
                 f"{'BEWARE: ' if alone else ''}no column is called {wanted!r}{alone}: if {like[0]!r} is it, say so: "
                 f"{role}={like[0]!r} (--{role} {like[0]})"
             )
+
+
+def bout_marks(there: list[str], found: dict[str, str]) -> str | None:
+    """The column of an ethogram that may say whether a row starts or stops a bout, as BORIS' tabular export has it.
+
+    >>> bout_marks(["Time", "Behavior", "Behavior type"], {"state": "Behavior"})
+    'Behavior type'
+    """
+    if not any(plain(name) in ("behavior", "behaviour") for name in there):
+        return None
+    marks = ("behavior type", "behaviour type", "status")
+    return next((name for name in there if plain(name) in marks and name not in found.values()), None)
 
 
 def are_numeric(columns: dict[str, Any]) -> dict[str, bool]:

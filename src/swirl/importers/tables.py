@@ -11,13 +11,14 @@ from swirl import sizes
 from swirl.faults import Faults
 from swirl.importers.sessions import Sessions
 from swirl.importers.table_chunks import read_columns
-from swirl.importers.table_columns import Table
-from swirl.importers.table_lines import records, separator_of
+from swirl.importers.table_columns import TWO_ROWS, Table
+from swirl.importers.table_lines import line_of_events, records, separator_of
 from swirl.importers.table_roles import (
     USUAL,
     Columns,
     are_numeric,
     as_columns,
+    bout_marks,
     choose_signals,
     distinct_names,
     find_columns,
@@ -124,6 +125,12 @@ def read_csv(
     """
     columns, path, faults = as_columns(columns), Path(path), Faults()
     data = utf8_text(path, LARGEST_TEXT)
+    if (line := line_of_events(data)) is not None:
+        refuse(
+            path,
+            f"its table begins in line {line}, after lines about the observation, and in it {TWO_ROWS}delete the lines "
+            f"before {line} and the rows whose Status is STOP, and read the rest",
+        )
     separator = separator_of(data)
     lines, header, end_of_header = records(path, data, separator)
     names = distinct_names([name.strip() for name in header], faults)
@@ -134,6 +141,8 @@ def read_csv(
 
     roles = {name: role for role, name in found.items()}
     asked = {plain(str(name)) for name in signals} if isinstance(signals, list | tuple) else set()
+    marks = bout_marks(list(names.values()), found)
+    roles |= {} if marks is None else {marks: "state"}  # text, like a state
     kinds: dict[str, list[int]] = {"identifiers": [], "labels": [], "measured": [], "others": []}
     for i, name in names.items():
         is_asked = plain(name) in asked or plain(name.rpartition("_")[0]) in asked
@@ -198,6 +207,8 @@ def read_parquet(
     note_hints(columns, found, list(types), notes)
     chosen = choose_signals(numeric, found, signals, faults, notes)
     needed = {*found.values(), *(column for channels in chosen.values() for column in channels)}
+    marks = bout_marks(list(types), found)
+    needed |= {marks} if marks is not None and not numeric[marks] and not _is_compound(types[marks]) else set()
     for name in [name for name in types if name in needed and _is_compound(types[name])]:
         faults.add(f"{name} holds {types[name]}: expected one number or text in each row")
     faults.raise_if_any(heading)
