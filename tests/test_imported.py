@@ -216,7 +216,7 @@ def test_tracks_in_a_maze(tmp_path):
 def test_tracks_on_a_grid_and_in_polygons(tmp_path):
     pd.DataFrame({"x": [0.5, 0.5, 1.5, 1.5], "y": [0.5, 0.6, 0.5, 1.5]}).to_csv(tmp_path / "a.csv", index=False)
     out = ["-o", tmp_path / "sessions.csv", "--force", "--quiet"]
-    done = run("import", "tracks", tmp_path / "a.csv", "--grid", "2x2", "--bounds", "0,2,0,2", *out)
+    done = run("import", "tracks", tmp_path / "a.csv", "--grid", "2x2", "--bounds", "0,2,0,2", "--fps", 30, *out)
     assert (done.exit_code, done.output) == (0, "")
     assert back(tmp_path)[1].states[0].tolist() == [0, 1, 3]
     (tmp_path / "p.json").write_text('{"left": [[0,0],[1,0],[1,2],[0,2]], "right": [[1,0],[2,0],[2,2],[1,2]]}')
@@ -237,7 +237,7 @@ def zones(tmp_path, polygons, *options):
     out = ["--polygons", tmp_path / "zones.json", "-o", tmp_path / "sessions.csv", "--force"]
     done = run("import", "tracks", tmp_path / "a.csv", *out, *options)
     assert done.exit_code == 0, done.output
-    return done.stdout, *back(tmp_path)
+    return done.output, *back(tmp_path)
 
 
 def test_zones_that_touch_are_joined_and_a_jump_is_a_gap(tmp_path):
@@ -337,6 +337,31 @@ def test_a_table_with_other_names(tmp_path):
     assert wrong.exit_code == 2
     assert "node" in wrong.stderr
     assert not (tmp_path / "x.csv").exists()
+
+
+@pytest.mark.parametrize("quiet", [[], ["-q"]])
+def test_what_to_beware_of_is_said_once_on_stderr_and_even_when_quiet(quiet, tmp_path):
+    pd.DataFrame({"x": [0.5, 0.5, 1.5, 1.5], "y": 0.5, "note": "a"}).to_csv(tmp_path / "a.csv", index=False)
+    out = ["--grid", "1x2", "--bounds", "0,2,0,1", "-o", tmp_path / "sessions.csv", *quiet]
+    done = run("import", "tracks", tmp_path / "a.csv", *out)
+    assert done.exit_code == 0, done.output
+    assert done.stderr.count("BEWARE: times are frame numbers") == 1
+    assert "BEWARE" not in done.stdout
+    assert bool(done.stdout) == (not quiet)
+    (tmp_path / "b.csv").write_text("recording,state\n1,0\n2,1\n")
+    done = run("import", "table", tmp_path / "b.csv", "-o", tmp_path / "b2.csv", *quiet)
+    assert done.stderr.count("so all rows are one session") == 1
+    checked = run("check", tmp_path / "b.csv", *quiet)
+    assert checked.stderr.count("BEWARE: no column is called 'session'") == 1
+    assert "Note" not in checked.stderr
+    assert run("check", tmp_path / "b2.csv", *quiet).stderr == ""  # said when it was made
+
+
+def test_json_has_every_note(tmp_path):
+    (tmp_path / "b.csv").write_text("recording,state\n1,0\n2,1\n")
+    done = run("import", "table", tmp_path / "b.csv", "-o", tmp_path / "b2.csv", "--json")
+    assert "so all rows are one session" in json.loads(done.stdout)["notes"][0]
+    assert done.output.count("so all rows are one session") == 1
 
 
 def test_a_table_with_two_rows_for_each_bout_is_refused(tmp_path):

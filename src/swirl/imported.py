@@ -23,11 +23,10 @@ _RENAMED = "state "
 
 @dataclass(frozen=True)
 class Imported:
-    """Sessions, the environment that comes with them (None: not known), and sentences on what was done."""
+    """Sessions (with notes on what was done), and the environment that comes with them (None: not known)."""
 
     data: Trajectories
     env: MDP | None
-    notes: tuple[str, ...] = ()
 
 
 def environment_beside(path: Any) -> Path:
@@ -95,7 +94,7 @@ def of_syllables(sessions: Sessions) -> Imported:
     """
     sessions = _legible(sessions)
     data = Trajectories(**sessions.arguments())
-    return Imported(data, environment_for(data, "syllables"), sessions.notes)
+    return Imported(data, environment_for(data, "syllables"))
 
 
 def of_visits(sessions: Sessions, where: Any, *, y_down: bool = False) -> Imported:
@@ -104,7 +103,7 @@ def of_visits(sessions: Sessions, where: Any, *, y_down: bool = False) -> Import
     env = environment_of_places(where, y_down=y_down, state_names=sessions.state_names)
     arguments = {**sessions.arguments(), "action_names": env.action_names}
     data = Trajectories(**arguments, n_states=env.n_states, n_actions=env.n_actions)
-    return Imported(data, env, sessions.notes)
+    return Imported(data, env)
 
 
 def import_table(path: Any, columns: dict[str, str], signals: list[str] | None = None) -> Imported:
@@ -112,7 +111,7 @@ def import_table(path: Any, columns: dict[str, str], signals: list[str] | None =
     path = Path(path)
     read = tables.read_parquet if path.name.lower().endswith((".parquet", ".pq")) else tables.read_csv
     sessions = _legible(read(path, columns, signals=signals))
-    return Imported(Trajectories(**sessions.arguments()), None, sessions.notes)
+    return Imported(Trajectories(**sessions.arguments()), None)
 
 
 def import_moseq(

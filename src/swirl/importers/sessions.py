@@ -1,10 +1,13 @@
 """What every importer returns: sessions as plain arrays, not yet checked."""
 
+import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+
+from swirl.faults import ImportNotice
 
 
 @dataclass(frozen=True)
@@ -28,7 +31,8 @@ class Sessions:
     state_names, action_names
         What the labels 0, 1, … stood for in the file.
     notes
-        What was done on the way, in sentences for `swirl import` to show: "dropped 12 frames without a position".
+        What was done on the way, in sentences for `swirl import` to show: "dropped 12 frames without a position". One
+        that begins with BEWARE is also a warning in Python.
 
     Examples
     --------
@@ -52,7 +56,23 @@ class Sessions:
         """Return the arguments of `Trajectories`."""
         wanted = ("states", "actions", "names", "subjects", "groups", "times", "gaps", "signals")
         found = {name: getattr(self, name) for name in wanted}
-        return {**found, "state_names": self.state_names, "action_names": self.action_names}
+        names = {"state_names": self.state_names, "action_names": self.action_names}
+        return {**found, **names, "notes": self.notes}
+
+
+def is_loud(note: str) -> bool:
+    """Whether a note must not be overlooked.
+
+    >>> is_loud("BEWARE: times are frame numbers")
+    True
+    """
+    return note.startswith("BEWARE")
+
+
+def warn_of(notes: Iterable[str], stacklevel: int = 1) -> None:
+    """Raise the loud ones among notes as warnings; `stacklevel` counts from the caller."""
+    for note in filter(is_loud, notes):
+        warnings.warn(note, ImportNotice, stacklevel=stacklevel + 1)
 
 
 TWO_CLOCKS = 10
