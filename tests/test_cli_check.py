@@ -152,13 +152,12 @@ def test_parquet_rows_are_counted_from_0(folder):
     assert lines_named(result) == [("49", "state"), ("50", "state")]
 
 
-@pytest.mark.parametrize(("env", "code"), [("syllables", 1), ("observed", 0), (None, 0)])
-def test_shorthands_for_the_environment(folder, env, code):
+@pytest.mark.parametrize("env", ["syllables", "observed", None])
+def test_shorthands_for_the_environment(folder, env):
     (folder / "runs.csv").write_text("state\n" + "".join(f"{i // 2 % 3}\n" for i in range(90)))
     result = run("runs.csv", *(["--env", env] if env else []))
-    assert result.exit_code == code, result.output
-    assert ("of which 45 stay in one state" in result.stdout) == (env == "syllables")
-    assert ("stay in the same state" in result.stdout) == (env != "syllables")
+    assert result.exit_code == 0, result.output  # with "syllables" a state may follow itself, as it does here
+    assert "WARNING  50.6 % of steps stay in the same state" in result.stdout
 
 
 def test_the_page_stands_alone_and_overwrites_nothing(folder):

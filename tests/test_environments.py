@@ -109,6 +109,24 @@ def test_shorthands():
     assert same(environment_for(acted), MDP.estimate(acted))
 
 
+@pytest.mark.parametrize(
+    "data",
+    [Trajectories([[0, 1, 1, 2]]), Trajectories([[0, 1], [2, 0]], [[1, 1], [0]], n_actions=3)],
+    ids=["a state follows itself", "an action stays"],
+)
+def test_syllables_that_repeat_may_follow_themselves(data):
+    env = environment_for(data, "syllables")
+    assert same(env, any_may_follow_any(3, stay=True))
+    assert env.available.all()
+    assert actions_are_states(env)
+    env.check(data)
+
+
+def test_across_a_gap_nothing_follows_itself():
+    data = Trajectories([[0, 1, 1, 2]], gaps=[[2]])
+    assert same(environment_for(data, "syllables"), any_may_follow_any(3))
+
+
 def test_actions_are_inferred_where_just_one_leads_there():
     env = datasets.labyrinth_env()
     data = Trajectories([[0, 0, 1, 3, 1]], gaps=[[4]])

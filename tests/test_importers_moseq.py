@@ -157,6 +157,14 @@ def test_recordings_that_do_not_serve_are_named(recordings, words):
         syllable_sessions(recordings)
 
 
+def test_two_clocks_are_told():
+    frames = np.array([3, 3, 5, 5, 3])
+    pair = [Recording("s", frames, times=np.arange(5) / 30), Recording("ms", frames, times=np.arange(5) * 1000 / 30)]
+    [told] = [note for note in syllable_sessions(pair).notes if note.startswith("BEWARE")]
+    assert "'ms' has a frame every 33.3 s, 's' every 0.0333 s" in told
+    assert not any("BEWARE" in note for note in syllable_sessions(pair[:1] * 1).notes)
+
+
 def test_bad_options_are_told_at_once():
     with pytest.raises(ValueError, match="4 faults"):
         syllable_sessions([Recording("m1", GOOD)], keep=[-1], names=["a"], least_usage=1, shortest_run=0)

@@ -216,6 +216,53 @@ def test_the_only_candidate_is_taken(changed):
     assert read_nwb_tracks(changed)[0].times[0] == 2.0
 
 
+def in_frames(path, numbers=(0, 1, 2, 5, 6)):
+    """Let the series "right" count frames, as files of DeepLabCut and VAME do."""
+    with h5py.File(path, "a") as file:
+        file["processing/behavior/Position/right/timestamps"][...] = np.array(numbers, float)
+    return path
+
+
+def test_frames_that_are_called_seconds(changed):
+    [track] = read_nwb_tracks(in_frames(changed), series="right")
+    assert track.time_unit == "frames"
+    assert any(note.startswith("BEWARE: the times of day 2 are just 1 apart") for note in track.notes)
+    [track] = read_nwb_tracks(changed, series="right", fps=20)
+    assert track.time_unit == "seconds"
+    np.testing.assert_allclose(track.times, np.array([0, 1, 2, 5, 6]) / 20)
+    assert any("were divided by fps=20" in note for note in track.notes)
+    [track] = read_nwb_tracks(changed, series="right", fps=1)  # it is so: one position in a second
+    assert (track.time_unit, track.notes) == ("seconds", ())
+    np.testing.assert_array_equal(track.times, [0, 1, 2, 5, 6])
+
+
+def test_a_frame_rate_that_is_not_the_files_own_is_refused(recording):
+    assert read_nwb_tracks(recording, series="left", fps=10)
+    with pytest.raises(ValueError, match=r"fps=30, but the times of day 2 have 10 frames per second: leave fps out"):
+        read_nwb_tracks(recording, series="left", fps=30)
+    with pytest.raises(ValueError, match="fps=-1: give the video's frames per second"):
+        read_nwb_tracks(recording, series="left", fps=-1)
+
+
+def test_one_animal_is_its_series_or_the_subject_of_the_file(recording, changed):
+    [track] = read_nwb_tracks(recording, individual="left")
+    assert track.subject == "left"
+    np.testing.assert_allclose(track.positions, XYZ[:, :2] * 0.01 + 5.0)
+    assert read_nwb_tracks(recording, individual="m1", series="right")[0].subject == "m1"
+    with h5py.File(changed, "a") as file:  # as sleap-io names them
+        file.move("processing/behavior/Pose", "processing/behavior/track=m7")
+    assert read_nwb_tracks(changed, individual="m7")[0].subject == "m7"
+    with pytest.raises(
+        ValueError, match=r"individual='m2': .* is of 'm1', and none of its series is called so"
+    ) as told:
+        read_nwb_tracks(recording, individual="m2")
+    assert "/processing/behavior/Position/left" in str(told.value)
+    with pytest.raises(ValueError, match="individual='m2'"):
+        read_nwb_tracks(recording, individual="m2", series="right")
+    with pytest.raises(ValueError, match="several positions or poses"):
+        read_nwb_tracks(recording, individual="m1")
+
+
 @pytest.mark.parametrize(
     ("arguments", "match"),
     [

@@ -208,6 +208,8 @@ def test_text_and_numbers_are_all_names():
         ([2, 0], ["b", "a", "c"], [2, 0]),
         ([20, 10], ["10", "20"], [1, 0]),
         (["20", "10"], ["10", "20"], [1, 0]),
+        ([2, 1], ["1", "2", "nest"], [1, 0]),  # the nest was never visited: still names, not a count
+        ([0, 1], ["1", "2", "nest"], [0, 1]),
     ],
 )
 def test_given_names(column, given, labels):

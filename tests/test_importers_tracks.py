@@ -341,6 +341,16 @@ def test_plain_table_without_times_counts_frames(tmp_path, text):
     np.testing.assert_array_equal(track.times, [0, 1])
 
 
+def test_frames_in_the_column_of_seconds(tmp_path):
+    path = write(tmp_path / "a.csv", "t,x,y\n0,1,2\n1,1,2\n2,1,2\n")
+    [track] = read_tracks(path)
+    assert track.time_unit == "frames"
+    assert track.notes[0].startswith("BEWARE: the times of a are just 1 apart")
+    [track] = read_tracks(path, fps=10)
+    np.testing.assert_allclose(track.times, [0, 0.1, 0.2])
+    assert (track.time_unit, read_tracks(path, fps=1)[0].notes) == ("seconds", ())
+
+
 BROKEN_TABLES = {
     "x,y\n1,2\n\n3,four\n": "a.csv, line 4, column y: 'four' is not a number",
     "x,z\n1,2\n": "no column y among x, z",

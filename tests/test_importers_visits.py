@@ -1,3 +1,4 @@
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -245,6 +246,15 @@ def test_sessions_without_moves_are_left_out():
         ValueError, match=r"0 of 2 positions(.|\n)*x 300 to 500, y 400 to 600, the places(.|\n)*same unit"
     ):
         visits(far, ROW)
+
+
+def test_two_clocks_are_told():
+    """A file in milliseconds among others in seconds."""
+    slow, fast = replace(line(0, 1, 2, period=33.0), name="ms"), replace(line(0, 1, 2, period=0.033), name="s")
+    [told] = [note for note in visits([slow, fast], ROW).notes if note.startswith("BEWARE")]
+    assert "'ms' has a frame every 33 s, 's' every 0.033 s" in told
+    near = line(0, 1, 2, period=0.04)
+    assert not any("BEWARE" in note for note in visits([near, fast], ROW).notes)
 
 
 def test_wrong_arguments_are_told_together():

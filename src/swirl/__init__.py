@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     )
     from swirl.comparing import compare
     from swirl.comparison import Comparison
+    from swirl.faults import ImportNotice, Notice
     from swirl.mdp import MDP
     from swirl.model import SWIRL
     from swirl.online import OnlineFilter
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 _HOMES = {
     "MDP": "swirl.mdp",
     "Comparison": "swirl.comparison",
+    "ImportNotice": "swirl.faults",
+    "Notice": "swirl.faults",
     "OnlineFilter": "swirl.online",
     "SWIRL": "swirl.model",
     "Trajectories": "swirl.trajectories",
@@ -51,6 +54,8 @@ __all__ = [
     "MDP",
     "SWIRL",
     "Comparison",
+    "ImportNotice",
+    "Notice",
     "OnlineFilter",
     "Trajectories",
     "__version__",

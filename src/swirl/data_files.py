@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from swirl.importers import tables
+from swirl.importers.sessions import warn_of
 from swirl.mdp import MDP
 from swirl.trajectories import Trajectories
 
@@ -40,13 +41,15 @@ def read_data(path: Any, columns: dict[str, str] | None = None, *, env: MDP | No
     read = tables.read_parquet if name.endswith((".parquet", ".pq")) else tables.read_csv
     state_names = None if env is None else env.state_names
     action_names = None if env is None else env.action_names
-    sessions = read(path, tables.Columns(**(columns or {})), state_names=state_names, action_names=action_names)
+    sessions = read(path, columns, state_names=state_names, action_names=action_names)
     arguments = sessions.arguments()
     sizes = {} if env is None else _sizes(env, arguments)
     try:
-        return Trajectories(**arguments, **sizes)
+        data = Trajectories(**arguments, **sizes)
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
+    warn_of(sessions.notes, stacklevel=2)
+    return data
 
 
 def _sizes(env: MDP, arguments: dict[str, Any]) -> dict[str, int]:

@@ -23,22 +23,27 @@ __all__ = [
 SHORTHANDS = ("syllables", "observed")
 
 
-def any_may_follow_any(n_states: int, state_names: Any = None) -> MDP:
+def any_may_follow_any(n_states: int, state_names: Any = None, *, stay: bool = False) -> MDP:
     """Make the environment of syllables: the action is the next state, and every state may follow every other.
+
+    `stay`: it may follow itself too, as trials and events may (syllables whose runs were merged may not).
 
     >>> any_may_follow_any(3).available.astype(int).tolist()
     [[0, 1, 1], [1, 0, 1], [1, 1, 0]]
+    >>> any_may_follow_any(2, stay=True).available.astype(int).tolist()
+    [[1, 1], [1, 1]]
     """
     check_room(n_states, n_states)
     following = np.tile(np.arange(n_states), (n_states, 1))
-    available = ~np.eye(n_states, dtype=bool) if n_states > 1 else np.ones((1, 1), bool)
+    available = ~np.eye(n_states, dtype=bool) | stay | (n_states == 1)
     return MDP.deterministic(following, available=available, state_names=state_names, action_names=state_names)
 
 
-def environment_of_places(places: Any, *, y_down: bool = False) -> MDP:
+def environment_of_places(places: Any, *, y_down: bool = False, state_names: Any = None) -> MDP:
     """Make the environment of a grid, of polygons or of a graph's nodes (`importers.places`).
 
     `y_down`: y grows downwards, as in the pixels of a video; maps are drawn as the video shows the place.
+    `state_names`: other names than those of the places.
     """
     names = places.action_names
     if y_down and getattr(places, "shape", None) is not None:  # what a grid calls up is down on the screen
@@ -48,7 +53,7 @@ def environment_of_places(places: Any, *, y_down: bool = False) -> MDP:
         places.edges(),
         n_states=len(places.state_names),
         n_actions=len(places.action_names),
-        state_names=places.state_names,
+        state_names=places.state_names if state_names is None else state_names,
         action_names=names,
         coordinates=places.coordinates * ([1.0, -1.0] if y_down else 1.0),
     )
@@ -60,8 +65,9 @@ def environment_for(data: Trajectories, wanted: Any = None) -> MDP:
     Parameters
     ----------
     wanted
-        Path of an edge list; "syllables", any state may follow any other, and the action is the next state;
-        "observed", the moves that occur in the data, with their frequencies; None is "observed".
+        Path of an edge list; "syllables", any state may follow any other (and itself, where one does in the data), and
+        the action is the next state; "observed", the moves that occur in the data, with their frequencies; None is
+        "observed".
 
     Examples
     --------
@@ -69,13 +75,21 @@ def environment_for(data: Trajectories, wanted: Any = None) -> MDP:
     MDP(3 states, 3 actions, deterministic, 3 of 9 (state, action) not available)
     """
     if wanted == "syllables":
-        return any_may_follow_any(data.n_states, data.state_names)
+        return any_may_follow_any(data.n_states, data.state_names, stay=_any_stays(data))
     if wanted in (None, "observed"):
         if not data.n_observed_actions:
             return moves_seen(data)
         check_room(data.n_states, data.n_actions)
         return MDP.estimate(data)
     return read_environment(wanted)
+
+
+def _any_stays(data: Trajectories) -> bool:
+    """Whether a state follows itself within a segment, or does so by the last action of one, whose end was not seen."""
+    flat = data.flat()
+    last = np.append(flat.starts[1:], True)
+    following = np.where(last, flat.actions, np.append(flat.states[1:], -1))
+    return bool((following == flat.states).any())
 
 
 def moves_seen(data: Trajectories) -> MDP:

@@ -8,6 +8,10 @@ class Notice(UserWarning):
     """What a user should know and that is no fault; the command line says it as a note."""
 
 
+class ImportNotice(Notice):
+    """What to beware of in recordings as they were read: times that are frames, rows that are all one session, …"""
+
+
 class Faults:
     """A list of faults that becomes one `ValueError`.
 

@@ -4,34 +4,40 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from swirl.environments import any_may_follow_any, environment_of_places, write_environment
-from swirl.exporters.tables import to_frame, write_table
+from swirl.environments import environment_for, environment_of_places, write_environment
+from swirl.exporters.tables import SUFFIXES, to_frame, write_table
+from swirl.faults import some
 from swirl.importers import moseq, nwb, places, tables, tracks
 from swirl.importers.session_labels import label_sessions
 from swirl.importers.sessions import Sessions
+from swirl.importers.table_chunks import BLANK
+from swirl.importers.table_columns import LARGEST_LABEL
 from swirl.importers.visits import visits
 from swirl.mdp import MDP
 from swirl.registry import load
 from swirl.trajectories import Trajectories
 
+_RENAMED = "state "
+"""What stands before a name that a table would misread."""
+
 
 @dataclass(frozen=True)
 class Imported:
-    """Sessions, the environment that comes with them (None: not known), and sentences on what was done."""
+    """Sessions (with notes on what was done), and the environment that comes with them (None: not known)."""
 
     data: Trajectories
     env: MDP | None
-    notes: tuple[str, ...] = ()
 
 
 def environment_beside(path: Any) -> Path:
-    """Where the environment of an imported table is written.
+    """Where the environment of an imported table is written: only the ending of a table goes, as dates have dots too.
 
-    >>> environment_beside("sessions.csv").name
-    'sessions.env.csv'
+    >>> [environment_beside(name).name for name in ("sessions.csv", "m1.2026.03.01.csv.gz")]
+    ['sessions.env.csv', 'm1.2026.03.01.env.csv']
     """
     path = Path(path)
-    return path.with_name(path.name.split(".")[0] + ".env.csv")
+    ending = next((ending for ending in SUFFIXES if path.name.lower().endswith(ending)), "")
+    return path.with_name(f"{path.name[: len(path.name) - len(ending)]}.env.csv")
 
 
 def save(imported: Imported, output: Any, *, overwrite: bool = False) -> list[Path]:
@@ -51,26 +57,61 @@ def save(imported: Imported, output: Any, *, overwrite: bool = False) -> list[Pa
     return written
 
 
+def legible(name: str) -> str:
+    """A name of a state that comes back from a table as it is: no number but 0, 1, 2, …, no truth value, no blank.
+
+    >>> [legible(name) for name in ("walk", "12", "-1", "1.5", "None", "true")]
+    ['walk', '12', 'state -1', 'state 1.5', 'state None', 'state true']
+    """
+    try:
+        number = float(name)
+        misread = not (name.isdecimal() and number <= LARGEST_LABEL)
+    except ValueError:
+        misread = name in BLANK or (name.casefold() in ("true", "false") and name not in ("True", "False"))
+    return f"{_RENAMED}{name}" if misread else name
+
+
+def _legible(sessions: Sessions) -> Sessions:
+    """Sessions with names of states that a table can hold, and a note where some had to be changed."""
+    old = sessions.state_names or ()
+    new = tuple(map(legible, old))
+    if new == old:
+        return sessions
+    told = some([f"{a!r} is called {b!r}" for a, b in zip(old, new, strict=True) if a != b])
+    same = sessions.action_names == old  # the action is the next state
+    return replace(
+        sessions,
+        state_names=new,
+        action_names=new if same else sessions.action_names,
+        notes=(*sessions.notes, f"{told}: in a table that would be read as a number, or as nothing"),
+    )
+
+
 def of_syllables(sessions: Sessions) -> Imported:
-    """Sessions whose action is the next state, in an environment where any state may follow any other."""
+    """Sessions whose action is the next state, in an environment where any state may follow any other.
+
+    Where one follows itself (trials, events), any may.
+    """
+    sessions = _legible(sessions)
     data = Trajectories(**sessions.arguments())
-    return Imported(data, any_may_follow_any(data.n_states, data.state_names), sessions.notes)
+    return Imported(data, environment_for(data, "syllables"))
 
 
 def of_visits(sessions: Sessions, where: Any, *, y_down: bool = False) -> Imported:
     """Sessions of visits to places, in the environment of those places."""
-    env = environment_of_places(where, y_down=y_down)
+    sessions = _legible(sessions)
+    env = environment_of_places(where, y_down=y_down, state_names=sessions.state_names)
     arguments = {**sessions.arguments(), "action_names": env.action_names}
     data = Trajectories(**arguments, n_states=env.n_states, n_actions=env.n_actions)
-    return Imported(data, env, sessions.notes)
+    return Imported(data, env)
 
 
 def import_table(path: Any, columns: dict[str, str], signals: list[str] | None = None) -> Imported:
     """Read a table with other column names than ours."""
     path = Path(path)
     read = tables.read_parquet if path.name.lower().endswith((".parquet", ".pq")) else tables.read_csv
-    sessions = read(path, tables.Columns(**columns), signals=signals)
-    return Imported(Trajectories(**sessions.arguments()), None, sessions.notes)
+    sessions = _legible(read(path, columns, signals=signals))
+    return Imported(Trajectories(**sessions.arguments()), None)
 
 
 def import_moseq(
@@ -99,7 +140,9 @@ def _states_of(fit: Any) -> list[str]:
     env = getattr(load(fit), "env", None)
     if env is None:
         raise ValueError(f"--like {fit}: this model has no syllables; give a fit of syllables")
-    return list(env.state_names or map(str, range(env.n_states)))
+    names = list(env.state_names or map(str, range(env.n_states)))
+    before = [name.removeprefix(_RENAMED) for name in names]
+    return [old if legible(old) == name else name for old, name in zip(before, names, strict=True)]
 
 
 def place_choice(
@@ -182,7 +225,9 @@ def import_tracks(
     of_nwb = [path for path in paths if str(path).lower().endswith(".nwb")]
     found: list[Any] = []
     if of_nwb:
-        found += nwb.read_nwb_tracks(of_nwb, series=series, keypoint=keypoint, least_confidence=least_confidence)
+        found += nwb.read_nwb_tracks(
+            of_nwb, series=series, keypoint=keypoint, individual=individual, fps=fps, least_confidence=least_confidence
+        )
     for path in paths:
         if path not in of_nwb:
             found += tracks.read_tracks(

@@ -70,6 +70,8 @@ class Trajectories(FromFiles):
         One name per label.
     names
         One name per session; by default its position, "0", "1", ….
+    notes
+        What was done to the recordings on their way here, in sentences; `from_csv`, `from_tracks`, … fill it in.
 
     Attributes
     ----------
@@ -79,6 +81,8 @@ class Trajectories(FromFiles):
         Tuples of labels; None where they are not known.
     times, signals, modes
         As given, as read-only arrays, or None.
+    notes
+        Tuple of sentences; parts of the data keep those of the whole.
 
     Examples
     --------
@@ -107,6 +111,7 @@ class Trajectories(FromFiles):
         action_names: Any = None,
         names: Any = None,
         groups: Any = None,
+        notes: Any = (),
     ) -> None:
         faults = Faults()
         self.state_names = checked_names("state_names", state_names, faults)
@@ -148,6 +153,9 @@ class Trajectories(FromFiles):
         self.subjects: tuple[Any, ...] = one_each("subjects", subjects, n, faults) or (None,) * n
         self.groups: tuple[Any, ...] = one_each("groups", groups, n, faults) or (None,) * n
         self.names: tuple[str, ...] = tuple(map(str, one_each("names", names, n, faults) or range(n)))
+        if isinstance(notes, str):
+            faults.add(f"notes is {notes!r}: give a list of sentences")
+        self.notes: tuple[str, ...] = tuple(map(str, notes or ()))
         faults.raise_if_any(_CANNOT)
         self._freeze()
 
@@ -415,7 +423,7 @@ class Trajectories(FromFiles):
         """Join several data sets session after session.
 
         The numbers of labels are the largest; names of labels must agree where given.  Times, modes and
-        each signal are kept when every part has them.
+        each signal are kept when every part has them, notes when any part has them (each once).
 
         >>> a, b = Trajectories([[0, 1]]), Trajectories([[0, 2], [1, 1]])
         >>> Trajectories.concatenate([a, b])
@@ -455,6 +463,7 @@ class Trajectories(FromFiles):
             action_names=next(iter(action_names), None),
             names=joined("names"),
             groups=joined("groups"),
+            notes=dict.fromkeys(joined("notes")),
         )
 
     def fingerprint(self, *signals: str) -> str:

@@ -13,7 +13,7 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from swirl._version import __version__
-from swirl.faults import Notice
+from swirl.faults import ImportNotice, Notice
 
 # Command → the module with its Typer, `app`.  A run imports that one module; the help imports them all, and
 # they are light: what is heavy stands inside the functions.
@@ -95,7 +95,8 @@ def notes() -> Iterator[None]:
             plain(message, category, *place, **more)
         elif str(message) not in said:
             said.add(str(message))
-            typer.secho(f"Note: {message}", fg=typer.colors.YELLOW, err=True)
+            mark = "" if issubclass(category, ImportNotice) else "Note: "  # that one begins with a word of its own
+            typer.secho(f"{mark}{message}", fg=typer.colors.YELLOW, err=True)
 
     with warnings.catch_warnings():
         warnings.simplefilter("always", Notice)

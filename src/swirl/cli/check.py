@@ -55,7 +55,8 @@ def check(
     strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 on warnings too.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print what was found as JSON.")] = False,
     quiet: Annotated[
-        bool, typer.Option("--quiet", "-q", help="Print only what makes the command exit with 1.")
+        bool,
+        typer.Option("--quiet", "-q", help="Print only what makes the command exit with 1, and what to beware of."),
     ] = False,
 ) -> None:
     """Look at recordings before a fit: what is there, what a fit would refuse, and what would mislead it.

@@ -26,15 +26,20 @@ OUTPUT = Path("sessions.csv")
 def _finish(imported: Any, output: Path, force: bool, as_json: bool, quiet: bool) -> None:
     from swirl import imported as importing
     from swirl.cli.words import show_json
+    from swirl.importers.sessions import is_loud
 
     written = importing.save(imported, output, overwrite=force)
+    notes = imported.data.notes
     if as_json:
-        show_json({"files": [str(path) for path in written], "data": repr(imported.data), "notes": imported.notes})
+        show_json({"files": [str(path) for path in written], "data": repr(imported.data), "notes": notes})
         return
+    for note in notes:
+        if is_loud(note):
+            typer.secho(f"- {note}", fg=typer.colors.YELLOW, err=True)
+        elif not quiet:
+            typer.echo(f"- {note}")
     if quiet:
         return
-    for note in imported.notes:
-        typer.secho(f"- {note}", fg=typer.colors.YELLOW if note.startswith("BEWARE") else None)
     typer.echo(repr(imported.data))
     typer.echo("\n".join(f"Saved to {path}" for path in written))
     env = f" --env {shlex.quote(str(written[1]))}" if len(written) > 1 else ""

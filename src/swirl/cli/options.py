@@ -51,4 +51,4 @@ HeldOutSubjects = Annotated[
 # What is written and said.
 Force = Annotated[bool, typer.Option("--force", help="Replace files that are there.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the outcome as JSON.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but faults.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but faults, and what to beware of.")]

@@ -3,19 +3,30 @@
 from typing import Any, TypeVar
 
 from swirl.importers import episodes, moseq, nwb, tables, tracks
+from swirl.importers.sessions import Sessions, warn_of
 from swirl.importers.visits import visits
 
 T = TypeVar("T", bound="FromFiles")
 
 
 class FromFiles:
-    """Class methods that build sessions from users' files; `Trajectories` has them."""
+    """Class methods that build sessions from users' files; `Trajectories` has them.
+
+    What was done on the way stands in `notes`; what to beware of is a warning too (`swirl.ImportNotice`).
+    """
+
+    @classmethod
+    def _built(cls: type[T], read: Sessions) -> T:
+        """Build from what was read, and warn at the line that called the door."""
+        built = cls(**read.arguments())
+        warn_of(read.notes, stacklevel=3)
+        return built
 
     @classmethod
     def from_dataframe(
         cls: type[T],
         frame: Any,
-        columns: tables.Columns = tables.USUAL,
+        columns: Any = tables.USUAL,
         *,
         signals: Any = None,
         state_names: Any = None,
@@ -23,19 +34,21 @@ class FromFiles:
     ) -> T:
         """Build from a long table, one row per step (see `importers.tables.from_frame`).
 
+        `columns={"state": "arm", "time": "seconds"}` says what its columns are called, where that is not usual.
+
         >>> import pandas as pd
         >>> from swirl import Trajectories
         >>> Trajectories.from_dataframe(pd.DataFrame({"session": ["a", "a", "b"], "state": [0, 1, 2]}))
         Trajectories(2 sessions, 3 steps (1 to 2 each), 3 states, 1 action)
         """
         read = tables.from_frame(frame, columns, signals=signals, state_names=state_names, action_names=action_names)
-        return cls(**read.arguments())
+        return cls._built(read)
 
     @classmethod
     def from_csv(
         cls: type[T],
         path: Any,
-        columns: tables.Columns = tables.USUAL,
+        columns: Any = tables.USUAL,
         *,
         signals: Any = None,
         state_names: Any = None,
@@ -43,7 +56,7 @@ class FromFiles:
     ) -> T:
         """Build from a CSV with columns session, subject, group, t, state, action, gap and signals.
 
-        Only state is needed. `columns=importers.tables.Columns(state="node")` gives them other names.
+        Only state is needed. `columns={"state": "node"}` gives them other names.
 
         >>> import tempfile, pathlib
         >>> from swirl import Trajectories
@@ -53,13 +66,13 @@ class FromFiles:
         ('home', 'water')
         """
         read = tables.read_csv(path, columns, signals=signals, state_names=state_names, action_names=action_names)
-        return cls(**read.arguments())
+        return cls._built(read)
 
     @classmethod
     def from_parquet(
         cls: type[T],
         path: Any,
-        columns: tables.Columns = tables.USUAL,
+        columns: Any = tables.USUAL,
         *,
         signals: Any = None,
         state_names: Any = None,
@@ -67,7 +80,7 @@ class FromFiles:
     ) -> T:
         """Build from a Parquet file with the columns of `from_csv`; needs pyarrow."""
         read = tables.read_parquet(path, columns, signals=signals, state_names=state_names, action_names=action_names)
-        return cls(**read.arguments())
+        return cls._built(read)
 
     @classmethod
     def from_moseq(
@@ -89,7 +102,7 @@ class FromFiles:
             path, fps=fps, index=index, syllable_info=syllable_info, keep=keep, least_usage=least_usage,
             shortest_run=shortest_run,
         )  # fmt: skip
-        return cls(**read.arguments())
+        return cls._built(read)
 
     @classmethod
     def from_tracks(
@@ -130,7 +143,7 @@ class FromFiles:
             found = tracks.read_tracks(
                 source, keypoint=keypoint, individual=individual, fps=fps, least_confidence=least_confidence
             )
-        return cls(**visits(found, places, least_dwell=least_dwell, skipped=skipped).arguments())
+        return cls._built(visits(found, places, least_dwell=least_dwell, skipped=skipped))
 
     @classmethod
     def from_nwb(
@@ -140,7 +153,7 @@ class FromFiles:
 
         Positions of NWB files: `from_tracks(importers.nwb.read_nwb_tracks(path), places)`.
         """
-        return cls(**nwb.read_nwb_bouts(path, table=table, label=label, longest_pause=longest_pause).arguments())
+        return cls._built(nwb.read_nwb_bouts(path, table=table, label=label, longest_pause=longest_pause))
 
     @classmethod
     def from_episodes(cls: type[T], recorded: Any, *, names: Any = None, subjects: Any = None) -> T:
@@ -150,4 +163,4 @@ class FromFiles:
         >>> Trajectories.from_episodes([{"observations": [0, 1, 2], "actions": [1, 1]}]).actions[0]
         array([ 1,  1, -1])
         """
-        return cls(**episodes.from_episodes(recorded, names=names, subjects=subjects).arguments())
+        return cls._built(episodes.from_episodes(recorded, names=names, subjects=subjects))

@@ -3,13 +3,14 @@
 `nwb_file` opens a file and finds what is in it, `nwb_positions` and `nwb_bouts` read it; pynwb is not needed.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from swirl.faults import Faults
+from swirl.faults import Faults, some
 from swirl.importers.nwb_bouts import all_labels, make_steps, numbers_first, read_bouts, read_intervals
 from swirl.importers.nwb_file import (
     BOUTS,
@@ -22,12 +23,15 @@ from swirl.importers.nwb_file import (
     opened,
     path_list,
     series_in,
+    session_and_subject,
     text_of,
     told_apart,
 )
 from swirl.importers.nwb_positions import read_track
 from swirl.importers.sessions import Sessions
-from swirl.importers.tracks import Track
+from swirl.importers.tracks import Track, check_rate
+
+_NO_POSITIONS = "Positions cannot be read from NWB"
 
 
 def contents(path: Source) -> list[dict[str, Any]]:
@@ -53,6 +57,8 @@ def read_nwb_tracks(
     *,
     series: str | None = None,
     keypoint: str | list[str] | tuple[str, ...] | None = None,
+    individual: str | None = None,
+    fps: float | int | None = None,
     least_confidence: float | int = 0.6,
 ) -> list[Track]:
     """Read positions: a SpatialSeries, or the body parts of an ndx-pose PoseEstimation.
@@ -69,6 +75,11 @@ def read_nwb_tracks(
         Path inside the file, or its last part, where it holds several: "/processing/behavior/Position/left".
     keypoint
         The body part(s) of a pose to follow; of several, the mean. By default of all.
+    individual
+        The one animal to read: the subject of the file, or the name of a series or pose in it (also "track=NAME").
+    fps
+        Frames per second, where the times count frames. Times that are just 1 apart are taken as frames, although NWB
+        means seconds; `fps=1` says that they are seconds.
     least_confidence
         A body part with less confidence counts as not seen.
 
@@ -78,15 +89,40 @@ def read_nwb_tracks(
     [Track(name='day 2', ..., subject='m1')]
     """
     faults, tracks, paths = Faults(), [], path_list(path)
+    check_rate(fps, faults)
+    faults.raise_if_any(_NO_POSITIONS)
     for one in paths:
         with opened(one) as file:
             kinds = ("pose",) if keypoint is not None and series is None else TRACKS
-            found = chosen(file, kinds, "series", series, faults)
-            track = None if found is None else read_track(file[found[1]], found[0], keypoint, least_confidence, faults)
-            tracks += [] if track is None else [track]
-    faults.raise_if_any("Positions cannot be read from NWB")
+            before = len(faults)
+            own = None if individual is None else _series_of(file, individual, kinds, series, faults)
+            found = chosen(file, kinds, "series", series or own, faults) if len(faults) == before else None
+            if found is None:
+                continue
+            track = read_track(file[found[1]], found[0], keypoint, least_confidence, fps, faults)
+            if track is not None:
+                tracks.append(track if own is None else replace(track, subject=individual))
+    faults.raise_if_any(_NO_POSITIONS)
     names = told_apart([track.name for track in tracks], paths)
     return [replace(track, name=name) for track, name in zip(tracks, names, strict=True)]
+
+
+def _series_of(file: Any, individual: str, kinds: tuple[str, ...], series: str | None, faults: Faults) -> str | None:
+    """The series that is called like an animal; None where the animal is the subject of the file, and after a fault."""
+    there = [where for kind, where in find_readable(file) if kind in kinds]
+    called = [where for where in there if individual in re.split("[/=]", where)]
+    if series is not None:
+        called = [where for where in called if f"{where}/".endswith(f"/{series.strip('/')}/")]
+    subject = session_and_subject(file)[1]
+    if len(called) == 1:
+        return called[0]
+    if not called and subject != individual:
+        of = f"is of {subject!r}" if subject else "does not say of which animal it is"
+        faults.add(
+            f"individual={individual!r}: {file.filename} {of}, and none of its series is called so; it holds "
+            f"{some(there, 20) or 'none'}: give another individual, or choose a series (--series)"
+        )
+    return None
 
 
 def read_nwb_bouts(

@@ -7,10 +7,13 @@ from jaxtyping import Float
 
 from swirl.faults import Faults, counted, some
 from swirl.importers.nwb_file import number_attribute, place, read_numbers, read_values, series_in, session_and_subject
-from swirl.importers.tracks import Track
+from swirl.importers.track_files import SECONDS
+from swirl.importers.tracks import Track, clocked
 
 
-def read_track(group: Any, kind: str, keypoint: Any, least_confidence: float | int, faults: Faults) -> Track | None:
+def read_track(
+    group: Any, kind: str, keypoint: Any, least_confidence: float | int, fps: float | int | None, faults: Faults
+) -> Track | None:
     """Read the positions of one animal, of a pose the mean of the keypoints; None after a fault."""
     series, notes, (name, subject) = [group], (), session_and_subject(group.file)
     if kind == "pose":
@@ -43,7 +46,11 @@ def read_track(group: Any, kind: str, keypoint: Any, least_confidence: float | i
         return None
     if (n == 0).any():
         notes += (f"{name}: {int((n == 0).sum()):,} of {counted(len(n), 'frame')} without a position",)
-    return Track(name, times, total / np.where(n, n, np.nan)[:, None], subject, notes=notes)
+    clock = clocked(times, SECONDS, fps, name, faults)
+    if clock is None:
+        return None
+    times, unit, told = clock
+    return Track(name, times, total / np.where(n, n, np.nan)[:, None], subject, time_unit=unit, notes=(*told, *notes))
 
 
 def _positions(series: Any, least_confidence: float | int, faults: Faults) -> Float[np.ndarray, "frame 2"] | None:

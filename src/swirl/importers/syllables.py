@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from swirl.faults import Faults, counted, some
-from swirl.importers.sessions import Sessions
+from swirl.importers.sessions import Sessions, two_clocks
 from swirl.reading import MISSING, entry_array, float_array
 
 _CANNOT = "The syllables cannot become sessions"
@@ -70,6 +70,7 @@ class _Runs(NamedTuple):
     times: Float[np.ndarray, " run"]
     after_jump: Bool[np.ndarray, " run"]
     signals: dict[str, np.ndarray]
+    period: float
 
 
 def syllable_sessions(
@@ -147,6 +148,7 @@ def syllable_sessions(
         state_names=state_names,
         action_names=state_names,
         notes=(
+            *two_clocks((r.name, r.period) for r in runs if r.timed),
             *_notes_on_runs(runs, usable, shortest_run),
             *_notes_on_syllables(labels, counts, kept, wanted),
             *_notes_on_sessions(runs, enough, states, gaps),
@@ -178,7 +180,7 @@ def _runs_of(recording: Recording, faults: Faults) -> _Runs | None:
     if times is not None:
         means["duration"] = clock[ends - 1] + period - clock[onsets]
     told = (str(recording.name), where, recording.subject, recording.group, times is not None)
-    return _Runs(*told, frames[onsets], ends - onsets, clock[onsets], after_jump[onsets], means)
+    return _Runs(*told, frames[onsets], ends - onsets, clock[onsets], after_jump[onsets], means, period)
 
 
 def _frames(where: str, value: Any, faults: Faults) -> Int[np.ndarray, " frame"] | None:

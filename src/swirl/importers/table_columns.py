@@ -118,9 +118,10 @@ def _numbered(
     labels = values.astype(np.int64) if whole else np.where(blank, MISSING, values).astype(np.int64)
     if names is None:
         return labels
-    if all(name.isdecimal() for name in names):
-        number = {int(name): i for i, name in enumerate(names)}
-        seen, inverse = np.unique(labels, return_inverse=True)
+    number = {int(name): i for i, name in enumerate(names) if name.isdecimal()}
+    seen, inverse = np.unique(labels, return_inverse=True)
+    # With other names among them too, where all numbers are names: the others were then not visited.
+    if len(number) == len(names) or all(label in number for label in seen.tolist() if label != MISSING):
         read = np.array([number.get(label, MISSING) for label in seen.tolist()])[inverse]
     else:
         read = np.where(labels < len(names), labels, MISSING)
@@ -230,6 +231,31 @@ def read_gaps(table: Table, column: str) -> Bool[np.ndarray, " row"]:
             "starts, and 0, false or nothing elsewhere"
         )
     return np.array([*map(bool, marks), False])[codes]
+
+
+TWO_ROWS = (
+    "a bout has two rows, and each would become a step. This looks like BORIS' tabular export, which swirl cannot read "
+    "yet. Until it can, export “Aggregated events” from BORIS, which has one row for each bout (--state Behavior "
+    '--time "Start (s)"), or '
+)
+
+
+def refuse_marks(table: Table, column: str) -> None:
+    """Add a fault where a column says of each row whether a bout starts or stops there.
+
+    >>> import pandas as pd
+    >>> table = Table({"Status": pd.Series(["START", "STOP"])}, None, Faults(), [])
+    >>> refuse_marks(table, "Status")
+    >>> table.faults.messages[0][:46]
+    'Status is START in 1 row and STOP in 1: a bout'
+    """
+    codes, values = _codes(table.columns[column])
+    rows = np.bincount(codes[codes >= 0], minlength=len(values))
+    words = [str(value).strip().casefold() for value in values]
+    start, stop = (sum(int(n) for n, own in zip(rows, words, strict=True) if own == word) for word in ("start", "stop"))
+    if start and stop:
+        says = f"{column} is START in {counted(start, 'row')} and STOP in {stop:,}"
+        table.faults.add(f"{says}: {TWO_ROWS}delete the rows whose {column} is STOP, and read the rest")
 
 
 def read_signal(table: Table, channels: list[str]) -> np.ndarray:

@@ -25,6 +25,18 @@ def separator_of(data: bytes) -> str:
     return max(",;\t", key=line.count)
 
 
+def line_of_events(data: bytes) -> int | None:
+    """Line on which the table of an older BORIS export begins, after lines about the observation; None: it is none.
+
+    >>> line_of_events(b"Observation id,v1\\n\\nTime,Subject,Behavior,Status\\n0.5,m1,rear,START\\n")
+    3
+    """
+    if not data[:16].lower().lstrip(b'"').startswith(b"observation id"):
+        return None
+    found = re.search(rb"(?im)^(?=.*\bbehaviou?r\b)(?=.*\bstatus\b).*\btime\b.*$", data[: 2**16])
+    return None if found is None or not found.start() else data.count(b"\n", 0, found.start()) + 1
+
+
 def records(path: Path, data: bytes, separator: str) -> tuple[np.ndarray, list[str], int]:
     """Return (line of each row of data; the column names; the line that they end on); ragged rows are faults.
 

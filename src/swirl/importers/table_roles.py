@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from difflib import get_close_matches
 from typing import Any
@@ -41,6 +41,36 @@ class Columns:
 
 
 USUAL = Columns()
+
+
+def as_columns(given: Any) -> Columns:
+    """Names of columns as `Columns`: a dict says only what differs from the usual, None that nothing does.
+
+    >>> as_columns({"state": "arm"}).state
+    'arm'
+    >>> as_columns({"stat": "arm"})
+    Traceback (most recent call last):
+    ValueError: The columns cannot be told: 1 fault.
+      1. columns has 'stat', which swirl does not know: expected session, subject, ...; did you mean 'state'?
+    """
+    if given is None or isinstance(given, Columns):
+        return given or USUAL
+    roles = [field.name for field in fields(Columns)]
+    if not isinstance(given, Mapping):
+        got = repr(given) if isinstance(given, str) else f"a {type(given).__name__}"
+        raise ValueError(
+            f"columns is {got}: give a dict, such as {{'state': 'arm'}} (of {', '.join(roles)}), or Columns"
+        )
+    faults = Faults()
+    for role, name in given.items():
+        if role not in roles:
+            near = _nearest(str(role), roles)
+            faults.add(f"columns has {role!r}, which swirl does not know: expected {', '.join(roles)}{near}")
+        elif not isinstance(name, str) and (name is not None or role == "state"):
+            such = "" if name is None or isinstance(name, list | tuple | dict) else f", such as {str(name)!r}"
+            faults.add(f"columns[{role!r}] is {name!r}: give the name of the column as text{such}")
+    faults.raise_if_any("The columns cannot be told")
+    return Columns(**given)
 
 
 def plain(name: str) -> str:
@@ -89,10 +119,8 @@ def find_columns(columns: Columns, there: list[str], faults: Faults) -> dict[str
             found[field.name] = matching[0]
         elif wanted != field.default or field.name == "state":
             listed = f"the columns are {some(there, 20)}" if there else "no column has a name"
-            name_it = (
-                f"; name the one that holds it: Columns({field.name}=…), or `swirl import table --{field.name} NAME`"
-            )
-            name_it = "" if wanted != field.default else name_it
+            name_it = f"columns={{{field.name!r}: …}}, or `swirl import table --{field.name} NAME`"
+            name_it = "" if wanted != field.default else f"; name the one that holds it: {name_it}"
             faults.add(f"there is no column {wanted!r}: {listed}{_nearest(wanted, there)}{name_it}")
     return found
 
@@ -114,6 +142,18 @@ def note_hints(columns: Columns, found: dict[str, str], there: list[str], notes:
                 f"{'BEWARE: ' if alone else ''}no column is called {wanted!r}{alone}: if {like[0]!r} is it, say so: "
                 f"{role}={like[0]!r} (--{role} {like[0]})"
             )
+
+
+def bout_marks(there: list[str], found: dict[str, str]) -> str | None:
+    """The column of an ethogram that may say whether a row starts or stops a bout, as BORIS' tabular export has it.
+
+    >>> bout_marks(["Time", "Behavior", "Behavior type"], {"state": "Behavior"})
+    'Behavior type'
+    """
+    if not any(plain(name) in ("behavior", "behaviour") for name in there):
+        return None
+    marks = ("behavior type", "behaviour type", "status")
+    return next((name for name in there if plain(name) in marks and name not in found.values()), None)
 
 
 def are_numeric(columns: dict[str, Any]) -> dict[str, bool]:

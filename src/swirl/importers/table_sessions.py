@@ -13,8 +13,10 @@ from swirl.importers.table_columns import (
     read_labels,
     read_signal,
     read_times,
+    refuse_marks,
     session_names,
 )
+from swirl.importers.table_roles import bout_marks
 from swirl.reading import MISSING
 
 
@@ -38,6 +40,9 @@ def assemble(
     (('b', 'a'), [array([0, 1]), array([2])])
     """
     faults, notes = table.faults, table.notes
+    if (of_bouts := bout_marks(list(table.columns), found)) is not None:
+        refuse_marks(table, of_bouts)
+        faults.raise_if_any(heading)  # nothing else matters in a table of other rows
     state_names = checked_names("state_names", state_names, faults)
     action_names = checked_names("action_names", action_names, faults)
     states, state_names = read_labels(table, "state", found["state"], state_names)

@@ -11,12 +11,14 @@ from swirl import sizes
 from swirl.faults import Faults
 from swirl.importers.sessions import Sessions
 from swirl.importers.table_chunks import read_columns
-from swirl.importers.table_columns import Table
-from swirl.importers.table_lines import records, separator_of
+from swirl.importers.table_columns import TWO_ROWS, Table
+from swirl.importers.table_lines import line_of_events, records, separator_of
 from swirl.importers.table_roles import (
     USUAL,
     Columns,
     are_numeric,
+    as_columns,
+    bout_marks,
     choose_signals,
     distinct_names,
     find_columns,
@@ -26,6 +28,8 @@ from swirl.importers.table_roles import (
 from swirl.importers.table_sessions import assemble
 from swirl.importers.table_text import check_there, refuse, utf8_text
 
+__all__ = ["USUAL", "Columns", "from_frame", "read_csv", "read_parquet"]
+
 LARGEST_TEXT = 2**33  # bytes, where there is memory for so much
 KINDS = {"session": "identifiers", "subject": "identifiers", "group": "identifiers", "time": "measured"}
 KINDS |= {"state": "labels", "action": "labels", "gap": "labels"}
@@ -33,7 +37,7 @@ KINDS |= {"state": "labels", "action": "labels", "gap": "labels"}
 
 def from_frame(
     frame: Any,
-    columns: Columns = USUAL,
+    columns: Any = USUAL,
     *,
     signals: Any = None,
     state_names: Any = None,
@@ -47,13 +51,13 @@ def from_frame(
     frame
         A pandas DataFrame, or anything with `.to_pandas()` (Polars, Arrow).
     columns
-        What its columns are called.
+        What its columns are called, where that is not usual: a dict such as {"state": "arm"}, or `Columns`.
     signals
         Columns to keep as signals; by default all that hold numbers and have no other use. Columns x_0, x_1, … are the
         channels of one signal x.
     state_names, action_names
         Names in the order of the labels. Labels must be among them; numbers are matched with names that are numbers,
-        and count the names from 0 otherwise.
+        and count the names from 0 where a number is no name.
     source
         What to call the table in errors.
 
@@ -75,6 +79,7 @@ def from_frame(
     """
     import pandas as pd
 
+    columns = as_columns(columns)
     if not isinstance(frame, pd.DataFrame) and hasattr(frame, "to_pandas"):
         frame = frame.to_pandas()
     if not isinstance(frame, pd.DataFrame):
@@ -100,7 +105,7 @@ def from_frame(
 
 
 def read_csv(
-    path: Any, columns: Columns = USUAL, *, signals: Any = None, state_names: Any = None, action_names: Any = None
+    path: Any, columns: Any = USUAL, *, signals: Any = None, state_names: Any = None, action_names: Any = None
 ) -> Sessions:
     """Read a long table from a text file: CSV or TSV, also with semicolons and decimal commas, also gzipped.
 
@@ -118,8 +123,14 @@ def read_csv(
     (('mouse 3',), [array([0.5, 1. ])], ('home', 'water'))
     >>> folder.cleanup()
     """
-    path, faults = Path(path), Faults()
+    columns, path, faults = as_columns(columns), Path(path), Faults()
     data = utf8_text(path, LARGEST_TEXT)
+    if (line := line_of_events(data)) is not None:
+        refuse(
+            path,
+            f"its table begins in line {line}, after lines about the observation, and in it {TWO_ROWS}delete the lines "
+            f"before {line} and the rows whose Status is STOP, and read the rest",
+        )
     separator = separator_of(data)
     lines, header, end_of_header = records(path, data, separator)
     names = distinct_names([name.strip() for name in header], faults)
@@ -130,6 +141,8 @@ def read_csv(
 
     roles = {name: role for role, name in found.items()}
     asked = {plain(str(name)) for name in signals} if isinstance(signals, list | tuple) else set()
+    marks = bout_marks(list(names.values()), found)
+    roles |= {} if marks is None else {marks: "state"}  # text, like a state
     kinds: dict[str, list[int]] = {"identifiers": [], "labels": [], "measured": [], "others": []}
     for i, name in names.items():
         is_asked = plain(name) in asked or plain(name.rpartition("_")[0]) in asked
@@ -151,7 +164,7 @@ def read_csv(
 
 
 def read_parquet(
-    path: Any, columns: Columns = USUAL, *, signals: Any = None, state_names: Any = None, action_names: Any = None
+    path: Any, columns: Any = USUAL, *, signals: Any = None, state_names: Any = None, action_names: Any = None
 ) -> Sessions:
     """Read a long table from a Parquet file, and of it only the columns that are used.
 
@@ -172,7 +185,7 @@ def read_parquet(
         import pyarrow.parquet as pq
     except ImportError:
         raise ValueError("reading Parquet needs pyarrow: pip install 'swirl-irl[parquet]'") from None
-    path, faults = Path(path), Faults()
+    columns, path, faults = as_columns(columns), Path(path), Faults()
     check_there(path)
     try:
         with pq.ParquetFile(path) as file:
@@ -194,6 +207,8 @@ def read_parquet(
     note_hints(columns, found, list(types), notes)
     chosen = choose_signals(numeric, found, signals, faults, notes)
     needed = {*found.values(), *(column for channels in chosen.values() for column in channels)}
+    marks = bout_marks(list(types), found)
+    needed |= {marks} if marks is not None and not numeric[marks] and not _is_compound(types[marks]) else set()
     for name in [name for name in types if name in needed and _is_compound(types[name])]:
         faults.add(f"{name} holds {types[name]}: expected one number or text in each row")
     faults.raise_if_any(heading)

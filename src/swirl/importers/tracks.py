@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from jaxtyping import Float
 
 from swirl.faults import Faults, counted, some
 from swirl.importers.track_files import FRAMES, SECONDS, Poses, from_movement, read_hdf5, read_netcdf
@@ -93,7 +94,8 @@ def read_tracks(
     individual
         The one animal to read; by default all.
     fps
-        Frames per second, where the file counts frames only. Without it times are frame numbers.
+        Frames per second, where the file counts frames only. Without it times are frame numbers. Times in seconds that
+        are just 1 apart are taken as frames too; `fps=1` says that they are seconds.
     least_confidence
         A keypoint with a lower confidence counts as not seen; a frame without a keypoint has no position.
 
@@ -112,8 +114,7 @@ def read_tracks(
     """
     where, name, poses = _poses_of(source)
     faults, cannot = Faults(), f"No tracks can be read from {where}"
-    if fps is not None and not 0 < fps < np.inf:
-        faults.add(f"fps={fps}: give the video's frames per second, e.g. fps=30")
+    check_rate(fps, faults)
     if not 0 <= least_confidence < np.inf:
         faults.add(f"least_confidence={least_confidence}: give a number between 0 and 1, e.g. 0.6")
     faults.raise_if_any(cannot)
@@ -137,6 +138,12 @@ def read_tracks(
         faults.add(f"no frame has a position with a confidence of least_confidence={least_confidence} or more{got}")
     faults.raise_if_any(cannot)
     return tracks
+
+
+def check_rate(fps: float | int | None, faults: Faults) -> None:
+    """Note a frame rate that is none."""
+    if fps is not None and not 0 < fps < np.inf:
+        faults.add(f"fps={fps}: give the video's frames per second, e.g. fps=30")
 
 
 def _poses_of(source: Any) -> tuple[str, str, list[Poses]]:
@@ -205,14 +212,11 @@ def _track(
         seen &= ~(poses.confidence[:, index] < least)  # a confidence that is not known is no objection
     n = seen.sum(1)
     mean = np.where(seen[..., None], positions, 0.0).sum(1) / np.where(n, n, np.nan)[:, None]
-    times, unit = poses.times, poses.unit
-    if unit == FRAMES and fps is not None:
-        times, unit = times / fps, SECONDS
-    elif unit == FRAMES:
-        notes += ("BEWARE: times are frame numbers: give fps (--fps) to have seconds.",)
-    elif fps is not None and len(times) > 1 and not 0.99 < (own := 1 / np.median(np.diff(times))) / fps < 1.01:
-        faults.add(f"fps={fps}, but the times of {name} have {own:.4g} frames per second: leave fps out")
+    clock = clocked(poses.times, poses.unit, fps, name, faults)
+    if clock is None:
         return None
+    times, unit, told = clock
+    notes += told
     if keypoint is None and len(wanted) > 1:
         notes += (
             f"The position is the mean of the confident ones of {len(wanted)} keypoints "
@@ -222,3 +226,35 @@ def _track(
     if lost:
         notes += (f"{name}: {lost:,} of {counted(len(n), 'frame')} without a position.",)
     return Track(name, times, mean, poses.individual, poses.signals, unit, notes)
+
+
+def clocked(
+    times: Float[np.ndarray, " frame"], unit: str, fps: float | int | None, name: str, faults: Faults
+) -> tuple[np.ndarray, str, tuple[str, ...]] | None:
+    """Times, their unit and a note: seconds where the frame rate is known; None after a fault.
+
+    Times that are 1 apart (or 2, 3, … where frames were lost) are frames, whatever the file says of them: `fps` makes
+    seconds of them (1: they are).
+
+    >>> clocked(np.arange(3.0), "seconds", 10, "m1", Faults())
+    (array([0. , 0.1, 0.2]), 'seconds', ('m1: times that counted frames were divided by fps=10',))
+    """
+    apart = np.diff(times)
+    if unit == SECONDS and len(apart) > 1 and np.median(apart) == 1 and (apart == np.round(apart)).all() and fps != 1:
+        if fps is not None:
+            start = 0.0 if times[0].is_integer() else times[0]  # a start of 12.5 is in seconds
+            note = f"{name}: times that counted frames were divided by fps={fps:g}"
+            return start + (times - start) / fps, SECONDS, (note,)
+        note = (
+            f"BEWARE: the times of {name} are just 1 apart, and were taken as frames although the file says seconds: "
+            "give fps (--fps) to have seconds, or fps=1 if there is one position per second"
+        )
+        return times, FRAMES, (note,)
+    if unit == FRAMES and fps is not None:
+        return times / fps, SECONDS, ()
+    if unit == FRAMES:
+        return times, FRAMES, ("BEWARE: times are frame numbers: give fps (--fps) to have seconds.",)
+    if fps is not None and len(apart) and not 0.99 < (own := 1 / np.median(apart)) / fps < 1.01:
+        faults.add(f"fps={fps}, but the times of {name} have {own:.4g} frames per second: leave fps out")
+        return None
+    return times, SECONDS, ()

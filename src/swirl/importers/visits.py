@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from swirl.faults import Faults, counted, some
-from swirl.importers.sessions import Sessions
+from swirl.importers.sessions import Sessions, two_clocks
 from swirl.importers.tracks import Track
 from swirl.reading import MISSING
 
@@ -311,6 +311,9 @@ def _notes(tracks: list[Track], tally: _Tally, least_dwell: Any, longest_break: 
     """What was done, in sentences."""
     unit = "frames" if tracks[0].time_unit == "frames" else "s"
     notes = list(dict.fromkeys(note for track in tracks for note in track.notes))
+    notes += two_clocks(
+        ((track.name, float(np.median(np.diff(track.times)))) for track in tracks if len(track.times) > 1), unit
+    )
     if tally.nowhere or tally.gaps:
         share = 100 * tally.nowhere / max(tally.frames, 1)
         notes.append(
