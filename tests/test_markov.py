@@ -76,14 +76,13 @@ class Counted:
         unclear = [(path, fits) for path, fits in steps if len(fits) > 1]
         self.count(certain)
         for _ in range(markov.TURNS if unclear else 0):
-            before = [{o: self(path, o) for o in fits} for path, fits in unclear]
+            before = [sum(self(path, o) * reach for o, reach in fits.items()) for path, fits in unclear]
             spread = []
-            for (path, fits), p in zip(unclear, before, strict=True):
-                total = sum(p[o] * fits[o] for o in fits)
-                spread.append((path, {o: p[o] * fits[o] / total for o in fits}))
+            for (path, fits), total in zip(unclear, before, strict=True):
+                spread.append((path, {o: self(path, o) * reach / total for o, reach in fits.items()}))
             self.count(certain + spread)
-            moved = max(abs(self(path, o) - p[o]) for (path, _), p in zip(unclear, before, strict=True) for o in p)
-            if moved < markov.SETTLED:
+            after = [sum(self(path, o) * reach for o, reach in fits.items()) for path, fits in unclear]
+            if max(abs(a - b) for a, b in zip(after, before, strict=True)) < markov.SETTLED:
                 break
 
     def count(self, steps):

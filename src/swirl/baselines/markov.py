@@ -33,7 +33,7 @@ from swirl.mdp import MDP
 from swirl.trajectories import Trajectories
 
 STRENGTHS = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
-TURNS, SETTLED = 100, 1e-8  # most turns of counts and table, and the change of a probability that ends them
+TURNS, SETTLED = 100, 1e-8  # most turns of counts and table, and the change of a step's probability that ends them
 
 Counts = tuple[Float[np.ndarray, "entry"], Float[np.ndarray, "entry"]]
 
@@ -121,11 +121,11 @@ class _Orders(NamedTuple):
         totals = np.bincount(self.cells[0], weights, minlength=int(self.meaning.max()) + 1)
         return np.where(self.available, totals[self.meaning], 0.0)
 
-    def counts(self, weights: Float[np.ndarray, "entry"]) -> list[Counts]:
-        """N_n(h, o) and N_n(h) of each entry, for n = 0, 1, …, where entries have these weights."""
+    def counts(self, weights: Float[np.ndarray, "entry"], highest: int | None = None) -> list[Counts]:
+        """N_n(h, o) and N_n(h) of each entry, for n = 0, 1, …, `highest`, where entries have these weights."""
         totals = self.by_state(weights).sum(axis=1)[self.states]
         found = [(np.bincount(self.cells[0], weights)[self.cells[0]], totals)]
-        for cell, context in zip(self.cells[1:], self.contexts, strict=True):
+        for cell, context in zip(self.cells[1:][:highest], self.contexts[:highest], strict=True):
             found.append((np.bincount(cell, weights)[cell], np.bincount(context, weights)[context]))
         return found
 
@@ -160,24 +160,28 @@ class _Counted:
         self._open_step = _numbered(steps.step[self.open])
 
     def fit(self, strengths: Sequence[float]) -> tuple[Float[np.ndarray, "entry"], Float[np.ndarray, "entry"], float]:
-        """Probability and weight of each entry, counted or not, and how far the last turn moved a probability."""
+        """Probability and weight of each entry, counted or not, and how far the last turn moved what is seen of a step.
+
+        What is seen settles; how actions that lead to the same place share it hardly moves from what the certain counts
+        say, and would take thousands of turns to end nowhere that the data could tell.
+        """
         if not len(self.open):
             return self.orders.probabilities(self.certain, strengths), self.weights, 0.0
-        reach = self.steps.reach[self.open]
+        reach, highest = self.steps.reach[self.open], len(strengths) - 1
         p = self._open_orders.probabilities(self._open_counts, strengths)
-        moved, shares = np.inf, p
+        evidence, moved, shares = np.bincount(self._open_step, p * reach), np.inf, p
         for _ in range(TURNS):
-            shares = p * reach
-            shares /= np.bincount(self._open_step, shares)[self._open_step]
-            more = self._open_orders.counts(shares)
-            both = [(a + c, b + d) for (a, b), (c, d) in zip(self._open_counts, more, strict=True)]
-            new = self._open_orders.probabilities(both, strengths)
-            moved, p = float(np.abs(new - p).max()), new
+            shares = p * reach / evidence[self._open_step]
+            more = self._open_orders.counts(shares, highest)
+            both = [(a + c, b + d) for (a, b), (c, d) in zip(self._open_counts, more, strict=False)]
+            p = self._open_orders.probabilities(both, strengths)
+            before, evidence = evidence, np.bincount(self._open_step, p * reach)
+            moved = float(np.abs(evidence - before).max())
             if moved < SETTLED:
                 break
         weights = self.weights.copy()
         weights[self.open] = shares
-        return self.orders.probabilities(self.orders.counts(weights), strengths), weights, moved
+        return self.orders.probabilities(self.orders.counts(weights, highest), strengths), weights, moved
 
 
 def mix(
@@ -412,5 +416,5 @@ def _words(steps: _Steps, encoded: Encoded, target: Target, moved: float) -> str
         return ""
     told = f", {inferred:,} of them without their action, by where they led"
     if moved >= SETTLED:
-        told += f" (after {TURNS} turns of counts and table a probability still moved by {moved:.0e})"
+        told += f" (after {TURNS} turns of counts and table the probability of a step still moved by {moved:.0e})"
     return told
