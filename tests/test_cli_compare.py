@@ -55,6 +55,17 @@ def test_it_says_who_won_and_what_was_scored(folder):
     assert facts["run"]["config"]["hold_out_subjects"] == ["m2"]
 
 
+def test_a_model_that_has_no_room_is_named_before_any_is_fitted(folder):
+    done = run(
+        "compare", folder / "sessions.csv", "--env", folder / "grid.csv", "--models", "Markov,S-20", "--modes", 2
+    )
+    assert done.exit_code == 2
+    said = " ".join(done.stderr.split())
+    assert "S-20: The fit would need about" in said
+    assert "What would fit: history=" in said or "; or history=" in said
+    assert "Or compare without S-20 (--models)." in said
+
+
 def test_a_warning_is_a_note_said_once(folder):
     assert (folder / "noted.txt").read_text().count("Note: never visited in training: 1 state") == 1
     assert ".py" not in (folder / "noted.txt").read_text()

@@ -1,6 +1,7 @@
 """The exact road's M-step against an independent optimum of a plainly written objective."""
 
 import dataclasses
+from functools import partial
 
 import jax
 import numpy as np
@@ -12,6 +13,7 @@ from small_worlds import N_ACTIONS, N_MODES, lifted
 from swirl.precision import float64, numpy_tree
 from swirl.priors import Cauchy, Gaussian
 from swirl.rewards.values import ValueParameters, ValueRewards
+from swirl.soft_q import rewards_from_values
 
 DISCOUNT = 0.9
 TEMPERATURE = np.array([1.0, 0.5])
@@ -88,6 +90,18 @@ def plain_objective(histories, prior):
         return -np.sum(counts * log_pi[:n]) + 0.5 * penalised @ precision @ penalised
 
     return loss
+
+
+@pytest.mark.parametrize("kind", ["deterministic", "stochastic"])
+@pytest.mark.parametrize("length", [1, 2, 3])
+def test_what_follows_is_worked_out_once_for_each_context(length, kind):
+    """Histories with the same newest L − 1 states have the same successors: the rewards are those of every row."""
+    rewards, histories = component(PRIORS["reward"], length=length, kind=kind), lifted(length, kind)
+    values = start(rewards).values
+    plain = partial(rewards_from_values, discount=DISCOUNT, temperature=TEMPERATURE)
+    every = in_double(plain, histories.successors, values)
+    np.testing.assert_allclose(in_double(rewards.rewards, start(rewards)), every, rtol=1e-13, atol=1e-13)
+    assert rewards.contexts.n_nodes == histories.n_contexts
 
 
 @pytest.mark.parametrize("kind", ["deterministic", "stochastic"])

@@ -37,7 +37,10 @@ def run_comparison(
     for name in asked.models:
         model = make(name, ready.env, **_own(name, given), **({"n_modes": max(asked.modes)} if free[name] else {}))
         if isinstance(model, SWIRL):
-            check_memory(model, ready.train)
+            try:
+                check_memory(model, ready.train)
+            except ValueError as fault:  # before any model is fitted
+                raise ValueError(f"{name}: {fault} Or compare without {name} (--models).") from None
     several = len(asked.modes) > 1
     of = _honest_score(run, ready)
     result = compare(

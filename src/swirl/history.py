@@ -70,8 +70,8 @@ class Histories:
             total = int(children.sum())
             if base + len(newest[-1]) + total > MAX_HISTORIES:
                 raise ValueError(
-                    f"history={length}: more than {MAX_HISTORIES:,} reachable histories already at "
-                    f"{level + 1} states; use a shorter history"
+                    f"history={length}: more than {MAX_HISTORIES:,} reachable histories already at {level + 1} states; "
+                    f"the longest history that fits this environment is {level} ({base + len(newest[-1]):,} histories)"
                 )
             next_base = base + len(newest[-1])
             starts = np.concatenate([[0], np.cumsum(children)[:-1]])
@@ -132,6 +132,11 @@ class Histories:
     def full_length(self) -> Bool[np.ndarray, "history"]:
         """True where the history has all of its L states."""
         return self.table[:, -1] >= 0
+
+    def told(self, order: int) -> Bool[np.ndarray, "history"]:
+        """The histories to average over for what holds of their newest `order` states: the full-length ones."""
+        del order  # a part of them, `SeenContexts`, has rows of its own for these
+        return self.full_length
 
     @cached_property
     def sizes(self) -> Int[np.ndarray, "history"]:

@@ -101,6 +101,15 @@ def log_policy_from_values(
     return jax.nn.log_softmax(_scaled(successors, future, jnp.asarray(temperature)), axis=-1)
 
 
+def soft_future(
+    successors: Successors, values: Values, *, discount: Number, temperature: Temperature
+) -> Float[Array, "*batch row"]:
+    """α log Σ_a exp((γ/α) E[V(h')|h,a]) of each row; the rows may be some of the nodes only."""
+    values = jnp.asarray(values)
+    nothing = jnp.zeros((*values.shape[:-1], 1, 1), values.dtype)
+    return _sweep(successors, nothing, values, discount, jnp.asarray(temperature))
+
+
 def rewards_from_values(
     successors: Successors, values: Values, *, discount: Number, temperature: Temperature
 ) -> Float[Array, "*batch node"]:
@@ -116,8 +125,7 @@ def rewards_from_values(
     [1.0]
     """
     values = jnp.asarray(values)
-    nothing = jnp.zeros_like(values)[..., None]
-    return values - _sweep(successors, nothing, values, discount, jnp.asarray(temperature))
+    return values - soft_future(successors, values, discount=discount, temperature=temperature)
 
 
 def state_action_rewards(

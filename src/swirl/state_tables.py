@@ -1,6 +1,7 @@
 """What a model holds for each state, and for each state with the one before it: means over histories, and moves.
 
-Means over earlier states are unweighted, as in `SWIRL.reward_map` and `SWIRL.state_policies`.
+Means over earlier states are unweighted, as in `SWIRL.reward_map` and `SWIRL.state_policies`; counts have rows of their
+own for fewer states.
 """
 
 from collections.abc import Sequence
@@ -15,27 +16,27 @@ from swirl.history import Histories
 
 @dataclass(frozen=True)
 class Groups:
-    """Full-length histories put together by their newest state, or by their newest two."""
+    """Histories (`Histories.told`) put together by their newest state, or by their newest two."""
 
-    histories: Histories
+    told: Bool[np.ndarray, "history"]
     state: Int[np.ndarray, "group"]
     previous: Int[np.ndarray, "group"] | None
-    member: Int[np.ndarray, "full"]
-    """Group of each full-length history."""
+    member: Int[np.ndarray, "told"]
+    """Group of each such history."""
 
     def mean(self, table: Float[np.ndarray, "mode history *rest"]) -> Float[np.ndarray, "mode group *rest"]:
         """Mean over the histories of each group; NaN (no such action) is left out."""
-        full = table[:, self.histories.full_length]
-        known = np.isfinite(full)
+        told = table[:, self.told]
+        known = np.isfinite(told)
         total = np.zeros((len(self.state), len(table), *table.shape[2:]))
         count = np.zeros_like(total)
-        np.add.at(total, self.member, np.where(known, full, 0.0).swapaxes(0, 1))
+        np.add.at(total, self.member, np.where(known, told, 0.0).swapaxes(0, 1))
         np.add.at(count, self.member, known.astype(float).swapaxes(0, 1))
         return np.where(count > 0, total / np.maximum(count, 1), np.nan).swapaxes(0, 1)
 
     def every(self, flag: Bool[np.ndarray, "history"]) -> Bool[np.ndarray, "group"]:
         """Whether the flag holds for all histories of a group."""
-        fails = np.bincount(self.member, weights=~flag[self.histories.full_length], minlength=len(self.state))
+        fails = np.bincount(self.member, weights=~flag[self.told], minlength=len(self.state))
         return fails == 0
 
 
@@ -47,7 +48,8 @@ def by_state(histories: Histories) -> Groups:
     >>> by_state(ring).mean(np.arange(6.0)[None]).tolist()  # 0 after 0 and 1: numbers 2 and 4; 1 after them: 3 and 5
     [[3.0, 4.0]]
     """
-    return Groups(histories, np.arange(histories.n_states), None, histories.states[histories.full_length])
+    told = histories.told(1)
+    return Groups(told, np.arange(histories.n_states), None, histories.states[told])
 
 
 def most_visited(states: Sequence[Int[np.ndarray, "_"]], n_states: int, most: int) -> list[int]:
@@ -69,10 +71,11 @@ def by_pair(histories: Histories) -> Groups:
     >>> groups.previous.tolist(), groups.state.tolist()
     ([0, 0, 1, 1], [0, 1, 0, 1])
     """
-    full = histories.table[histories.full_length]
-    numbers, member = np.unique(full[:, 1] * histories.n_states + full[:, 0], return_inverse=True)
+    told = histories.told(2)
+    previous, state = histories.table[told, 1], histories.table[told, 0]
+    numbers, member = np.unique(previous * histories.n_states + state, return_inverse=True)
     previous, state = np.divmod(numbers, histories.n_states)
-    return Groups(histories, state, previous, member.reshape(-1))
+    return Groups(told, state, previous, member.reshape(-1))
 
 
 @dataclass(frozen=True)

@@ -53,7 +53,7 @@ def _tables(s: Sizes) -> Bytes:
     length = len(s.paths)
     lifted = s.n_histories * (8 * length + 12 * s.branches + s.n_actions + 40) + 60 * s.n_states * s.branches
     own = {
-        "values": s.n_histories * (8 * s.branches + 20),
+        "values": 8 * s.n_contexts * s.branches + 24 * s.n_histories,
         "policies": 0,
         "planned": REAL * s.n_histories * s.features,
         "shared": s.n_rows * (12 * s.branches + s.n_actions) + s.n_histories * (8 * length + 16),
@@ -67,8 +67,9 @@ def _copied(s: Sizes) -> Bytes:
         return s.n_rows * (12 * s.branches + s.n_actions)
     if s.kind == "policies":
         return s.n_histories * s.n_actions
-    lifted = s.n_histories * (12 * s.branches + s.n_actions + REAL * s.features)
-    return lifted + (s.branches * (8 * s.n_histories + 12 * s.n_contexts) if s.kind == "values" else 0)
+    if s.kind == "values":
+        return s.n_contexts * (20 * s.branches + s.n_actions) + 24 * s.n_histories
+    return s.n_histories * (12 * s.branches + s.n_actions + REAL * s.features)
 
 
 def _reading(s: Sizes) -> Iterable[Prediction]:
@@ -104,8 +105,8 @@ def _m_step(s: Sizes) -> Prediction:
     side_by_side, moves = s.n_restarts * s.n_modes, s.n_histories * s.branches
     switches = s.n_restarts * s.n_states * s.n_modes**2
     if s.kind == "values":
-        vectors = (2 + 1.2 * (len(s.paths) - 1)) * s.n_histories
-        numbers = side_by_side * (5.8 * moves + 4.8 * s.n_contexts * s.branches + vectors)
+        vectors = (2 if len(s.paths) == 1 else 10) * s.n_histories
+        numbers = side_by_side * (10.6 * s.n_contexts * s.branches + vectors)
     elif s.kind == "policies":
         numbers = side_by_side * 2 * s.n_histories * s.n_actions
     elif s.kind == "planned":

@@ -15,13 +15,13 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
 from swirl.history import Histories
 from swirl.optimise import newton_cg
 from swirl.priors import Cauchy, Gaussian
 from swirl.rewards.backoff import BackoffPenalty
-from swirl.soft_q import log_policy_from_values, rewards_from_values
+from swirl.soft_q import log_policy_from_values, soft_future
 from swirl.successors import Successors, expected_next, uniform_expected_next
 
 FloatArray = Array | np.ndarray
@@ -45,12 +45,12 @@ class ValueParameters(NamedTuple):
 class ValueRewards:
     """The component of the model that turns counts of (context, action) into values and rewards."""
 
-    successors: Successors
-    """The lifted environment over histories."""
     contexts: Successors
-    """Its rows that differ: what the policy can see (DESIGN §2d)."""
+    """The lifted environment, those rows that differ: what the policy can see (DESIGN §2d)."""
+    context: Int[FloatArray, "history"]
+    """The row of each history."""
     penalty: BackoffPenalty
-    spread: Float[FloatArray, "history action branch"]
+    spread: Float[FloatArray, "context action branch"]
     """(γ P_unif)² of each branch: how a precision of r(h) spreads over the values of its successors."""
     discount: Float[FloatArray, ""]
     temperature: Float[FloatArray, "mode"]
@@ -74,11 +74,11 @@ class ValueRewards:
             np.asarray(successors.probability)[:n],
             np.asarray(successors.available)[:n],
         )
-        available = np.asarray(successors.available)
-        uniform = (available / available.sum(axis=1, keepdims=True))[..., None] * np.asarray(successors.probability)
+        available = contexts.available
+        uniform = (available / available.sum(axis=1, keepdims=True))[..., None] * contexts.probability
         return cls(
-            successors,
             contexts,
+            histories.contexts.astype(np.int32),
             BackoffPenalty.build(histories, prior),
             (discount * uniform) ** 2,
             np.asarray(discount, dtype=float),
@@ -94,7 +94,7 @@ class ValueRewards:
 
     def random_parameters(self, rng: np.random.Generator, scale: float) -> ValueParameters:
         """Values to start a restart from: independent, with standard deviation `scale` in units of logits."""
-        shape = (self.n_modes, self.successors.n_nodes)
+        shape = (self.n_modes, len(self.context))
         means = (
             () if self.width is None else tuple(np.zeros((self.n_modes, len(p))) for p in self.penalty.precisions[1:])
         )
@@ -119,15 +119,16 @@ class ValueRewards:
 
     def rewards(self, parameters: ValueParameters) -> Float[Array, "mode history"]:
         """r(V), the inverse of the soft Bellman operator."""
-        return rewards_from_values(
-            self.successors, parameters.values, discount=self.discount, temperature=self.temperature
-        )
+        future = soft_future(self.contexts, parameters.values, discount=self.discount, temperature=self.temperature)
+        return jnp.asarray(parameters.values) - future[:, self.context]
 
     def penalised(self, values: Float[Array, "history"], temperature: Array) -> Float[Array, "history"]:
         """What the prior is on: r(V), or the reward to first order around the uniform policy."""
         if self.linearised:
-            return jnp.subtract(values, self.discount * uniform_expected_next(self.successors, values))
-        return rewards_from_values(self.successors, values, discount=self.discount, temperature=temperature)
+            future = self.discount * uniform_expected_next(self.contexts, values)
+        else:
+            future = soft_future(self.contexts, values, discount=self.discount, temperature=temperature)
+        return values - future[self.context]
 
     def log_prior(self, parameters: ValueParameters) -> Float[Array, ""]:
         """Log-density of the prior, up to a constant."""
@@ -219,7 +220,8 @@ class ValueRewards:
             return product
 
         leaf = jnp.asarray(penalty.leaf_precisions)
-        prior_diagonal = leaf.at[jnp.asarray(self.successors.next)].add(self.spread * leaf[:, None, None])
+        of_context = jnp.zeros(self.contexts.n_nodes, leaf.dtype).at[self.context].add(leaf)
+        prior_diagonal = leaf.at[jnp.asarray(self.contexts.next)].add(self.spread * of_context[:, None, None])
         branch_weight = slope**2 * jnp.asarray(self.contexts.probability) ** 2
 
         def diagonal(v: Array) -> Array:
