@@ -52,8 +52,8 @@ class ValueRewards:
     """(γ P_unif)² of each branch: how a precision of r(h) spreads over the values of its successors."""
     discount: Float[FloatArray, ""]
     temperature: Float[FloatArray, "mode"]
-    width: Float[FloatArray, ""] | None
-    """Of the Cauchy prior; None when the prior is Gaussian."""
+    width: Float[FloatArray, "mode"] | None
+    """Of the Cauchy prior, in units of reward; None when the prior is Gaussian."""
     linearised: bool = field(metadata={"static": True})
     # One step per M-step: measured on the labyrinth, as good per iteration as five and less than half the time.
     max_steps: int = field(default=1, metadata={"static": True})
@@ -79,7 +79,7 @@ class ValueRewards:
             (discount * uniform) ** 2,
             np.asarray(discount, dtype=float),
             np.asarray(temperature, dtype=float),
-            np.asarray(prior.width) if isinstance(prior, Cauchy) else None,
+            np.full(len(temperature), prior.width) if isinstance(prior, Cauchy) else None,
             prior.of == "linearised",
         )
 
@@ -97,11 +97,14 @@ class ValueRewards:
         return ValueParameters(scale * np.asarray(self.temperature)[:, None] * rng.standard_normal(shape), means)
 
     def milder(self) -> "ValueRewards | None":
-        """Strong but all but normal: what then outgrows the Cauchy prior's corner is there for all restarts alike."""
+        """Strong but all but normal: what then outgrows the Cauchy prior's corner is there for all restarts alike.
+
+        Its width is the temperature, so that it is as mild whatever the unit of reward.
+        """
         if self.width is None:
             return None
         stronger = tuple(MILDER_STRENGTH * precision for precision in self.penalty.precisions)
-        return replace(self, width=np.asarray(1.0), penalty=replace(self.penalty, precisions=stronger))
+        return replace(self, width=self.temperature, penalty=replace(self.penalty, precisions=stronger))
 
     def log_policy(self, parameters: ValueParameters) -> Float[Array, "mode context action"]:
         """Log π_z(a|h) for each context."""
@@ -128,28 +131,28 @@ class ValueRewards:
     def log_prior(self, parameters: ValueParameters) -> Float[Array, ""]:
         """Log-density of the prior, up to a constant."""
 
-        def one(p: ValueParameters, temperature: Array) -> Array:
+        def one(p: ValueParameters, temperature: Array, width: Array | None) -> Array:
             r = self.penalised(p.values, temperature)
-            if self.width is None:
+            if width is None:
                 return self.penalty.penalty(r)
-            return self.penalty.cauchy(self.penalty.parts(r, p.means), self.width)
+            return self.penalty.cauchy(self.penalty.parts(r, p.means), width)
 
-        return -jnp.sum(jax.vmap(one)(parameters, jnp.asarray(self.temperature)))
+        return -jnp.sum(jax.vmap(one)(parameters, jnp.asarray(self.temperature), self.width))
 
     def improve(self, parameters: ValueParameters, counts: Float[Array, "symbol mode"]) -> ValueParameters:
         """Raise Σ W log π + log prior: the M-step of the rewards (paper Eq. 3)."""
         shape = (self.n_modes, self.contexts.n_nodes, self.contexts.n_actions)
         counts = counts.T.reshape(shape)
 
-        def one(p: ValueParameters, counts: Array, temperature: Array) -> ValueParameters:
-            if self.width is None:
+        def one(p: ValueParameters, counts: Array, temperature: Array, width: Array | None) -> ValueParameters:
+            if width is None:
                 return ValueParameters(self._improve_mode(p.values, counts, temperature, self.penalty), ())
             parts = self.penalty.parts(self.penalised(p.values, temperature), p.means)
-            touching = self.penalty.reweighted(parts, self.width)
+            touching = self.penalty.reweighted(parts, width)
             values = self._improve_mode(p.values, counts, temperature, touching)
             return ValueParameters(values, touching.means(self.penalised(values, temperature)))
 
-        return jax.vmap(one)(parameters, counts, jnp.asarray(self.temperature))
+        return jax.vmap(one)(parameters, counts, jnp.asarray(self.temperature), self.width)
 
     def _improve_mode(
         self,
