@@ -131,7 +131,7 @@ class ValueRewards:
     def log_prior(self, parameters: ValueParameters) -> Float[Array, ""]:
         """Log-density of the prior, up to a constant."""
 
-        def one(p: ValueParameters, temperature: Array, width: Array | None) -> Array:
+        def one(p: ValueParameters, temperature: Array, width: FloatArray | None) -> Array:
             r = self.penalised(p.values, temperature)
             if width is None:
                 return self.penalty.penalty(r)
@@ -144,7 +144,7 @@ class ValueRewards:
         shape = (self.n_modes, self.contexts.n_nodes, self.contexts.n_actions)
         counts = counts.T.reshape(shape)
 
-        def one(p: ValueParameters, counts: Array, temperature: Array, width: Array | None) -> ValueParameters:
+        def one(p: ValueParameters, counts: Array, temperature: Array, width: FloatArray | None) -> ValueParameters:
             if width is None:
                 return ValueParameters(self._improve_mode(p.values, counts, temperature, self.penalty), ())
             parts = self.penalty.parts(self.penalised(p.values, temperature), p.means)
