@@ -1,6 +1,6 @@
 """Do predictive checks let the truth pass, whatever share of the actions is missing, and which correction keeps power?
 
-    python studies/predictive_missing.py            # 40 worlds of each kind, about 5 minutes on one core
+    python studies/predictive_missing.py            # 100 worlds of each kind, about 4 minutes on one core
     python studies/predictive_missing.py --quick    # two small worlds; nothing is written
 
 Worlds are drawn from the paper's gridworld; in each, actions are missing at random (the same steps in every world of a
@@ -167,7 +167,7 @@ def main() -> None:
     """Run the study and write its results."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--worlds", type=int, default=40)
+    parser.add_argument("--worlds", type=int, default=100)
     options = parser.parse_args()
     n_worlds, n_sessions, n_steps = (2, 4, 40) if options.quick else (options.worlds, SESSIONS, STEPS)
     kinds = {f"truth, {100 * share:.0f} %": (share, gridworld_model()) for share in SHARES}
