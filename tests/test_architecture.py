@@ -45,7 +45,7 @@ LAYERS = [
     ("registry",),
     ("metrics", "selection", "comparison", "comparing"),
     ("state_tables", "uncertainty_draws", "uncertainty_result", "uncertainty"),
-    ("behaviour", "naming", "signals", "predictive", "robustness"),
+    ("significance", "behaviour", "naming", "signals", "predictive", "robustness"),
     ("triggered.given", "triggered.means", "triggered.windows", "triggered.average", "triggered"),
     ("exporters.bouts", "exporters.tables", "exporters.nwb_asked", "exporters.nwb_targets"),
     ("exporters.nwb_contents", "exporters.nwb", "exporters.matlab", "exporters"),

@@ -238,3 +238,9 @@ def test_agreement_with_labels_is_scikit_learns_and_blind_to_names():
     assert (same["normalised_mutual_information"], same["adjusted_rand_index"]) == pytest.approx((1, 1))
     one = behaviour.agreement_with_labels([np.zeros_like(x) for x in labels], labels)
     assert list(one.values()) == pytest.approx([0, 0, 0])
+
+
+def test_without_goals_the_summary_tells_of_segments_alone():
+    told = segment_summary(MODES, STATES)
+    assert not [name for name in told.columns if name.startswith(("ends_at", "visits"))]
+    np.testing.assert_array_equal(told, segment_summary(MODES, STATES, GOALS)[told.columns])

@@ -75,3 +75,8 @@ def test_the_true_modes_of_the_gridworld_get_their_names():
     names, evidence = name_modes(data.truth.modes, data.trajectories.states, {"water": 23, "home": 0})
     assert names == data.truth.mode_names
     assert evidence.loc[names.index("home"), "ratio_home"] > 1.3
+
+
+def test_goals_must_be_given():
+    with pytest.raises(TypeError, match="goals"):
+        name_modes(MODES, STATES)

@@ -174,3 +174,37 @@ def test_features_of_another_environment_are_refused(form, told):
 def test_forms_that_mean_nothing_are_refused(wrong):
     with pytest.raises(ValueError, match=r"expected|use"):
         wrong()
+
+
+# Units: only r/α shapes behaviour, so the temperature times c, with the prior's strength over c², is the same model
+
+
+def trace_of(form, times, n_steps=3):
+    """Objectives of a start and some M-steps, one temperature per mode, times something."""
+    histories = lifted()
+    road = PlannedRewards.build(
+        histories, form, Gaussian(0.3 / times**2, backoff=None), discount=DISCOUNT, temperature=times * TEMPERATURE
+    )
+    counts, _ = history_counts(histories)
+    weights = road.random_parameters(np.random.default_rng(3), 1.0)
+    trace = []
+    for _ in range(n_steps):
+        trace.append(float(in_double(evaluate, road, weights, counts)[0]))
+        weights = in_double(step, road, weights, counts)
+    return [*trace, float(in_double(evaluate, road, weights, counts)[0])]
+
+
+@pytest.mark.parametrize("form", [FORMS["linear"], FORMS["network"]], ids=["linear", "network"])
+def test_the_unit_of_reward_changes_nothing(form):
+    one = trace_of(form, 1.0)
+    np.testing.assert_allclose(trace_of(form, 0.1), one, rtol=1e-6)
+    np.testing.assert_allclose(trace_of(form, 0.01), one, rtol=1e-6)
+    assert one[-1] > one[0]
+
+
+@pytest.mark.parametrize("form", [FORMS["linear"], FORMS["network"]], ids=["linear", "network"])
+def test_starts_are_in_units_of_each_modes_temperature(form):
+    road = planned(form, Gaussian(1.0))
+    unit = dataclasses.replace(road, temperature=np.ones(N_MODES))
+    drawn, plain = (r.random_parameters(np.random.default_rng(0), 1.0) for r in (road, unit))
+    np.testing.assert_allclose(road.rewards(drawn), TEMPERATURE[:, None] * unit.rewards(plain), rtol=1e-5)

@@ -333,7 +333,8 @@ def test_triggered_average_draws_mean_and_bands():
     grey = collection(ax, "95 % of shifted signals").get_paths()[0].vertices
     assert grey[:, 1].max() == pytest.approx(average.band()[1][1].max())
     assert ax.get_xlabel() == "steps from the start of run"
-    assert f"{average.n_events[1]} events, p = " in ax.texts[0].get_text()
+    p, corrected = average.p_value[1, 0], average.corrected_p_value[1, 0]
+    assert ax.texts[0].get_text() == f"{average.n_events[1]} events, p = {p:.2g} ({corrected:.2g} for 2 tests)"
     both = by_mode.triggered_average(average)
     assert [text.get_text() for text in both.get_legend().get_texts()] == ["mode 0", "mode 1"]
     with pytest.raises(ValueError, match="mode: got 5, but the average is of mode 0, 1"):
@@ -345,6 +346,9 @@ def test_signal_correlation_draws_the_null_behind():
     ax = ready(by_mode.signal_correlation(SignalTest(np.array([0.5, NAN]), null, np.array([0.005, NAN]))))
     np.testing.assert_allclose([bar.get_height() for bar in ax.patches], [0.38, 0.76])
     assert [text.get_text() for text in ax.texts] == ["p = 0.005", "n/a"]
+    both = ready(by_mode.signal_correlation(SignalTest(np.array([0.5, 0.3]), null, np.array([0.005, 0.02]))))
+    assert [text.get_text() for text in both.texts] == ["p = 0.005\n(0.01 for 2 tests)", "p = 0.02\n(0.02 for 2 tests)"]
+    assert both.get_xlabel().endswith("in brackets: corrected (Holm)")
 
 
 def fitted(objectives, paths):

@@ -394,18 +394,30 @@ def test_distribution_check_names_all_faults_at_once():
 
 def test_occupancy_check_compares_shares_and_counts_the_misses():
     real = np.array([50.0, 30.0, 20.0, 0.0])
-    simulated = np.array([[50.0, 10.0, 40.0, 0.0], [48.0, 12.0, 40.0, 0.0], [104.0, 16.0, 80.0, 0.0]])
-    ax = plots.occupancy_check(real, simulated, marks={"home": 1})
+    spread = np.array([1.0, 1.0, 1.0, 0.0]) * np.random.default_rng(0).normal(size=(39, 4))
+    ax = plots.occupancy_check(real, np.array([50.0, 10.0, 40.0, 0.0]) + spread, marks={"home": 1})
     inside, outside = collection(ax, "inside"), collection(ax, "outside")
-    np.testing.assert_allclose(inside.get_offsets(), [[0.5, 0.5]])
-    np.testing.assert_allclose(outside.get_offsets(), [[0.3, 0.1], [0.2, 0.4]])
-    assert texts(ax) == ["2 of 3 states outside 95 %", "home"]  # the place where nobody goes does not count
+    np.testing.assert_allclose(inside.get_offsets(), [[0.5, 0.5]], atol=0.01)
+    np.testing.assert_allclose(outside.get_offsets(), [[0.3, 0.1], [0.2, 0.4]], atol=0.01)
+    # the place where nobody goes does not count
+    assert texts(ax) == ["2 of 3 states differ\n(p ≤ 0.05, corrected for all)", "home"]
     assert ax.get_xscale() == ax.get_yscale() == "log"
     assert ax.get_xlim() == ax.get_ylim()
 
 
+def test_occupancy_check_corrects_for_the_number_of_states():
+    alarms = []
+    for seed in range(40):
+        shares = np.random.default_rng(seed).dirichlet(np.full(100, 50.0), size=40)
+        alarms.append(len(collection(plots.occupancy_check(shares[0], shares[1:]), "outside").get_offsets()))
+    assert np.mean(np.array(alarms) > 0) <= 0.05 + 2 * np.sqrt(0.05 * 0.95 / 40)  # each by itself: nearly always some
+    few = plots.occupancy_check(np.array([9.0, 1.0]), np.array([[1.0, 9.0]] * 18))
+    assert texts(few) == ["18 data sets: too few to tell"]
+    assert not len(collection(few, "outside").get_offsets())
+
+
 def test_occupancy_check_opens_points_of_zero():
-    ax = plots.occupancy_check(np.array([1.0, 1.0, 0.0]), np.array([[1.0, 0.0, 1.0]] * 3))
+    ax = plots.occupancy_check(np.array([1.0, 1.0, 0.0]), np.array([[1.0, 0.0, 1.0]] * 19))
     outside = collection(ax, "outside")
     assert [to_hex(face) for face in outside.get_facecolor()] == ["#ffffff", "#ffffff"]
     assert to_hex(collection(ax, "inside").get_facecolor()[0]) != "#ffffff"

@@ -35,7 +35,7 @@ from swirl.report.nouns import nouns, worded
 from swirl.report.places import map_facts, places, switching_facts
 from swirl.report.provenance import provenance
 from swirl.report.signal import signal_facts
-from swirl.report.words import model_name
+from swirl.report.words import check_sentence, model_name
 from swirl.trajectories import Trajectories
 
 EVIL = '<b>"x"</b></script><script>boom()</script>'
@@ -386,6 +386,10 @@ def test_checks_name_what_lies_outside():
     assert len(row["drawn"]) == 3
     assert row["inside"] == (row["low"] <= row["real"] <= row["high"])
     assert found["n_inside"] == sum(row["inside"] for row in found["rows"])
+    assert (found["n_differ"], found["enough_draws"]) == (0, 39)  # three simulations cannot tell
+    assert all(row["corrected_p_value"] >= row["p_value"] >= 0.5 for row in found["rows"])
+    n = len(found["rows"])
+    assert f"none of {n} statistics can be said to differ: 39 are needed" in check_sentence(found)
     assert checks.check_facts(read_case(model, data), 0) is None
 
 

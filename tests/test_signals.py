@@ -87,6 +87,8 @@ def test_a_true_signal_is_found_and_the_shift_destroys_it():
     greater = signal_test(-rewards, modes, states, actions, told, n_shifts=99, alternative="greater")
     assert greater.p_value.tolist() == [1.0, 1.0]
     assert test.table().loc[0, "p_value"] == 0.01
+    assert test.table()["corrected_p_value"].tolist() == [0.02, 0.02]  # two modes
+    assert test.table()["tests"].tolist() == [2, 2]
     assert (test.table()["null_low"] < test.table()["null_high"]).all()
 
 
@@ -114,6 +116,8 @@ def test_a_mode_that_is_never_used_has_no_correlation():
     test = signal_test(np.concatenate([rewards, rewards[:1]]), modes, states, actions, signal, n_shifts=9)
     assert np.isnan(test.correlation).tolist() == [False, False, True]
     assert np.isnan(test.p_value).tolist() == [False, False, True]
+    assert np.isnan(test.corrected_p_value).tolist() == [False, False, True]
+    assert test.n_tests == 2  # a mode without a correlation is no test
     assert np.isnan(test.table()["null_mean"]).tolist() == [False, False, True]
 
 

@@ -118,3 +118,34 @@ def test_committed_results_of_bootstrap_coverage_say_what_the_documentation_clai
         assert all(row["coverage"] + 2 * row["standard error"] > 0.95 for row in held.values())
         assert rows["coverage"]["switching, fewer than 5"]["coverage"] < 0.9
         assert rows["of these with the wrong sign"] < 0.01
+
+
+def test_predictive_checks_on_two_small_worlds():
+    module = study("predictive_missing")
+    small = {"n_sessions": 4, "n_steps": 40, "n_draws": 10}
+    checks = [module.one_world(seed, 0.7, module.gridworld_model(1.5), **small) for seed in range(2)]
+    more = module.with_draws(checks, 20)
+    assert [check.n_draws for check in more] == [20, 20]
+    found = module.smallest(more[0])
+    assert found["each by itself"] == min(p for p in map(more[0].p_value, more[0].real) if p == p)
+    assert found["maximum"] >= found["each by itself"] >= 2 / 21
+    summary = module.summarise({"truth, 70 %": {"39": [found]}, "false model, 70 %": {"39": [found]}})
+    assert module.table(summary).count("\n") == 3
+    assert "none" in module.reading(summary, 1)
+
+
+def test_committed_results_of_predictive_checks_say_what_the_documentation_claims():
+    module = study("predictive_missing")
+    record = json.loads((STUDIES / "results" / "predictive_missing.json").read_text(encoding="utf-8"))
+    assert record["command"] == "python studies/predictive_missing.py"
+    assert module.summarise(record["worlds"]) == record["summary"]
+    page = (STUDIES / "results" / "predictive_missing.md").read_text(encoding="utf-8")
+    assert module.table(record["summary"]) in page
+    assert module.reading(record["summary"], record["n_worlds"]) in page
+    allowed = 0.05 + 2 * np.sqrt(0.05 * 0.95 / record["n_worlds"])
+    for kind, numbers in record["summary"].items():
+        if kind.startswith("truth"):
+            assert all(row["maximum"] <= allowed for row in numbers.values())
+            assert numbers["39"]["share outside"] < 0.08
+        else:
+            assert numbers["39"]["maximum"] > 0.25 > numbers["39"]["Holm"] == 0

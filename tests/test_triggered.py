@@ -206,8 +206,30 @@ def test_a_signal_at_the_starts_stands_out():
     table = found.table()
     assert len(table) == 3 * 31
     assert table.columns.tolist() == [
-        "mode", "lag", "mean", "sem", "n_sessions", "n_events", "null_low", "null_high"
+        "mode", "lag", "mean", "sem", "n_sessions", "n_events", "null_low", "null_high", "p_value", "corrected_p_value",
+        "tests",
     ]  # fmt: skip
+    assert found.corrected_p_value[1, 0] == 0.01
+    assert (found.corrected_p_value >= found.p_value).all()
+    assert (table["tests"] == 3).all()
+    np.testing.assert_array_equal(table["corrected_p_value"], np.repeat(found.corrected_p_value[:, 0], 31))
+
+
+def test_corrected_p_values_are_of_all_modes_and_channels_together():
+    alarms = []
+    for seed in range(40):
+        modes, data = random_sessions(seed, n=6, length=80)
+        rng = np.random.default_rng(seed)
+        signal = [rng.normal(size=(80, 4)) for _ in modes]
+        found = mode_triggered_average(data, modes, signal, before=3, after=3, n_shifts=39, random_state=seed)
+        assert found.n_tests == 12
+        assert (found.corrected_p_value >= found.p_value).all()
+        alarms.append([(p <= 0.05).any() for p in (found.p_value, found.corrected_p_value)])
+    single, corrected = np.mean(alarms, axis=0)
+    assert single > 0.25
+    assert corrected <= 0.05 + 2 * np.sqrt(0.05 * 0.95 / 40)
+    without = mode_triggered_average(data, modes, signal, n_shifts=0)
+    assert np.isnan(without.corrected_p_value).all()
 
 
 # ---- faults

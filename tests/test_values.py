@@ -199,3 +199,20 @@ def test_cauchy_prior_carries_its_parts():
 
 def test_the_fields_can_be_tightened():
     assert dataclasses.replace(component(PRIORS["reward"]), max_steps=9).max_steps == 9
+
+
+def test_the_unit_of_reward_changes_nothing_under_a_cauchy_prior_either():
+    counts = random_counts(lifted())
+
+    def trace(times):
+        prior = Cauchy(0.2 * times)
+        rewards = ValueRewards.build(lifted(), prior, discount=DISCOUNT, temperature=times * TEMPERATURE)
+        parameters, found = rewards.random_parameters(np.random.default_rng(0), 1.0), []
+        for now in (rewards.milder(), rewards):  # as EM does: some steps under the milder prior first
+            for _ in range(3):
+                parameters = in_double(step, now, parameters, counts)
+                found.append(float(in_double(evaluate, now, parameters, counts)[0]))
+        return found
+
+    np.testing.assert_allclose(trace(0.1), trace(1.0), rtol=1e-5)
+    np.testing.assert_allclose(trace(0.01), trace(1.0), rtol=1e-5)

@@ -18,7 +18,6 @@ from swirl.mdp import MDP
 from swirl.metrics import adjusted_rand_index
 
 Place = Any  # a state, or a list of states
-LABYRINTH_GOALS = {"water": [116], "home": [0, 1, 2]}
 
 
 @dataclass(frozen=True)
@@ -110,8 +109,7 @@ def segment_summary(
     modes, states
         One array per session.
     goals
-        For each name, the state or states of the goal; by default those of the labyrinth, {"water": [116],
-        "home": [0, 1, 2]}.
+        For each name, the state or states of the goal; None: nothing is told of goals.
     n_modes
         Number of modes; by default the highest label plus one.
     gaps
@@ -143,7 +141,7 @@ def segment_summary(
 
     if within < 0:
         raise ValueError(f"within={within}: expected 0 (only the step after the segment) or more")
-    goals = LABYRINTH_GOALS if goals is None else goals
+    goals = {} if goals is None else goals
     states = _alike("modes", modes, "states", states)
     found = find_segments(modes, gaps)
     n_modes = _n_modes(found, n_modes)

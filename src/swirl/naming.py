@@ -14,7 +14,7 @@ PSEUDOCOUNT = 0.5  # arrivals, seen and expected: a mode of few steps is not nam
 def name_modes(
     modes: Sequence[Any],
     states: Sequence[Any],
-    goals: Mapping[str, Any] | None = None,
+    goals: Mapping[str, Any],
     *,
     n_modes: int | None = None,
     gaps: Sequence[Any] | None = None,
@@ -35,7 +35,7 @@ def name_modes(
     modes, states
         One array per session; steps of mode −1 do not count.
     goals
-        For each name, the state or states; by default {"water": 116, "home": 0}, those of the labyrinth.
+        For each name, the state or states, such as {"water": 23, "home": 0}.
     n_modes
         Number of modes; by default the highest label plus one.
     otherwise
@@ -65,7 +65,6 @@ def name_modes(
     """
     import pandas as pd
 
-    goals = {"water": 116, "home": 0} if goals is None else goals
     ends = segment_summary(modes, states, goals, n_modes=n_modes, gaps=gaps).drop(index="all")
     n_modes = len(ends)
     # The mode, and whether it came to each goal, at every step that another follows.

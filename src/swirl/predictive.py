@@ -7,6 +7,7 @@ the simulated ones.  Parameters are the fitted ones, without their uncertainty, 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -23,11 +24,14 @@ from swirl.behaviour import (
     visit_rate,
 )
 from swirl.estimator import UnseenStatesWarning, as_trajectories
+from swirl.reading import MISSING
+from swirl.significance import LEVEL, max_corrected, strays
 from swirl.trajectories import Trajectories
 
 Statistic = tuple[str, str, str]
 """What, of which mode or place ("" = all), and which summary of it."""
 TRIES = 100  # batches of sessions drawn before giving up on `accept`
+ENOUGH = round(2 / LEVEL) - 1  # data sets without which no p-value can come down to the level
 
 
 @dataclass(frozen=True)
@@ -69,8 +73,38 @@ class PredictiveChecks:
         tail = 1 + min(int((drawn >= real).sum()), int((drawn <= real).sum()))
         return min(1.0, 2 * tail / (1 + len(drawn)))
 
+    @cached_property
+    def corrected(self) -> dict[Statistic, float]:
+        """P-values corrected for all statistics of the table together (`significance.max_corrected`).
+
+        How often *any* statistic of a simulated data set strays as far from the others as this one does in the real
+        data: were the model true, a table would have a value of 0.05 or less once in twenty times. Never below
+        `p_value`, so 39 simulated data sets are the fewest that can say 0.05; Holm's correction of 21 p-values would
+        want 839. NaN where `p_value` is.
+        """
+        values = np.array([[self.real[name], *self.simulated[name]] for name in self.real]).T
+        found = zip(self.real, max_corrected(strays(values)), strict=True)
+        return {name: float(np.maximum(p, self.p_value(name))) for name, p in found}
+
+    @property
+    def n_tests(self) -> int:
+        """How many statistics have a p-value: the size of the family that is corrected for."""
+        return int(np.isfinite(list(self.corrected.values())).sum())
+
+    @property
+    def words(self) -> str:
+        """What the corrected p-values are corrected for, and whether there were draws enough to tell anything."""
+        told = f"corrected p-values are for {self.n_tests} statistics together (step-down maximum over the simulations)"
+        if self.n_draws >= ENOUGH:
+            return told
+        return f"{told}; with {self.n_draws} simulated data sets none can come down to {LEVEL}: {ENOUGH} are needed"
+
     def table(self) -> Any:
-        """One row per statistic, as a pandas DataFrame: real, simulated 2.5 %, 50 % and 97.5 %, p_value."""
+        """One row per statistic, as a pandas DataFrame.
+
+        real, simulated 2.5 %, 50 % and 97.5 %, p_value (of that statistic alone), corrected_p_value (`corrected`),
+        tests (how many that one is for) and draws.
+        """
         import pandas as pd
 
         rows = []
@@ -79,7 +113,9 @@ class PredictiveChecks:
             drawn = drawn[np.isfinite(drawn)]
             low, middle, high = np.quantile(drawn, [0.025, 0.5, 0.975]) if len(drawn) else [np.nan] * 3
             row = {"statistic": what, "of": of, "summary": summary, "real": real, "low": low, "median": middle}
-            rows.append({**row, "high": high, "p_value": self.p_value((what, of, summary)), "draws": len(drawn)})
+            p_values = {"p_value": self.p_value((what, of, summary))}
+            p_values["corrected_p_value"] = self.corrected[what, of, summary]
+            rows.append({**row, "high": high, **p_values, "tests": self.n_tests, "draws": len(drawn)})
         return pd.DataFrame(rows)
 
 
@@ -88,14 +124,15 @@ def predictive_checks(
     data: Any,
     *,
     places: Mapping[str, Any] | None = None,
-    n_draws: int = 20,
+    n_draws: int = 39,
     random_state: int = 0,
     accept: Callable[[np.ndarray], bool] | None = None,
 ) -> PredictiveChecks:
     """Compare data with data sets simulated from a fitted model, of the same session lengths.
 
     Modes are Viterbi paths on both sides: real modes are not known, and decoding has errors of its own, so decoded
-    must be compared with decoded. A segment between gaps is simulated as a session: the model's chain restarts there.
+    must be compared with decoded, and at equal evidence: an action that is missing in the data is missing at the same
+    step of every simulation. A segment between gaps is simulated by itself: the model's chain restarts there.
     Where data hold transitions that the environment rules out, mark them first
     (``data.with_gaps([t + 1 for t in env.impossible_transitions(data)])``): no simulation has any.
 
@@ -106,9 +143,9 @@ def predictive_checks(
     data
         `Trajectories`; sessions the model was not fitted to make the stricter check.
     places
-        For each name, the state or states; by default {"water": 116, "home": 0}, those of the labyrinth.
+        For each name, the state or states, such as {"water": 23, "home": 0}; None: no statistics of places.
     n_draws
-        Simulated data sets. A p-value is never below 2 / (n_draws + 1): 39 for 0.05, 199 for 0.01.
+        Simulated data sets. A p-value, corrected or not, is never below 2 / (n_draws + 1): 39 for 0.05, 199 for 0.01.
     accept
         How the real sessions were chosen, where they were: a function of a session's states. Simulated sessions
         for which it is False are drawn again. (The labyrinth's windows all hold 7 visits to port and home or more;
@@ -136,17 +173,14 @@ def predictive_checks(
     data = as_trajectories(data)
     if n_draws < 1:
         raise ValueError(f"n_draws={n_draws}: expected 1 or more simulated data sets")
-    places = {"water": 116, "home": 0} if places is None else places
-    paths = split_at_gaps(data.states, data.gaps)
-    modes = split_at_gaps(model.predict(data), data.gaps)
-    lengths = np.array([len(path) for path in paths])
-    sets = [(paths, modes)]
+    places = {} if places is None else places
+    sets = [(split_at_gaps(data.states, data.gaps), split_at_gaps(model.predict(data), data.gaps))]
     n_states = data.n_states
     for seed in np.random.SeedSequence(random_state).generate_state(n_draws):
-        drawn = _simulated(model, lengths, int(seed), accept)
+        drawn = simulated_like(model, data, int(seed), accept)
         with warnings.catch_warnings():  # a simulation may go where the animals were not seen in training
             warnings.simplefilter("ignore", UnseenStatesWarning)
-            sets.append((drawn.states, model.predict(drawn)))
+            sets.append((split_at_gaps(drawn.states, drawn.gaps), split_at_gaps(model.predict(drawn), drawn.gaps)))
         n_states = max(n_states, drawn.n_states)
     n_modes = 1 + max(int(path.max()) for _, decoded in sets for path in decoded)
 
@@ -166,9 +200,26 @@ def predictive_checks(
     )
 
 
-def _simulated(model: Any, lengths: np.ndarray, seed: int, accept: Callable[[np.ndarray], bool] | None) -> Trajectories:
-    """Sessions of the given lengths: the start of a longer simulated session is distributed as a shorter one."""
-    seeds = np.random.default_rng(seed)
+def simulated_like(
+    model: Any, data: Trajectories, random_state: int, accept: Callable[[np.ndarray], bool] | None = None
+) -> Trajectories:
+    """Simulate data with the sessions, gaps and missing actions of real data.
+
+    Each segment is simulated by itself; the start of a longer simulated session is distributed as a shorter one. What
+    a decoder is told of the simulation is what it is told of the data, so that decoded modes can be compared.
+    `accept` as in `predictive_checks`, asked of each segment.
+
+    Examples
+    --------
+    >>> from swirl.datasets import gridworld
+    >>> truth = gridworld(n_sessions=1, n_steps=10).true_model()
+    >>> drawn = simulated_like(truth, Trajectories([[0, 1, 2, 7], [3, 3]], [[1, -1, 1, -1], [-1, -1]]), 0)
+    >>> drawn.lengths.tolist(), [(actions < 0).tolist() for actions in drawn.actions]
+    ([4, 2], [[False, True, False, True], [True, True]])
+    """
+    seeds = np.random.default_rng(random_state)
+    pieces = split_at_gaps(data.states, data.gaps)
+    lengths = np.array([len(piece) for piece in pieces])
     states: list[Any] = [None] * len(lengths)
     actions = list(states)
     missing = np.arange(len(lengths))
@@ -179,7 +230,15 @@ def _simulated(model: Any, lengths: np.ndarray, seed: int, accept: Callable[[np.
                 states[i], actions[i] = path[: lengths[i]], action[: lengths[i]]
         missing = np.array([i for i in missing if states[i] is None], dtype=np.int64)
         if not len(missing):
-            return Trajectories(states, actions, n_states=drawn.n_states, n_actions=drawn.n_actions)
+            ends = np.cumsum(data.lengths)[:-1]
+            known = np.concatenate(data.actions) != MISSING
+            return Trajectories(
+                np.split(np.concatenate(states), ends),
+                np.split(np.where(known, np.concatenate(actions), MISSING), ends),
+                gaps=data.gaps,
+                n_states=drawn.n_states,
+                n_actions=drawn.n_actions,
+            )
     raise ValueError(
         f"accept: {len(missing)} of {len(lengths)} simulated sessions were refused {TRIES} times each, so the model "
         "hardly ever behaves so: leave accept out, and read the difference from the table"

@@ -13,6 +13,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from swirl.faults import Faults
+from swirl.significance import holm
 
 Map = Float[np.ndarray, "mode state action"]
 
@@ -90,15 +91,31 @@ class SignalTest:
     correlation: Float[np.ndarray, "mode"]
     null: Float[np.ndarray, "shift mode"]
     p_value: Float[np.ndarray, "mode"]
+    """Of each mode by itself."""
+
+    @property
+    def corrected_p_value(self) -> Float[np.ndarray, "mode"]:
+        """P-values corrected for all modes that have one (Holm): what a claim about some mode must rest on."""
+        return holm(self.p_value)
+
+    @property
+    def n_tests(self) -> int:
+        """Modes that have a p-value: the family that is corrected for."""
+        return int(np.isfinite(self.p_value).sum())
 
     def table(self) -> Any:
-        """One row per mode, as a pandas DataFrame: correlation, mean and 95 % range of the null, p-value."""
+        """One row per mode, as a pandas DataFrame.
+
+        correlation, mean and 95 % range of the null, p_value (of that mode by itself), corrected_p_value (Holm), tests
+        (how many modes that one is corrected for).
+        """
         import pandas as pd
 
         known = np.where(np.isfinite(self.null).all(axis=0), self.null, np.nan)
         low, high = np.quantile(known, [0.025, 0.975], axis=0)
         columns = {"correlation": self.correlation, "null_mean": known.mean(axis=0), "null_low": low}
-        columns |= {"null_high": high, "p_value": self.p_value}
+        columns |= {"null_high": high, "p_value": self.p_value, "corrected_p_value": self.corrected_p_value}
+        columns["tests"] = np.full(len(self.correlation), self.n_tests)
         return pd.DataFrame(columns, index=pd.RangeIndex(len(self.correlation), name="mode"))
 
 
@@ -119,7 +136,8 @@ def signal_test(
 
     Each shift moves the signal of every session by a random number of steps (1 to T − 1, its end going to its start):
     the signal keeps its values and its slow drifts, the behaviour and the reward stay, and what ties them step by
-    step is gone. p = (1 + shifts at least as extreme) / (1 + n_shifts), so the least p is 1 / (1 + n_shifts).
+    step is gone. p = (1 + shifts at least as extreme) / (1 + n_shifts), so the least p is 1 / (1 + n_shifts), and with
+    K modes the least corrected one K / (1 + n_shifts).
 
     Parameters
     ----------

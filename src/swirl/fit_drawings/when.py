@@ -12,6 +12,8 @@ from swirl.fit_reading import DoesNotApply, Fit, quietly
 from swirl.plots.durations import bout_durations, survival
 from swirl.plots.raster import mode_prevalence, mode_raster, padded, prevalence
 from swirl.plots.segments import segmentation_strip
+from swirl.reading import MISSING
+from swirl.trajectories import Trajectories
 
 MOST_STEPS = 2_000  # of a session in the segmentation strip
 MOST_SESSIONS = 4  # in the segmentation strips
@@ -87,7 +89,7 @@ def durations(fit: Fit) -> Drawn:
     if not any(map(len, own)):
         raise DoesNotApply("no bout of any mode was seen from start to end")
     with quietly():  # a simulation may go where the animals were not seen
-        drawn = fit.model.predict(fit.model.sample(*SIMULATED))
+        drawn = fit.model.predict(_as_told(fit.model.sample(*SIMULATED), fit.data))
     simulated = dwell_times(drawn, n_modes=fit.n_modes)
     figure = sheet(4.2, 2.7)
     bout_durations(
@@ -104,6 +106,15 @@ def durations(fit: Fit) -> Drawn:
                 )
             )
     return figure, pd.concat(tables, ignore_index=True)
+
+
+def _as_told(made: Trajectories, data: Trajectories) -> Trajectories:
+    """Simulated sessions with actions missing as they are in the data, over and over: bouts are decoded alike."""
+    known = np.concatenate(data.actions) >= 0
+    if known.all():
+        return made
+    shown = np.where(np.resize(known, int(made.lengths.sum())), np.concatenate(made.actions), MISSING)
+    return made.with_actions(np.split(shown, np.cumsum(made.lengths)[:-1]), n_actions=made.n_actions)
 
 
 def _thinned(modes: list[np.ndarray]) -> tuple[list[np.ndarray], int]:

@@ -152,8 +152,9 @@ def triggered_average(
     if len(chosen) > 1:
         mode_legend(ax, [names[own] for own in chosen], [shades[own] for own in chosen])
     else:
-        p = average.p_value[average.modes.index(chosen[0]), channel]
-        said = "" if np.isnan(p) else f", p = {p:.2g}"
+        place = average.modes.index(chosen[0]), channel
+        p, n = average.corrected_p_value[place], average.n_tests
+        said = "" if np.isnan(p) else f", {_p_words(average.p_value[place], p, n)}"
         ax.text(0.98, 1.01, f"{counted(int(drawn[0]), 'event')}{said}", transform=ax.transAxes, ha="right", va="bottom",
                 fontsize=TICK_SIZE - 0.5, color=SOFT_INK)  # fmt: skip
     return ax
@@ -183,6 +184,8 @@ def signal_correlation(
     >>> ax = signal_correlation(test, mode_names=["water"])
     >>> [text.get_text() for text in ax.texts]
     ['p = 0.01']
+
+    With several modes both are told, each by itself and corrected for all (Holm).
     """
     n_modes = len(test.correlation)
     names, shades = mode_labels(mode_names, n_modes)[:n_modes], checked_colours(colours, n_modes)
@@ -198,7 +201,8 @@ def signal_correlation(
                 [mode], [test.correlation[mode]], marker="o", markersize=6.5, color=shades[mode], markeredgecolor=INK,
                 markeredgewidth=0.9, linestyle="none", label=names[mode], zorder=3,
             )  # fmt: skip
-            ax.annotate(f"p = {test.p_value[mode]:.2g}", (mode, test.correlation[mode]), (0, 6),
+            said = _p_words(test.p_value[mode], test.corrected_p_value[mode], test.n_tests).replace(" (", "\n(")
+            ax.annotate(said, (mode, test.correlation[mode]), (0, 6),
                         textcoords="offset points", ha="center", va="bottom", fontsize=TICK_SIZE - 1,
                         color=SOFT_INK)  # fmt: skip
         else:
@@ -208,8 +212,18 @@ def signal_correlation(
     ax.axhline(0, color=SOFT_INK, linewidth=0.7, zorder=2)
     tidy(ax, title=title, ylabel=label)
     name_columns(ax, names, margin=0.14)
-    ax.set_xlabel(f"grey: {100 * level:g} % of shifted signals", fontsize=TICK_SIZE, color=SOFT_INK)
+    corrected = "\nin brackets: corrected (Holm)" if test.n_tests > 1 else ""
+    ax.set_xlabel(f"grey: {100 * level:g} % of shifted signals{corrected}", fontsize=TICK_SIZE, color=SOFT_INK)
     return ax
+
+
+def _p_words(p: float, corrected: float, n_tests: int) -> str:
+    """A p-value, and where there are several tests what is left of it.
+
+    >>> _p_words(0.01, 0.05, 5), _p_words(0.01, 0.01, 1)
+    ('p = 0.01 (0.05 for 5 tests)', 'p = 0.01')
+    """
+    return f"p = {p:.2g}" + (f" ({corrected:.2g} for {n_tests} tests)" if n_tests > 1 else "")
 
 
 def restart_agreement(

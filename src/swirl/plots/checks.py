@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.patheffects import withStroke
 
 from swirl.plots.style import INK, LINE_COLOURS, SOFT_INK, TICK_SIZE, new_axes, tidy
+from swirl.significance import max_corrected, strays
 
 Samples = Sequence[np.ndarray]
 
@@ -96,13 +97,17 @@ def occupancy_check(
 ) -> Axes:
     """Draw each state's share of the time in the data against the same in simulated data sets, on log axes.
 
-    Points are medians and bars intervals over data sets; a state whose interval misses the data is drawn in
-    orange, and the number of these is written in the corner.  A share of zero stands, open, at the axis.
+    Points are medians and bars intervals over data sets, of each state by itself: of many, some miss the data by
+    chance.  A state is drawn in orange where it differs after correcting for all states (`significance.max_corrected`),
+    and the number of these is written in the corner.  A share of zero stands, open, at the axis.
 
     Parameters
     ----------
     real, simulated
         Visits or shares per state, of the data and of each simulated data set; each is divided by its sum.
+    level
+        Of the intervals; and 1 − level is the chance that any state is orange although the model is true. For 0.95, 19
+        simulated data sets are the fewest that can tell.
     marks
         States to name, name → state.
 
@@ -111,13 +116,16 @@ def occupancy_check(
     >>> import numpy as np
     >>> ax = occupancy_check(np.array([3.0, 1.0]), np.array([[2.0, 2.0], [3.0, 1.0], [7.0, 1.0]]))
     >>> ax.texts[0].get_text()
-    '0 of 2 states outside 95 %'
+    '3 data sets: too few to tell'
     """
     _check_occupancy(real, simulated, level, marks)
     share, shares = real / real.sum(), simulated / simulated.sum(axis=1, keepdims=True)
     low, middle, high = np.quantile(shares, [(1 - level) / 2, 0.5, (1 + level) / 2], axis=0)
-    outside = (share < low - 1e-12) | (share > high + 1e-12)  # equal up to rounding is inside
     seen = (share > 0) | (high > 0)
+    corrected = max_corrected(strays(np.concatenate([share[None], shares])))
+    # Equal up to rounding is inside, and so is what is far from the mean but within the interval.
+    outside = (corrected <= 1 - level + 1e-12) & ((share < low - 1e-12) | (share > high + 1e-12))
+    few = (1 + len(shares)) * (1 - level) < 1 - 1e-9
     positive = np.concatenate([part[part > 0] for part in (share, middle, low)])
     floor = positive.min() / 1.6
     top = max(share.max(), high.max()) * 1.5
@@ -137,8 +145,9 @@ def occupancy_check(
     ax.set_aspect("equal")
     tidy(ax, title=title, xlabel="share of steps, data", ylabel="share of steps, simulated")
     ax.minorticks_off()
+    told = f"{int(outside[seen].sum())} of {int(seen.sum())} states differ\n(p ≤ {1 - level:.2g}, corrected for all)"
     note = ax.text(
-        0.98, 0.04, f"{int(outside[seen].sum())} of {int(seen.sum())} states outside {100 * level:g} %",
+        0.98, 0.04, f"{len(shares)} data sets: too few to tell" if few else told,
         transform=ax.transAxes, ha="right", va="bottom", fontsize=TICK_SIZE, color=SOFT_INK, zorder=5,
     )  # fmt: skip
     note.set_path_effects([withStroke(linewidth=2.5, foreground="white")])

@@ -1,17 +1,18 @@
 """Predictive checks and bout lengths: what the model does when it is let run, beside what the animals did."""
 
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from swirl.behaviour import dwell_times, occupancy, split_at_gaps
+from swirl.behaviour import dwell_times, occupancy
 from swirl.discrete import DiscreteEstimator
 from swirl.estimator import UnseenStatesWarning
-from swirl.predictive import PredictiveChecks, predictive_checks
+from swirl.predictive import ENOUGH, PredictiveChecks, predictive_checks, simulated_like
 from swirl.report.case import Case
 from swirl.report.plain import rounded
-from swirl.trajectories import Trajectories
+from swirl.significance import LEVEL
 
 N_PLACES = 3
 OF_MODES = ("dwell time", "mode share", "switches per 100 steps")
@@ -41,11 +42,11 @@ def check_facts(case: Case, n_draws: int) -> dict[str, Any] | None:
     found = predictive_checks(
         case.model, data, places={case.state_names[s]: s for s in busiest}, n_draws=n_draws, random_state=0
     )
+    if case.n_modes == 1 or torn:
+        found = _without_modes(found)  # nor are they among the tests that are corrected for
     rows = []
     for statistic, real in found.real.items():
         what, of, summary = statistic
-        if (case.n_modes == 1 or torn) and what in OF_MODES:
-            continue
         drawn = found.simulated[statistic]
         drawn = drawn[np.isfinite(drawn)]
         if not np.isfinite(real) or not len(drawn):
@@ -60,6 +61,9 @@ def check_facts(case: Case, n_draws: int) -> dict[str, Any] | None:
                 "low": float(drawn.min()),
                 "high": float(drawn.max()),
                 "inside": bool(drawn.min() <= real <= drawn.max()),
+                "p_value": found.p_value(statistic),
+                "corrected_p_value": found.corrected[statistic],
+                "differs": bool(found.corrected[statistic] <= LEVEL),
             }
         )
     shares = np.array(found.simulated_values["occupancy", ""])
@@ -70,11 +74,20 @@ def check_facts(case: Case, n_draws: int) -> dict[str, Any] | None:
         "places": [case.state_names[s] for s in busiest],
         "rows": rows,
         "n_inside": sum(row["inside"] for row in rows),
+        "n_differ": sum(row["differs"] for row in rows),
+        "enough_draws": ENOUGH,
         "occupancy": rounded(found.real_values["occupancy", ""]),
         "simulated_occupancy": rounded(shares.mean(axis=0)),
         "torn": torn,
         "bouts": _simulated_bouts(case, n_draws) if torn else _bouts(case, found),
     }
+
+
+def _without_modes(found: PredictiveChecks) -> PredictiveChecks:
+    """The checks without the statistics of modes."""
+    kept = [statistic for statistic in found.real if statistic[0] not in OF_MODES]
+    scalars = [{name: own[name] for name in kept} for own in (found.real, found.simulated)]
+    return replace(found, real=scalars[0], simulated=scalars[1])
 
 
 def _bouts(case: Case, found: PredictiveChecks) -> list[dict[str, Any]]:
@@ -90,17 +103,13 @@ def _bouts(case: Case, found: PredictiveChecks) -> list[dict[str, Any]]:
 
 
 def _simulated_bouts(case: Case, n_draws: int) -> list[dict[str, Any]]:
-    """Bouts of the data as they are, and of simulated segments of the same lengths."""
-    lengths = [len(part) for part in split_at_gaps(case.data.states, case.data.gaps)]
+    """Bouts of the data as they are, and of simulated data with the same gaps and missing actions."""
     drawn = []
     for seed in range(n_draws):
-        whole = case.model.sample(len(lengths), max(lengths), random_state=seed)
-        states = [path[:n] for path, n in zip(whole.states, lengths, strict=True)]
-        actions = [path[:n] for path, n in zip(whole.actions, lengths, strict=True)]
-        short = Trajectories(states, actions, n_states=whole.n_states, n_actions=whole.n_actions)
+        made = simulated_like(case.model, case.data, seed)
         with warnings.catch_warnings():  # a simulation may go where the animals were not seen in training
             warnings.simplefilter("ignore", UnseenStatesWarning)
-            drawn.append(dwell_times(case.model.predict(short), n_modes=case.n_modes))
+            drawn.append(dwell_times(case.model.predict(made), n_modes=case.n_modes, gaps=made.gaps))
     real = dwell_times(case.modes, n_modes=case.n_modes, gaps=case.data.gaps)
     return [
         {"real": survival(real[k]), "simulated": [survival(times[k]) for times in drawn]} for k in range(case.n_modes)

@@ -43,10 +43,12 @@ def check_strips(checks: dict[str, Any]) -> list[dict[str, Any]]:
     """For each statistic its words and the places of the dots in a small strip.
 
     >>> row = {"what": "staying", "of": "", "summary": "rate", "real": 2.0, "drawn": [1.0, 3.0], "low": 1.0,
-    ...        "high": 3.0, "inside": True}
+    ...        "high": 3.0, "inside": True, "differs": False, "p_value": 0.05, "corrected_p_value": 0.3}
     >>> strip = check_strips({"rows": [row]})[0]
     >>> strip["words"], strip["real"], strip["at"], strip["drawn_at"]
     ('staying in place, share of steps', '2', 90.0, [8.0, 172.0])
+    >>> strip["p"], strip["corrected_p"]
+    ('0.05', '0.3')
     """
     strips = []
     for row in checks["rows"]:
@@ -64,6 +66,9 @@ def check_strips(checks: dict[str, Any]) -> list[dict[str, Any]]:
                 "real": number(row["real"]),
                 "range": f"{number(row['low'])} – {number(row['high'])}",
                 "inside": row["inside"],
+                "differs": row["differs"],
+                "p": number(row["p_value"], 2),
+                "corrected_p": number(row["corrected_p_value"], 2),
                 "at": at(row["real"]),
                 "drawn_at": [at(value) for value in row["drawn"]],
                 "width": WIDTH,

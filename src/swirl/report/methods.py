@@ -61,7 +61,12 @@ def methods_paragraph(
         )
     if checks:
         drawn = counted(checks["n_draws"], "data set")
-        parts.append(f"The model was checked against {drawn} of the same size simulated from it.")
+        missing = any((path < 0).any() for path in case.data.actions)
+        alike = ", with the same actions missing," if missing else ""
+        parts.append(
+            f"The model was checked against {drawn} of the same size{alike} simulated from it; "
+            f"p-values were corrected for {len(checks['rows'])} statistics (step-down maximum)."
+        )
     if signal is not None:
         name, over = signal["name"], signal["over"]
         parts.append(

@@ -11,6 +11,7 @@ from swirl.faults import counted
 from swirl.model import SWIRL
 from swirl.report.case import Case
 from swirl.report.plain import listed, minus, number, percent
+from swirl.significance import LEVEL
 
 MOST_SWITCHES = 8  # kinds of switches that are told
 GAUGE = (
@@ -234,6 +235,24 @@ def check_sentence(facts: dict[str, Any]) -> str:
     made = f"{counted(draws, 'data set')} of the same size{part} {'was' if draws == 1 else 'were'} simulated"
     return (
         f"{made} from the model and decoded as the real one was. {inside} of {n} statistics of the real data lie "
-        f"within the range of the simulated ones (about {expected} would if the model were true). Parameters are the "
-        f"fitted ones, without their uncertainty, so the ranges are on the narrow side.{torn}"
+        f"within the range of the simulated ones (about {expected} would if the model were true). "
+        f"{_after_correcting(facts)} Parameters are the fitted ones, without their uncertainty, so the ranges are on "
+        f"the narrow side.{torn}"
     )
+
+
+def _after_correcting(facts: dict[str, Any]) -> str:
+    """What is left of the differences after correcting for the number of statistics.
+
+    >>> _after_correcting({"rows": [0] * 21, "n_draws": 5, "enough_draws": 39, "n_differ": 0})[:83]
+    'With so few simulations none of 21 statistics can be said to differ: 39 are needed.'
+    >>> _after_correcting({"rows": [0] * 21, "n_draws": 39, "enough_draws": 39, "n_differ": 2})
+    'After correcting for 21 statistics at once, 2 differ (p ≤ 0.05).'
+    """
+    n, differ = len(facts["rows"]), facts["n_differ"]
+    if facts["n_draws"] < facts["enough_draws"]:
+        return (
+            f"With so few simulations none of {n} statistics can be said to differ: {facts['enough_draws']} are needed."
+        )
+    verb = "differs" if differ == 1 else "differ"
+    return f"After correcting for {n} statistics at once, {differ or 'none'} {verb} (p ≤ {LEVEL:g})."

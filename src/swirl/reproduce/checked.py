@@ -27,6 +27,7 @@ def checked(
         return to_rows(predictive_checks(model, data, places=places, n_draws=n_draws, accept=accept))
 
     known = {**inputs, "what": label, "draws": n_draws, "data": data.fingerprint(), "places": dict(places)}
+    known["missing actions"] = "as in the data"
     return from_rows(ledger.rows(label, known, compute))
 
 

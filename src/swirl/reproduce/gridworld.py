@@ -241,6 +241,7 @@ def check_rows(
             return [{"table": table, "values": value_rows(name, checks, names)}]
 
         inputs = {"n_draws": n_draws, "test": here.test.fingerprint(), "of": name}
+        inputs |= {"missing actions": "as in the data", "corrected": "maximum"}
         if name in plans:
             inputs |= fit_inputs(plans[name], here.train)
         rows += ledger.rows(f"{name} predictive checks", inputs, compute)

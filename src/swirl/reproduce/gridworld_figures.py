@@ -7,6 +7,7 @@ import numpy as np
 from jaxtyping import Float
 
 from swirl.mdp import MDP
+from swirl.predictive import ENOUGH
 from swirl.reproduce.gridworld_drawings import (
     Rows,
     agreement_drawing,
@@ -18,6 +19,7 @@ from swirl.reproduce.gridworld_drawings import (
 )
 from swirl.reproduce.page import Block, Numbers, Text
 from swirl.reproduce.published import GRIDWORLD
+from swirl.significance import LEVEL
 
 SHORT = {
     "test_log_likelihood": "test LL",
@@ -176,7 +178,6 @@ def model_free(free: Rows, maps: Mapping[str, np.ndarray], truth: Mapping[str, f
 def checks(table: Rows, values: Rows) -> list[Block]:
     """Does a fitted model, let run, behave as the data do?"""
     n_draws = max(row["draws"] for row in table)
-    level = max(0.05, 2 / (n_draws + 1))  # the least p there can be, where draws are few
     models = list(dict.fromkeys(row["model"] for row in table))
     wide: dict[str, dict[str, Any]] = {}
     missed: dict[str, list[str]] = {name: [] for name in models}
@@ -184,19 +185,23 @@ def checks(table: Rows, values: Rows) -> list[Block]:
         of = f" ({row['of']})" if row["of"] else ""
         called = f"{row['statistic']}{of}: {row['summary']}"
         line = wide.setdefault(called, {"statistic": called})
-        shown = ("p_value",) if row["model"] == "truth" else ("real", "low", "high", "p_value")
-        heads = {"real": "data", "p_value": "p"}
+        shown = ("p_value", "corrected_p_value")
+        shown = shown if row["model"] == "truth" else ("real", "low", "high", *shown)
+        heads = {"real": "data", "p_value": "p", "corrected_p_value": "corrected p"}
         line.update({f"{row['model']} {heads.get(key, key)}": row[key] for key in shown})
-        if row["p_value"] <= level:
+        if row["corrected_p_value"] <= LEVEL:
             missed[row["model"]].append(called)
     named = {name: f" ({'; '.join(found)})" if found else "" for name, found in missed.items()}
     counts = ", ".join(f"**{name}** {len(found)}{named[name]}" for name, found in missed.items())
     words = (
-        f"Of {len(wide)} statistics, those of the data that lie outside what a model simulates (p ≤ {level:.2f}): "
-        f"{counts}. A true model has about {level * len(wide):.0f} by chance."
+        f"Of {len(wide)} statistics, those of the data that differ from what a model simulates (p ≤ {LEVEL}, corrected "
+        f"for {len(wide)} statistics at once): {counts}. A true model has one or more in one case of twenty."
     )
+    if n_draws < ENOUGH:
+        words += f" {n_draws} simulated data sets are too few to find any: {ENOUGH} are needed."
     caption = (
         f"The test sessions against {n_draws} simulated data sets: the data, 2.5 and 97.5 % of the simulated, "
-        f"two-sided p (never below {2 / (n_draws + 1):.3f}). Modes are decoded by the model."
+        f"two-sided p of each by itself (never below {2 / (n_draws + 1):.3f}) and corrected for {len(wide)} statistics "
+        "(step-down maximum over the simulations). Modes are decoded by the model."
     )
     return [Text(words), check_drawing(values, n_draws), Numbers("predictive-checks", caption, list(wide.values()), 3)]

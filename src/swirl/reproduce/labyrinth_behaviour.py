@@ -8,9 +8,10 @@ from swirl.behaviour import agreement_with_labels, agreement_with_runs, run_labe
 from swirl.model import SWIRL
 from swirl.reproduce import labyrinth_figures as figures
 from swirl.reproduce.checked import checked
-from swirl.reproduce.labyrinth_fits import BEYOND_NAME, PLACES, SESSION, SWEPT, Labyrinth
+from swirl.reproduce.labyrinth_fits import BEYOND_NAME, ENDS, PLACES, SESSION, SWEPT, Labyrinth
 from swirl.reproduce.page import Numbers, Section, Text
 from swirl.reproduce.settings import Scale
+from swirl.significance import LEVEL
 
 
 def reward_maps(maze: Labyrinth, model: SWIRL) -> Section:
@@ -78,7 +79,7 @@ def segments(maze: Labyrinth, models: dict[str, SWIRL]) -> Section:
 
 def summary_rows(maze: Labyrinth, name: str, paths: list[np.ndarray], names: tuple[str, ...]) -> list[dict[str, Any]]:
     """Segment numbers of each mode of one model on the test sessions."""
-    table = segment_summary(paths, maze.test.states, n_modes=len(names)).reset_index()
+    table = segment_summary(paths, maze.test.states, ENDS, n_modes=len(names)).reset_index()
     rows = []
     for k, mode in enumerate(names):
         row = table.iloc[k]
@@ -154,7 +155,7 @@ def predictive(maze: Labyrinth, models: dict[str, SWIRL], scale: Scale) -> Secti
                     {
                         "model": name,
                         **{k: row[k] for k in ("statistic", "of", "summary")},
-                        **{k: float(row[k]) for k in ("real", "low", "median", "high", "p_value")},
+                        **{k: float(row[k]) for k in ("real", "low", "median", "high", "p_value", "corrected_p_value")},
                     }
                 )
     drawn = {name: found[name] for name in ("MaxEnt", "S-2", BEYOND_NAME) if name in found}
@@ -162,7 +163,7 @@ def predictive(maze: Labyrinth, models: dict[str, SWIRL], scale: Scale) -> Secti
         f"Each model, let run for as many sessions as the test has ({n_draws} data sets; windows with fewer than seven "
         "visits to the port or home are drawn again, as the recordings were chosen so). Low and high are the 2.5 % and "
         "97.5 % quantiles of the simulated statistic; a small p-value says that the animals did something that the "
-        "model does not."
+        f"model does not. For each model, {next(iter(found.values())).words}."
     )
     outside = [
         {
@@ -171,6 +172,7 @@ def predictive(maze: Labyrinth, models: dict[str, SWIRL], scale: Scale) -> Secti
             "outside the simulated 95 %": sum(
                 not r["low"] <= r["real"] <= r["high"] for r in rows if r["model"] == name
             ),
+            f"corrected p ≤ {LEVEL}": sum(r["corrected_p_value"] <= LEVEL for r in rows if r["model"] == name),
         }
         for name in found
     ]
@@ -179,7 +181,10 @@ def predictive(maze: Labyrinth, models: dict[str, SWIRL], scale: Scale) -> Secti
         [
             Text(words),
             Numbers(
-                "checks_summary", "How many statistics of the real sessions lie outside the simulated 95 %.", outside
+                "checks_summary",
+                "How many statistics of the real sessions lie outside the simulated 95 %, each by itself (about one in "
+                "twenty would if the model were true), and how many differ after correcting for all of them.",
+                outside,
             ),
             figures.checks(
                 "Occupancy of each node, and steps between visits to port and home: real against simulated.", drawn

@@ -23,6 +23,7 @@ from swirl.rewards.forms import Habit
 from swirl.trajectories import Trajectories
 
 PLACES = {"water": LABYRINTH_WATER, "home": LABYRINTH_HOME}
+ENDS = {"water": [LABYRINTH_WATER], "home": [LABYRINTH_HOME, 1, 2]}  # where a segment ends: home, or just in from it
 MARKS = {"water port": LABYRINTH_WATER, "home": LABYRINTH_HOME}
 N_MODES = 3
 SWEPT = ("I-1", "I-2", "S-1", "S-2")

@@ -14,6 +14,7 @@ from swirl.predictive import PredictiveChecks
 from swirl.reproduce.ledger import Ledger, fit_inputs
 from swirl.reproduce.page import Drawing, Numbers, Text
 from swirl.reproduce.spontaneous_figures import MODEL_COLOURS, WATCHED
+from swirl.significance import LEVEL
 from swirl.trajectories import Trajectories
 
 
@@ -147,19 +148,22 @@ def check_blocks(checks: Mapping[str, PredictiveChecks]) -> list[Any]:
     failed = [
         f"{row['statistic']}{' of ' + row['of'] if row['of'] else ''} ({row['summary']})"
         for row in table
-        if row["model"] == "S-1" and row["p_value"] < 0.05
+        if row["model"] == "S-1" and row["corrected_p_value"] <= LEVEL
     ]
     text = (
         "Nearly half of the states in the paper's preparation do not follow from the step before, because pairs of "
         "syllables were cut out in between. So models are let run with these restarts as they were recorded: between "
         "them they choose modes and next syllables, and go where they choose. "
-        f"Of {len(checks['S-1'].real)} statistics S-1 misses {len(failed)} at p < 0.05"
+        f"Of {len(checks['S-1'].real)} statistics S-1 misses {len(failed)} at p ≤ {LEVEL}, corrected for all of them"
         + (f": {'; '.join(failed)}." if failed else ".")
         + (spread if any("SD over sessions" in words for words in failed) else "")
     )
     shown = [key for key in checks["S-1"].real if key[0] != "decoded modes" or not key[1] or "dwell" in key[2]]
     least = 2 / (1 + checks["S-1"].n_draws)
-    caption = f"Test sessions beside simulations; p-values are two-sided and never below {least:.3f}."
+    caption = (
+        f"Test sessions beside simulations; p-values are two-sided and never below {least:.3f}. For each model, "
+        f"{checks['S-1'].words}."
+    )
     return [
         check_figure(checks, shown),
         Text(text),

@@ -15,6 +15,7 @@ from swirl.model import SWIRL
 from swirl.plots.raster import padded, prevalence
 from swirl.plots.style import PREFERENCE_COLOURS, add_colour_bar, tidy
 from swirl.reproduce.page import Drawing, Numbers, Text
+from swirl.significance import LEVEL
 from swirl.trajectories import Trajectories
 
 Maps = Float[np.ndarray, "mode state action"]
@@ -110,9 +111,9 @@ def map_figure(rewards: Maps, odds: Maps, names: Sequence[str], notes: Sequence[
     ]  # fmt: skip
     caption = (
         "S-1. Above: reward r(current, next) of each mode in the fitted gauge, stretched over 0 to 1, with the "
-        "correlation with dopamine and its p-value under circular shifts. Below, free of gauge: log-odds of each "
-        f"transition against the mean policy of all modes (ends of the scale: ±{MOST_ODDS:g} or beyond). Grey: the "
-        "diagonal, left out."
+        "correlation with dopamine and its p-value under circular shifts, corrected for all modes (Holm). Below, free "
+        "of gauge: log-odds of each transition against the mean policy of all modes (ends of the scale: "
+        f"±{MOST_ODDS:g} or beyond). Grey: the diagonal, left out."
     )
     return Drawing("reward-maps", caption, figure, rows)
 
@@ -164,23 +165,29 @@ def agreement_figure(values: np.ndarray, restarts: Sequence[str], gaps: Sequence
 
 def map_blocks(model: SWIRL, names: Sequence[str], dopamine: list[dict[str, Any]]) -> list[Any]:
     """The paper's Figure 4A and the correlations behind its numbers."""
-    notes = [f"DA {row['correlation']:.2f}, p {row['p']:.3f}".replace("-", "−") for row in dopamine[: len(names)]]
+    notes = [
+        f"DA {row['correlation']:.2f}, p {row['p, corrected']:.3f}".replace("-", "−") for row in dopamine[: len(names)]
+    ]
     odds = log_odds(model.state_policies(), model.occupancy_)
     tested = [row for row in dopamine if row["mode"] != "one mode"]
-    clear = [row["mode"] for row in tested if row["p"] * len(tested) < 0.05]
+    clear = [row["mode"] for row in tested if row["p, corrected"] <= LEVEL]
     single = dopamine[-1]
     text = (
         "Modes are numbered by decreasing share of steps. The measure is the paper's: Viterbi modes, mean dopamine for "
         "each (mode, syllable, next syllable), z-scored over next syllables within a syllable, diagonal dropped, "
         "correlated with the reward map. The null shifts the dopamine of each session in a circle. **"
         + (f"{', '.join(clear)} stand out" if clear else "No mode stands out")
-        + f" at 0.05 after correcting for {len(tested)} modes.** A model with one mode has "
+        + f" at {LEVEL} after correcting for {len(tested)} modes (Holm).** A model with one mode has "
         f"{single['correlation']:.2f} (p {single['p']:.3f})".replace("-", "−")
         + ": what modes add is what goes beyond that. Rewards are known only up to a gauge and the correlation depends "
         "on it: columns show the fitted gauge (reward = advantage), the least-norm one, and rewards z-scored within a "
         "syllable as the dopamine is. Sessions of training and test together, as in the paper."
     )
-    table = Numbers("dopamine", "Correlation of reward and dopamine (S-1).", dopamine, decimals=3)
+    caption = (
+        "Correlation of reward and dopamine (S-1); p of each mode by itself, and corrected for "
+        f"{len(tested)} modes (Holm), in each gauge by itself."
+    )
+    table = Numbers("dopamine", caption, dopamine, decimals=3)
     return [map_figure(model.reward_table("fitted"), odds, names, notes), Text(text), table]
 
 

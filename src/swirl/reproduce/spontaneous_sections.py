@@ -16,6 +16,7 @@ from swirl.reproduce.page import Numbers, Text
 from swirl.reproduce.settings import SECOND
 from swirl.reproduce.spontaneous_fits import BEYOND, Work, build, compare, counts, nats, scores
 from swirl.signals import signal_test
+from swirl.significance import holm
 
 
 def family_blocks(work: Work, chosen: Mapping[str, dict[str, Any]]) -> list[Any]:
@@ -118,7 +119,10 @@ def habit_blocks(work: Work, fits: Mapping[tuple[str, int], Any]) -> list[Any]:
 
 
 def dopamine_rows(work: Work, model: SWIRL, names: Sequence[str], label: str) -> list[dict[str, Any]]:
-    """Correlation of reward and dopamine in each mode, in two gauges, with p-values under circular shifts."""
+    """Correlation of reward and dopamine in each mode, in two gauges, with p-values under circular shifts.
+
+    "corrected" ones are for all modes of the model (Holm), in each gauge by itself.
+    """
     n_shifts = 19 if work.tiny else 100 * work.scale.n_draws - 1
     data = work.sessions
 
@@ -150,7 +154,18 @@ def dopamine_rows(work: Work, model: SWIRL, names: Sequence[str], label: str) ->
         ]
 
     inputs = {**fit_inputs(model, data), "fitted to": model.data_fingerprint_, "n_shifts": n_shifts}
-    return work.ledger.rows(f"{label}-dopamine", inputs, compute)
+    rows = work.ledger.rows(f"{label}-dopamine", inputs, compute)
+    corrected = {name: holm(np.array([row[name] for row in rows], float)) for name in ("p", "canonical p", "within p")}
+    return [
+        {key: value for name, old in row.items() for key, value in _beside(name, old, i, corrected)}
+        for i, row in enumerate(rows)
+    ]
+
+
+def _beside(name: str, value: Any, i: int, corrected: Mapping[str, np.ndarray]) -> list[tuple[str, Any]]:
+    """A column and, after a p-value, the corrected one."""
+    more = [(f"{name}, corrected", float(corrected[name][i]))] if name in corrected else []
+    return [(name, value), *more]
 
 
 def second_blocks(work: Work, chosen: Mapping[str, dict[str, Any]]) -> list[Any]:

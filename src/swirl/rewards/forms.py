@@ -65,6 +65,8 @@ class Linear:
 class Network:
     """r(h) from one hidden layer of tanh units that see the states of the history.
 
+    The prior is on the weights, ½ λ (‖output‖² + α² ‖input‖²): those inside tanh have no unit, so that only r/α counts.
+
     Parameters
     ----------
     hidden

@@ -64,13 +64,14 @@ class InverseQNetwork:
         return self.temperature.shape[0]
 
     def random_parameters(self, rng: np.random.Generator, scale: float) -> NetworkParameters:
-        """Networks to start a restart from; `scale` is the standard deviation of their outputs, roughly."""
+        """Networks to start a restart from; `scale` is the standard deviation of their logits Q/α, roughly."""
         n_features = self.inputs.shape[1]
+        size = scale * np.asarray(self.temperature)[:, None, None] / np.sqrt(self.hidden)
         shape = (self.n_modes, n_features, self.hidden)
         weights = {
             "input": rng.standard_normal(shape) / np.sqrt(n_features),
             "bias": 0.1 * rng.standard_normal((self.n_modes, self.hidden)),
-            "output": scale * rng.standard_normal((self.n_modes, self.hidden, self.n_actions)) / np.sqrt(self.hidden),
+            "output": size * rng.standard_normal((self.n_modes, self.hidden, self.n_actions)),
             "level": np.zeros((self.n_modes, self.n_actions)),
         }
         moments = jax.tree.map(np.asarray, optax.scale_by_adam().init(weights))

@@ -3,6 +3,9 @@
 The soft fixed point is solved to a tolerance and differentiated implicitly (`soft_q.soft_values`), where
 the authors back-propagate through 100 sweeps.  Needed for parametric rewards; for free rewards it is the
 oracle of the exact road in `values`.
+
+Only r/α shapes behaviour, so starts, planning and optimisation are all in units of the temperature: (α, λ) and
+(c α, λ/c²) are one model, with the same trace of objectives from the same seed.
 """
 
 from dataclasses import dataclass, field
@@ -41,6 +44,14 @@ class LinearMap:
         """Rewards of one mode."""
         return self.features @ weights["weights"]
 
+    def scaled(self, weights: Weights, by: Any) -> Weights:
+        """Weights whose rewards are `by` times as great."""
+        return {"weights": by * weights["weights"]}
+
+    def squares(self, weights: Weights, temperature: Array) -> Float[Array, ""]:
+        """Sum of squares that the prior is on, in units of reward squared."""
+        return jnp.sum(weights["weights"] ** 2)
+
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
@@ -69,6 +80,15 @@ class NetworkMap:
             total = total + jnp.where(known, seen[lag][jnp.maximum(self.table[:, lag], 0)], 0.0)
         return jnp.tanh(total) @ weights["output"]
 
+    def scaled(self, weights: Weights, by: Any) -> Weights:
+        """Weights whose rewards are `by` times as great: those inside tanh have no unit."""
+        return {**weights, "output": by * weights["output"]}
+
+    def squares(self, weights: Weights, temperature: Array) -> Float[Array, ""]:
+        """Sum of squares that the prior is on, in units of reward squared: α stands for 1 inside tanh."""
+        inside = jnp.sum(weights["input"] ** 2) + jnp.sum(weights["bias"] ** 2)
+        return jnp.sum(weights["output"] ** 2) + temperature**2 * inside
+
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
@@ -76,6 +96,14 @@ class TabularMap:
     """r(h) = a weight for each history."""
 
     n_histories: int = field(metadata={"static": True})
+
+    def scaled(self, weights: Weights, by: Any) -> Weights:
+        """Weights whose rewards are `by` times as great."""
+        return {"weights": by * weights["weights"]}
+
+    def squares(self, weights: Weights, temperature: Array) -> Float[Array, ""]:
+        """Sum of squares, in units of reward squared."""
+        return jnp.sum(weights["weights"] ** 2)
 
     def random(self, rng: np.random.Generator, scale: float) -> Weights:
         """Small random rewards."""
@@ -95,7 +123,7 @@ class PlannedRewards:
     form: LinearMap | NetworkMap | TabularMap
     strength: Float[FloatArray, ""]
     penalty: BackoffPenalty | None
-    """For free rewards: the same penalty as on the exact road. None: ½ λ ‖w‖² on the weights."""
+    """For free rewards: the same penalty as on the exact road. None: ½ λ ‖w‖² on the weights (`squares`)."""
     discount: Float[FloatArray, ""]
     temperature: Float[FloatArray, "mode"]
     linearised: bool = field(metadata={"static": True})
@@ -135,8 +163,8 @@ class PlannedRewards:
         return self.temperature.shape[0]
 
     def random_parameters(self, rng: np.random.Generator, scale: float) -> Weights:
-        """Weights to start a restart from, one set per mode."""
-        modes = [self.form.random(rng, scale) for _ in range(self.n_modes)]
+        """Weights to start a restart from, one set per mode, in units of its temperature."""
+        modes = [self.form.scaled(self.form.random(rng, scale), t) for t in np.asarray(self.temperature)]
         return jax.tree.map(lambda *leaves: np.stack(leaves), *modes)
 
     def milder(self) -> None:
@@ -147,32 +175,28 @@ class PlannedRewards:
         return jax.vmap(self.form.rewards)(weights)
 
     def _plan(self, weights: Weights, temperature: Array) -> tuple[Array, Array]:
-        """Values and log-policy of one mode."""
-        rewards = self.form.rewards(weights)
+        """Values and log-policy of one mode, planned in units of the temperature."""
+        rewards = self.form.rewards(weights) / temperature
         per_action = rewards.ndim == 2
+        one = jnp.ones_like(temperature)
         values = soft_values(
-            self.successors,
-            rewards[None],
-            discount=self.discount,
-            temperature=temperature[None],
-            per_action=per_action,
+            self.successors, rewards[None], discount=self.discount, temperature=one[None], per_action=per_action
         )[0]
         if not per_action:
-            log_pi = log_policy_from_values(self.successors, values, discount=self.discount, temperature=temperature)
-            return values, log_pi
-        q = q_values(self.successors, rewards, values, discount=self.discount) / temperature
+            log_pi = log_policy_from_values(self.successors, values, discount=self.discount, temperature=one)
+            return temperature * values, log_pi
+        q = q_values(self.successors, rewards, values, discount=self.discount)
         log_pi = jax.nn.log_softmax(jnp.where(self.successors.available, q, -1e30), axis=-1)
-        return values, jnp.where(self.successors.available, log_pi, -jnp.inf)
+        return temperature * values, jnp.where(self.successors.available, log_pi, -jnp.inf)
 
     def log_emissions(self, weights: Weights) -> Float[Array, "symbol mode"]:
         """Log π_z(a|h) as a table of symbols (history · n_actions + action)."""
         log_pi = jax.vmap(lambda w, t: self._plan(w, t)[1])(weights, jnp.asarray(self.temperature))
         return log_pi.reshape(self.n_modes, -1).T
 
-    def _penalty(self, weights: Weights, values: Array) -> Float[Array, ""]:
+    def _penalty(self, weights: Weights, values: Array, temperature: Array) -> Float[Array, ""]:
         if self.penalty is None:
-            squares = jnp.stack([jnp.sum(leaf**2) for leaf in jax.tree.leaves(weights)])
-            return jnp.asarray(0.5 * self.strength) * jnp.sum(squares)
+            return jnp.asarray(0.5 * self.strength) * self.form.squares(weights, temperature)
         if self.linearised:
             r = values - self.discount * uniform_expected_next(self.successors, values)
             return self.penalty.penalty(r)
@@ -182,7 +206,7 @@ class PlannedRewards:
         """Log-density of the prior, up to a constant."""
 
         def one(w: Weights, t: Array) -> Array:
-            return self._penalty(w, self._plan(w, t)[0])
+            return self._penalty(w, self._plan(w, t)[0], t)
 
         return -jnp.sum(jax.vmap(one)(weights, jnp.asarray(self.temperature)))
 
@@ -192,13 +216,16 @@ class PlannedRewards:
         counts = counts.T.reshape(self.n_modes, *available.shape)
 
         def one(w: Weights, c: Array, t: Array) -> Weights:
-            def loss(x: Weights) -> Array:
+            def loss(scaled: Weights) -> Array:
+                x = self.form.scaled(scaled, t)
                 values, log_pi = self._plan(x, t)
                 # Mask before multiplying: 0 · (−∞) is not a number.
                 fitted = jnp.sum(jnp.where(available, c * jnp.where(available, log_pi, 0.0), 0.0))
-                return self._penalty(x, values) - fitted
+                return self._penalty(x, values, t) - fitted
 
-            return lbfgs(loss, w, tol=self.tol, max_steps=self.max_steps).x
+            # L-BFGS sees the scale of its unknowns: in units of the temperature they are alike whatever α is.
+            found = lbfgs(loss, self.form.scaled(w, 1 / t), tol=self.tol, max_steps=self.max_steps).x
+            return self.form.scaled(found, t)
 
         return jax.vmap(one)(weights, counts, jnp.asarray(self.temperature))
 

@@ -54,8 +54,8 @@ class ValueRewards:
     """(γ P_unif)² of each branch: how a precision of r(h) spreads over the values of its successors."""
     discount: Float[FloatArray, ""]
     temperature: Float[FloatArray, "mode"]
-    width: Float[FloatArray, ""] | None
-    """Of the Cauchy prior; None when the prior is Gaussian."""
+    width: Float[FloatArray, "mode"] | None
+    """Of the Cauchy prior, in units of reward; None when the prior is Gaussian."""
     linearised: bool = field(metadata={"static": True})
     # One step per M-step: measured on the labyrinth, as good per iteration as five and less than half the time.
     max_steps: int = field(default=1, metadata={"static": True})
@@ -83,7 +83,7 @@ class ValueRewards:
             (discount * uniform) ** 2,
             np.asarray(discount, dtype=float),
             np.asarray(temperature, dtype=float),
-            np.asarray(prior.width) if isinstance(prior, Cauchy) else None,
+            np.full(len(temperature), prior.width) if isinstance(prior, Cauchy) else None,
             prior.of == "linearised",
         )
 
@@ -101,11 +101,14 @@ class ValueRewards:
         return ValueParameters(scale * np.asarray(self.temperature)[:, None] * rng.standard_normal(shape), means)
 
     def milder(self) -> "ValueRewards | None":
-        """Strong but all but normal: what then outgrows the Cauchy prior's corner is there for all restarts alike."""
+        """Strong but all but normal: what then outgrows the Cauchy prior's corner is there for all restarts alike.
+
+        Its width is the temperature, so that it is as mild whatever the unit of reward.
+        """
         if self.width is None:
             return None
         stronger = tuple(MILDER_STRENGTH * precision for precision in self.penalty.precisions)
-        return replace(self, width=np.asarray(1.0), penalty=replace(self.penalty, precisions=stronger))
+        return replace(self, width=self.temperature, penalty=replace(self.penalty, precisions=stronger))
 
     def log_policy(self, parameters: ValueParameters) -> Float[Array, "mode context action"]:
         """Log π_z(a|h) for each context."""
@@ -132,50 +135,49 @@ class ValueRewards:
 
     def log_prior(self, parameters: ValueParameters) -> Float[Array, ""]:
         """Log-density of the prior, up to a constant."""
+        return -jnp.sum(jax.vmap(self._penalty)(parameters, jnp.asarray(self.temperature), self.width))
 
-        return -jnp.sum(jax.vmap(self._penalty)(parameters, jnp.asarray(self.temperature)))
-
-    def _penalty(self, parameters: ValueParameters, temperature: Array) -> Float[Array, ""]:
+    def _penalty(self, parameters: ValueParameters, temperature: Array, width: FloatArray | None) -> Float[Array, ""]:
         """Minus the log-prior of one mode."""
         r = self.penalised(parameters.values, temperature)
-        if self.width is None:
+        if width is None:
             return self.penalty.penalty(r)
-        return self.penalty.cauchy(self.penalty.parts(r, parameters.means), self.width)
+        return self.penalty.cauchy(self.penalty.parts(r, parameters.means), width)
 
     def improve(self, parameters: ValueParameters, counts: Float[Array, "symbol mode"]) -> ValueParameters:
         """Raise Σ W log π + log prior: the M-step of the rewards (paper Eq. 3)."""
         shape = (self.n_modes, self.contexts.n_nodes, self.contexts.n_actions)
         counts = counts.T.reshape(shape)
 
-        def one(p: ValueParameters, counts: Array, temperature: Array) -> ValueParameters:
-            if self.width is None:
+        def one(p: ValueParameters, counts: Array, temperature: Array, width: FloatArray | None) -> ValueParameters:
+            if width is None:
                 return ValueParameters(self._improve_mode(p.values, counts, temperature, self.penalty), ())
+            return self._reweighted(p, counts, temperature, width)
 
-            def again(
-                carry: tuple[Array, ValueParameters, Array, Array],
-            ) -> tuple[Array, ValueParameters, Array, Array]:
-                made, q, value, _ = carry
-                q = reweighted(q, counts, temperature)
-                new = objective(q, counts, temperature)
-                return made + 1, q, new, new - value
+        return jax.vmap(one)(parameters, counts, jnp.asarray(self.temperature), self.width)
 
-            def rising(carry: tuple[Array, ValueParameters, Array, Array]) -> Array:
-                return (carry[0] < self.reweightings) & (carry[3] > LEAST_GAIN)
+    def _reweighted(
+        self, start: ValueParameters, counts: Float[Array, "context action"], temperature: Array, width: FloatArray
+    ) -> ValueParameters:
+        """Meet the Cauchy prior of one mode by normal ones that touch it, again and again while that gains something."""
 
-            start = (jnp.asarray(0), p, objective(p, counts, temperature), jnp.asarray(jnp.inf))
-            return jax.lax.while_loop(rising, again, start)[1]
-
-        def objective(p: ValueParameters, counts: Array, temperature: Array) -> Array:
+        def objective(p: ValueParameters) -> Array:
             log_pi = log_policy_from_values(self.contexts, p.values, discount=self.discount, temperature=temperature)
-            return jnp.sum(jnp.where(counts > 0, counts * log_pi, 0.0)) - self._penalty(p, temperature)
+            return jnp.sum(jnp.where(counts > 0, counts * log_pi, 0.0)) - self._penalty(p, temperature, width)
 
-        def reweighted(p: ValueParameters, counts: Array, temperature: Array) -> ValueParameters:
+        def again(carry: tuple) -> tuple:
+            made, p, value, _ = carry
             parts = self.penalty.parts(self.penalised(p.values, temperature), p.means)
-            touching = self.penalty.reweighted(parts, self.width)
+            touching = self.penalty.reweighted(parts, width)
             values = self._improve_mode(p.values, counts, temperature, touching)
-            return ValueParameters(values, touching.means(self.penalised(values, temperature)))
+            new = ValueParameters(values, touching.means(self.penalised(values, temperature)))
+            return made + 1, new, objective(new), objective(new) - value
 
-        return jax.vmap(one)(parameters, counts, jnp.asarray(self.temperature))
+        def rising(carry: tuple) -> Array:
+            return (carry[0] < self.reweightings) & (carry[3] > LEAST_GAIN)
+
+        carry = (jnp.asarray(0), start, objective(start), jnp.asarray(jnp.inf))
+        return jax.lax.while_loop(rising, again, carry)[1]
 
     def _improve_mode(
         self,

@@ -10,6 +10,7 @@ from scipy.sparse import csr_array
 
 from swirl.behaviour import find_segments
 from swirl.estimator import as_trajectories
+from swirl.significance import max_corrected, strays
 from swirl.triggered.given import Over, check_window, read_modes, read_signal, read_units
 from swirl.triggered.means import mean_and_error
 from swirl.triggered.windows import shifted_means, unit_means, windows_in_steps, windows_in_time
@@ -54,22 +55,42 @@ class TriggeredAverage:
         """How often shifted signals stray, at any lag, as far from their mean as the signal does; NaN without shifts.
 
         Distances are in standard deviations over shifts at that lag; the greatest counts. The least possible value is
-        1 / (1 + n_shifts).
+        1 / (1 + n_shifts). Each mode and channel by itself: `corrected_p_value` takes them together.
         """
         if not len(self.null):
             return np.full((len(self.modes), self.mean.shape[2]), np.nan)
-        every = np.concatenate([self.mean[None], self.null])
-        apart, scale = every - every.mean(axis=0), every.std(axis=0)
-        stray = np.divide(np.abs(apart), scale, out=np.zeros_like(apart), where=scale > 1e-12)
-        furthest = np.where(np.isfinite(stray), stray, 0.0).max(axis=2)
-        share = (furthest >= furthest[0] - 1e-12).mean(axis=0)
-        return np.where((self.n_events > 0)[:, None], share, np.nan)
+        furthest = self._furthest()
+        return self._where_seen((furthest >= furthest[0] - 1e-12).mean(axis=0))
+
+    @property
+    def corrected_p_value(self) -> Float[np.ndarray, "mode channel"]:
+        """P-values corrected for all modes and channels (`significance.max_corrected`); NaN without shifts.
+
+        How often shifted signals stray as far at any lag of *any* mode and channel; 1 / (1 + n_shifts) at least.
+        """
+        if not len(self.null):
+            return self.p_value
+        furthest = self._furthest()
+        return self._where_seen(max_corrected(furthest.reshape(len(furthest), -1)).reshape(furthest.shape[1:]))
+
+    @property
+    def n_tests(self) -> int:
+        """Modes and channels that have a p-value: the family that is corrected for."""
+        return int(np.isfinite(self.p_value).sum())
+
+    def _furthest(self) -> Float[np.ndarray, "set mode channel"]:
+        """How far the signal, and then each shifted one, strays at its worst lag."""
+        return strays(np.concatenate([self.mean[None], self.null])).max(axis=2)
+
+    def _where_seen(self, p_values: Float[np.ndarray, "mode channel"]) -> Float[np.ndarray, "mode channel"]:
+        return np.where((self.n_events > 0)[:, None], p_values, np.nan)
 
     def table(self, level: float = 0.95) -> Any:
         """One row per mode and lag (and channel), as a pandas DataFrame.
 
         Columns: mode, lag, channel (where there are several), mean, sem, n_sessions or n_subjects, n_events,
-        null_low, null_high (pointwise, at `level`).
+        null_low, null_high (pointwise, at `level`); p_value and corrected_p_value of the mode (and channel), all lags
+        together, and tests: how many the latter is corrected for.
         """
         import pandas as pd
 
@@ -78,6 +99,8 @@ class TriggeredAverage:
         columns: dict[str, Any] = {"mode": np.array(self.modes)[mode], "lag": self.lags[lag], "channel": channel}
         columns |= {"mean": self.mean.ravel(), "sem": self.sem.ravel(), f"n_{self.over}s": self.n_units.ravel()}
         columns |= {"n_events": self.n_events[mode], "null_low": low.ravel(), "null_high": high.ravel()}
+        columns |= {"p_value": self.p_value[mode, channel], "corrected_p_value": self.corrected_p_value[mode, channel]}
+        columns["tests"] = np.full(len(mode), self.n_tests)
         table = pd.DataFrame(columns)
         return table if self.mean.shape[2] > 1 else table.drop(columns="channel")
 
