@@ -39,6 +39,7 @@ SEEDS = 3
 DRAWS = 10
 ON = 10  # times as many iterations
 PROMISED_GAIN, PROMISED_DRIFT = 0.05, 0.3
+WORTH = 1e-4  # nats below which a gain is no test of a prediction
 BETWEEN = (0.01, 3.0)  # predicted nats at which predictions are judged: where a decision could hang on them
 LABYRINTH = {f"labyrinth S-{length}": {"n_modes": 3, "history": length} for length in (1, 2, 3, 4)}
 PROBLEMS: dict[str, dict[str, Any]] = {
@@ -164,6 +165,7 @@ def summarise(found: dict[str, list[dict[str, Any]]]) -> dict[str, Any]:
     """What the fits that say converged come to."""
     said = [row for rows in found.values() for row in rows if row["status"] == "converged"]
     moves = [max(row["moved"].values()) for row in said if "moved" in row]
+    ends = [row["predicted"] / row["gain"] for row in said if row["gain"] > WORTH]
     pairs = np.array([pair for row in said for pair in row["predictions"]]).reshape(-1, 2)
     ratio = pairs[:, 0] / np.maximum(pairs[:, 1], 1e-12)
     return {
@@ -171,7 +173,9 @@ def summarise(found: dict[str, list[dict[str, Any]]]) -> dict[str, Any]:
         "say converged": len(said),
         "largest gain by going on": max((row["gain"] for row in said), default=None),
         "largest move in standard errors": max(moves, default=None),
-        "predictions judged": len(pairs),
+        "predictions at the end, where more than 0.0001 nats were gained": len(ends),
+        "of them within a factor of 3": int(np.sum([1 / 3 < ratio < 3 for ratio in ends])),
+        "predictions on the way, of 0.01 to 3 nats": len(pairs),
         "share of them within a factor of 3": float(np.mean((ratio > 1 / 3) & (ratio < 3))) if len(pairs) else None,
         "median of predicted over actual": float(np.median(ratio)) if len(pairs) else None,
     }
@@ -197,9 +201,30 @@ def main() -> None:
         record = {"command": "python studies/convergence.py", "versions": versions(), "found": found}
         path.write_text(json.dumps({**record, "summary": summarise(found)}) + "\n", encoding="utf-8")
         made = ", ".join(f"{k} {v}" for k, v in versions().items())
-        page = f"# Does “converged” mean it?\n\n`python studies/convergence.py` ({made})\n\n{table(found)}\n\n"
-        page += "\n".join(f"- {what}: {value}" for what, value in summarise(found).items()) + "\n"
-        (options.output / "convergence.md").write_text(page, encoding="utf-8")
+        (options.output / "convergence.md").write_text(page(found, made), encoding="utf-8")
+
+
+def page(found: dict[str, list[dict[str, Any]]], made: str) -> str:
+    """The results in words."""
+    summary = summarise(found)
+    numbers = "\n".join(f"- {what}: {_short(value)}" for what, value in summary.items())
+    title = f"# Does “converged” mean it?\n\n`python studies/convergence.py` ({made})"
+    return f"{title}\n\n{READING}\n\n{table(found)}\n\n{numbers}\n"
+
+
+def _short(value: Any) -> str:
+    return f"{value:.3g}" if isinstance(value, float) else str(value)
+
+
+READING = """\
+Every fit that says "converged" went on for ten times as many iterations. Promised are a gain below 0.05 nats and no
+reported number (shares of modes, rates of leaving, policies, rewards of places) moved by more than 0.3 bootstrap
+standard errors. A fit that does not say so makes no promise; what it may still gain is in its report. Under the
+default Cauchy prior the labyrinth needs more than 2,000 iterations, and its fits say that they are not converged.
+
+Predictions far from the end are no more than a lower bound: EM can rest on a plateau and leave it (spontaneous S-1,
+seed 1, rests 32 nats below its end for some 300 iterations). That is why the rule also looks back over a fifth of all
+iterations."""
 
 
 if __name__ == "__main__":

@@ -149,3 +149,33 @@ def test_committed_results_of_predictive_checks_say_what_the_documentation_claim
             assert numbers["39"]["share outside"] < 0.08
         else:
             assert numbers["39"]["maximum"] > 0.25 > numbers["39"]["Holm"] == 0
+
+
+def test_missing_actions_on_a_small_draw():
+    module = study("missing_actions")
+    draw = module.one_draw(0, n_sessions=10, n_steps=60, n_restarts=1)
+    assert set(draw) == {*module.CONTROLS, "0 %", "9 sessions", "7 sessions", "4 sessions", "truth"}
+    assert draw["100 %"]["leave water"] == pytest.approx(draw["states alone"]["leave water"])
+
+
+def test_committed_results_on_missing_actions_show_no_bias():
+    module = study("missing_actions")
+    record = json.loads((STUDIES / "results" / "missing_actions.json").read_text(encoding="utf-8"))
+    rows, truth = module.summarise(record["draws"]), record["draws"][0]["truth"]
+    assert len(record["draws"]) == 20
+    for name in module.CONTROLS:
+        for what in module.MEASURES:
+            assert rows[name][what]["more"] < 2 * rows[name][what]["more_se"], (name, what)
+        assert abs(rows[name]["leave water"]["mean"] - truth["leave water"]) < 0.02
+        assert abs(rows[name]["leave home"]["mean"] - truth["leave home"]) < 0.01
+        assert rows[name]["reward"]["mean"] > 0.985
+
+
+def test_committed_results_on_convergence_hold_the_promises():
+    module = study("convergence")
+    record = json.loads((STUDIES / "results" / "convergence.json").read_text(encoding="utf-8"))
+    summary = module.summarise(record["found"])
+    assert set(record["found"]) == set(module.PROBLEMS)
+    assert summary["largest gain by going on"] < module.PROMISED_GAIN
+    assert summary["largest move in standard errors"] < module.PROMISED_DRIFT
+    assert module.table(record["found"]).count("\n") == 1 + summary["fits"]
