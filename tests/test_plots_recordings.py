@@ -87,7 +87,7 @@ for ax in drawn:
 pyplot = "matplotlib.pyplot" in sys.modules
 print(pyplot, [k for k in before if k != "backend" and before[k] != mpl.rcParams[k]])
 """
-    done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True)
     assert done.stdout.strip() == "False []", done.stderr
 
 
