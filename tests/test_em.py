@@ -27,7 +27,9 @@ def never_ends(monkeypatch):
     monkeypatch.setattr(iteration, "PATIENCE", 10**9)
 
 
-@pytest.mark.parametrize(("reward", "switching"), FREE)
+@pytest.mark.parametrize(
+    ("reward", "switching"), [pytest.param(*form, marks=[pytest.mark.slow] * (form[0] == "state")) for form in FREE]
+)
 def test_the_objective_never_falls_in_100_iterations_of_20_seeds(reward, switching, monkeypatch):
     never_ends(monkeypatch)
     kind = "stochastic" if switching == "state" else "deterministic"
@@ -42,8 +44,11 @@ def test_the_objective_never_falls_in_100_iterations_of_20_seeds(reward, switchi
     "options",
     [
         {"reward_prior": Gaussian(0.1, of="reward", backoff=4.0)},
-        {"reward_prior": Cauchy(strength=2.0, of="linearised")},
-        {"reward": "state-action", "reward_prior": Gaussian(0.5, backoff=2.0), "switching": "state-net"},
+        pytest.param({"reward_prior": Cauchy(strength=2.0, of="linearised")}, marks=pytest.mark.slow),
+        pytest.param(
+            {"reward": "state-action", "reward_prior": Gaussian(0.5, backoff=2.0), "switching": "state-net"},
+            marks=pytest.mark.slow,
+        ),
         # Linear(features) and Network(…) take half a minute to compile here; tests/test_planned.py has their M-step.
     ],
     ids=["gaussian back-off", "cauchy linearised", "logits back-off, state-net"],

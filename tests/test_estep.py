@@ -165,6 +165,7 @@ def test_a_symbol_that_no_mode_emits_does_no_harm_while_it_is_not_seen(engine):
 # against each other, and sums that must hold
 
 
+@pytest.mark.slow
 @needs_numba
 @pytest.mark.parametrize("sharpness", [1.0, 20.0])
 def test_both_roads_agree_on_more_data(large, sharpness):

@@ -80,6 +80,7 @@ def test_makes_its_own_ax_on_its_own_figure(name):
     first.figure.canvas.draw()
 
 
+@pytest.mark.slow
 def test_leaves_no_figure_setting_or_pyplot_behind():
     code = """
 import sys

@@ -65,6 +65,7 @@ def test_returns_the_ax_it_was_given_and_draws_the_same_every_time(name):
     assert picture(first) == picture(second)
 
 
+@pytest.mark.slow
 def test_none_of_them_imports_pyplot_or_changes_a_setting():
     code = """
 import sys

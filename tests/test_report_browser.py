@@ -209,6 +209,7 @@ def test_pick_a_mode_and_a_previous_state(grid):
     assert "Log-odds" in grid.text_content("#choice-words")
 
 
+@pytest.mark.slow
 def test_preferences_whose_sign_is_not_certain(grid):
     shapes = "all => all.map(one => one.getAttribute('fill') === 'none')"
     grid.locator("#reward-view label", has_text="how likely").click()
@@ -226,6 +227,7 @@ def test_preferences_whose_sign_is_not_certain(grid):
     assert grid.locator("#uncertainty .intervals svg").count() == 4
 
 
+@pytest.mark.slow
 def test_controls_answer_to_the_keyboard(grid):
     grid.locator("#switch-from input").nth(0).focus()
     before = fills(grid, "switch-map")
@@ -242,6 +244,7 @@ def test_controls_answer_to_the_keyboard(grid):
     assert unnamed == []
 
 
+@pytest.mark.slow
 def test_zoom_the_timeline(grid):
     span = "() => { const [a, b] = R.timelineRange(); return b - a; }"
     whole = grid.evaluate(span)
@@ -261,6 +264,7 @@ def test_zoom_the_timeline(grid):
     grid.locator('button[data-zoom="all"]').click()
 
 
+@pytest.mark.slow
 def test_long_sessions_are_thinned_until_zoomed(grid):
     points = "() => document.getElementById('timeline').data.find(trace => trace.name === 'state').x.length"
     grid.select_option("#session-pick", "3")
@@ -281,6 +285,7 @@ def test_long_sessions_are_thinned_until_zoomed(grid):
     assert grid.text_content("#timeline-words").startswith(EVIL)
 
 
+@pytest.mark.slow
 def test_replay(grid):
     grid.select_option("#replay-speed", "60")
     grid.locator("#replay-play").click()
@@ -319,6 +324,7 @@ def test_replay_of_frames_that_began_before_the_click(grid):
     grid.evaluate("() => { window.requestAnimationFrame = frames_; }")
 
 
+@pytest.mark.slow
 def test_replay_on_a_slow_machine(grid):
     processor = grid.context.new_cdp_session(grid)
     processor.send("Emulation.setCPUThrottlingRate", {"rate": 6})
@@ -328,6 +334,7 @@ def test_replay_on_a_slow_machine(grid):
     processor.detach()
 
 
+@pytest.mark.slow
 def test_downloads(grid):
     with grid.expect_download() as waiting:
         grid.locator('button[data-csv="timeline"]').click()
@@ -339,6 +346,7 @@ def test_downloads(grid):
     assert waiting.value.path().read_text().startswith("<svg")
 
 
+@pytest.mark.slow
 def test_dark_phone_and_paper(grid):
     colour = "() => getComputedStyle(document.body).backgroundColor"
     light, plot = grid.evaluate(colour), "() => document.getElementById('timeline')._fullLayout.font.color"
@@ -371,6 +379,7 @@ def table(browser, tmp_path_factory):
     page.context.close()
 
 
+@pytest.mark.slow
 def test_controls_answer_before_the_figures_are_unpacked(table):
     assert table.evaluate("typeof Plotly") == "undefined"
     from_the_start(table)
@@ -385,6 +394,7 @@ def test_controls_answer_before_the_figures_are_unpacked(table):
     assert table.said == []
 
 
+@pytest.mark.slow
 def test_printed_as_it_opens(table):
     # The browser has not yet come to unpack the figures, and whoever prints does not wait for it.
     drawn = """() => [...document.querySelectorAll("main .plot, main .map")]
@@ -402,8 +412,10 @@ def test_printed_as_it_opens(table):
     assert table.get_attribute("html", "data-theme") == "dark"  # as it was
 
 
+@pytest.mark.slow
 def test_tables_where_states_have_no_places(table):
     page = table
+    page.evaluate("R.hasten()")  # its figures are not unpacked unless something asks for it
     values = "() => JSON.stringify(document.getElementById('reward-map').data[0].z)"
     first = page.evaluate(values)
     page.locator("#reward-mode label", has_text="mode 1").click()
