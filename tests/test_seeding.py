@@ -181,6 +181,7 @@ def test_the_groups_are_fitted():
     np.testing.assert_allclose(np.exp(start.log_initial)[order], [3 / 7, 4 / 7], rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_every_seeded_restart_finds_the_goals_and_random_ones_seldom_do():
     env, data = goals()
     model = SWIRL(env, n_modes=4, history=1, switching="fixed", n_restarts=16, max_iter=60).fit(data)
