@@ -20,9 +20,11 @@ MODULES = [
 ]
 install_import_hook(MODULES, "beartype.beartype")
 
-# Each worker takes whole files, in this order: with the long ones first none is left to one worker alone at the end.
+# Each worker takes whole files, in this order (the Makefile tells xdist to keep it): with the long ones first none is
+# left to one worker alone at the end.
 LONG = ("reproduce_labyrinth", "reproduce_gridworld", "em", "demo", "model", "reproduce_spontaneous", "studies")
-LONG += ("estep", "iq_learn", "drifting", "autoregression", "report_browser", "planned", "readme", "broken_inputs")
+LONG += ("estep", "planned", "iq_learn", "drifting", "soft_q", "equivalences", "iq_network", "report_browser")
+LONG += ("seeding", "autoregression", "arhmm", "gaussian_arhmm", "shared", "readme", "broken_inputs")
 
 
 def pytest_collection_modifyitems(items):
