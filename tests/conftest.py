@@ -12,7 +12,9 @@ from jaxtyping import install_import_hook
 
 os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} --xla_backend_optimization_level=0"
 
-SOURCE = Path(__file__).parent.parent / "src"
+SOURCE = Path(__file__).resolve().parent.parent / "src"
+# Interpreters that tests start find this tree too, from whatever folder, and not another that is installed.
+os.environ["PYTHONPATH"] = os.pathsep.join([str(SOURCE), *filter(None, [os.environ.get("PYTHONPATH")])])
 MODULES = [
     ".".join(path.relative_to(SOURCE).with_suffix("").parts)
     for path in SOURCE.rglob("*.py")

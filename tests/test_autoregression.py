@@ -354,7 +354,8 @@ def test_no_lags_is_the_gaussian_hmm_of_hmmlearn():
 # EM
 
 
-@pytest.mark.parametrize("lags", [1, pytest.param(2, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("lags", [1, 2])
 def test_em_never_falls_and_finds_the_truth(lags):
     values, modes = simulate(lags)
     components, chains, steps = assemble(values, lags, prior=MatrixNormal())

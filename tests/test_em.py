@@ -166,6 +166,7 @@ def test_restarts_do_not_know_of_each_other():
     assert three.objective_trace_[-1] == max(r.objective for r in three.restarts_)
 
 
+@pytest.mark.slow
 def test_both_engines_fit_the_same():
     a, b = (small(switching="state").fit(recording(), engine=engine) for engine in ("compiled", "scan"))
     np.testing.assert_allclose(a.objective_trace_, b.objective_trace_, rtol=1e-8)
@@ -173,6 +174,7 @@ def test_both_engines_fit_the_same():
     np.testing.assert_allclose(a.mode_transitions_, b.mode_transitions_, atol=1e-8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["compiled", "associative"])
 def test_an_engine_that_would_be_wrong_is_refused(engine):
     """One mode per session: 1,000 steps for either mode, and plain probabilities would forget the second."""

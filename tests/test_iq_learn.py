@@ -125,6 +125,7 @@ def test_fitting_does_not_use_how_likely_transitions_are(slippery):
 # What a user meets
 
 
+@pytest.mark.slow
 def test_shapes_and_sums(model):
     data = data_of(model)
     n_histories = len(model.histories_)

@@ -416,6 +416,7 @@ def test_traces_refuse_what_has_no_number(traces):
 # ---- files
 
 
+@pytest.mark.slow
 def test_save_writes_the_same_bytes_every_time(tmp_path):
     for folder in ("a", "b"):
         ax = plots.reward_map(np.arange(12.0), SHAPE, title="Home mode")

@@ -158,6 +158,7 @@ def test_same_seed_same_start_however_many_restarts():
     assert not same(five[0], other[0])
 
 
+@pytest.mark.slow
 def test_a_fit_that_goes_on_is_not_seeded_again(monkeypatch):
     model = SWIRL(world(), n_modes=2, history=1, switching="fixed", reward="state-action", n_restarts=2, max_iter=2)
     model.fit(recording())
@@ -191,6 +192,7 @@ def test_every_seeded_restart_finds_the_goals_and_random_ones_seldom_do():
     assert np.mean(np.equal(found[1::2], 1.0)) <= 0.5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["values", "gaussian"])
 def test_any_component_can_be_seeded(kind):
     """The start has the form of a random one, which is all that EM asks of it."""
