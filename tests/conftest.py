@@ -2,15 +2,23 @@
 
 Only the module that numba compiles is left out: machine code has no place for checks.
 
-Most of the time goes into compiling, once for each shape: XLA is asked to take fewer pains (a quarter less time).
+Most of the time goes into compiling, once for each shape: XLA is asked to take fewer pains (a quarter less time), and
+what was compiled is kept for the next run, and for the other worker, in a folder of this machine's own (machine code).
+Half a file that the other worker is still writing is compiled anew (pyproject.toml lets JAX's warning of it pass).
 """
 
 import os
+import platform
 from pathlib import Path
 
 from jaxtyping import install_import_hook
 
 os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} --xla_backend_optimization_level=0"
+
+COMPILED = Path(__file__).resolve().parent.parent / ".pytest_cache" / "jax" / (platform.node() or "here")
+os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(COMPILED))
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
 
 SOURCE = Path(__file__).resolve().parent.parent / "src"
 # Interpreters that tests start find this tree too, from whatever folder, and not another that is installed.
