@@ -7,7 +7,7 @@ STAMP := $(VENV)/.installed
 comma := ,
 add = $(BIN)/uv pip install --quiet --python $(BIN)/python --editable "$(1)" || $(BIN)/python -m pip install --quiet --editable "$(1)"
 
-.PHONY: install demo test lint format bench docs clean
+.PHONY: install demo test test-all lint format bench docs clean
 
 install: $(STAMP)
 
@@ -20,8 +20,14 @@ $(STAMP): pyproject.toml
 demo: $(STAMP)
 	$(BIN)/swirl demo --output swirl-demo --force
 
+# Whole files go to each of two workers, in the order of tests/conftest.py (xdist's own is by number of tests).
+SHARED := -n 2 --dist loadfile --no-loadscope-reorder
+# The fast tier; what is marked slow (end-to-end runs, long fits, most of the browser) is left to test-all.
 test: $(STAMP)
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(BIN)/python -m pytest $(SHARED) -m "not slow"
+
+test-all: $(STAMP)
+	$(BIN)/python -m pytest $(SHARED)
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

@@ -2,17 +2,27 @@
 
 Only the module that numba compiles is left out: machine code has no place for checks.
 
-Most of the time goes into compiling, once for each shape: XLA is asked to take fewer pains (a quarter less time).
+Most of the time goes into compiling, once for each shape: XLA is asked to take fewer pains (a quarter less time), and
+what was compiled is kept for the next run, and for the other worker, in a folder of this machine's own (machine code).
+Half a file that the other worker is still writing is compiled anew (pyproject.toml lets JAX's warning of it pass).
 """
 
 import os
+import platform
 from pathlib import Path
 
 from jaxtyping import install_import_hook
 
 os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} --xla_backend_optimization_level=0"
 
-SOURCE = Path(__file__).parent.parent / "src"
+COMPILED = Path(__file__).resolve().parent.parent / ".pytest_cache" / "jax" / (platform.node() or "here")
+os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(COMPILED))
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
+
+SOURCE = Path(__file__).resolve().parent.parent / "src"
+# Interpreters that tests start find this tree too, from whatever folder, and not another that is installed.
+os.environ["PYTHONPATH"] = os.pathsep.join([str(SOURCE), *filter(None, [os.environ.get("PYTHONPATH")])])
 MODULES = [
     ".".join(path.relative_to(SOURCE).with_suffix("").parts)
     for path in SOURCE.rglob("*.py")
@@ -20,9 +30,11 @@ MODULES = [
 ]
 install_import_hook(MODULES, "beartype.beartype")
 
-# Each worker takes whole files, in this order: with the long ones first none is left to one worker alone at the end.
+# Each worker takes whole files, in this order (the Makefile tells xdist to keep it): with the long ones first none is
+# left to one worker alone at the end.
 LONG = ("reproduce_labyrinth", "reproduce_gridworld", "em", "demo", "model", "reproduce_spontaneous", "studies")
-LONG += ("estep", "iq_learn", "drifting", "autoregression", "report_browser", "planned", "readme", "broken_inputs")
+LONG += ("estep", "planned", "iq_learn", "drifting", "soft_q", "equivalences", "iq_network", "report_browser")
+LONG += ("seeding", "autoregression", "arhmm", "gaussian_arhmm", "shared", "readme", "broken_inputs")
 
 
 def pytest_collection_modifyitems(items):

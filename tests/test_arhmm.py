@@ -176,9 +176,11 @@ def test_every_iteration_is_that_of_a_plain_baum_welch(kind, history, switching)
     "options",
     [
         {"switching": "independent"},
-        {"switching": "state"},
-        {"switching": "state-table"},
-        {"switching": "state", "history": 2, "emission_prior": Gaussian(1.0, backoff=4.0)},
+        pytest.param({"switching": "state"}, marks=pytest.mark.slow),
+        pytest.param({"switching": "state-table"}, marks=pytest.mark.slow),
+        pytest.param(
+            {"switching": "state", "history": 2, "emission_prior": Gaussian(1.0, backoff=4.0)}, marks=pytest.mark.slow
+        ),
     ],
 )
 def test_the_objective_never_falls(options):
@@ -198,6 +200,7 @@ def test_the_order_of_sessions_does_not_matter():
     np.testing.assert_allclose(backwards.emissions_, model.emissions_, atol=1e-7)
 
 
+@pytest.mark.slow
 def test_modes_that_behave_differently_are_found():
     """Two syllable grammars that hardly overlap, kept for long: the path of modes comes out."""
     rng = np.random.default_rng(0)
@@ -392,6 +395,7 @@ def test_shapes_sums_and_moves():
     assert fitted(switching="state").mode_transitions_.shape == (N_STATES, N_MODES, N_MODES)
 
 
+@pytest.mark.slow
 def test_samples_have_the_frequencies_of_the_fit():
     for kind in KINDS:
         model, env = fitted(kind), world(kind)

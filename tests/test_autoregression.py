@@ -354,6 +354,7 @@ def test_no_lags_is_the_gaussian_hmm_of_hmmlearn():
 # EM
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lags", [1, 2])
 def test_em_never_falls_and_finds_the_truth(lags):
     values, modes = simulate(lags)
@@ -377,6 +378,7 @@ def test_em_never_falls_and_finds_the_truth(lags):
     assert tables.log_emissions.shape == (len(steps.targets), N_MODES)
 
 
+@pytest.mark.slow
 def test_more_modes_than_the_data_need_stay_finite():
     values, _ = simulate(2, n_chains=1, n_steps=60)
     components, chains, _ = assemble(values, 2, n_modes=12, prior=MatrixNormal())

@@ -105,6 +105,7 @@ def test_e_step_agrees_with_our_messages(recorded, data, parameters):
     np.testing.assert_allclose(found.pairs, pairs[:, :-1], atol=1e-4)
 
 
+@pytest.mark.slow
 def test_its_log_likelihood_rises(fitted):
     trace, _ = fitted
     assert len(trace.seconds) == len(trace.log_likelihoods) == 3
@@ -112,6 +113,7 @@ def test_its_log_likelihood_rises(fitted):
     assert (np.diff(trace.seconds) > 0).all()
 
 
+@pytest.mark.slow
 def test_each_term_of_the_m_step_climbs(data, fitted):
     """G's policy and switching terms, under the posterior of the old parameters, are higher at the new ones."""
     trace, visited = fitted

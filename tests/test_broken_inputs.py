@@ -131,11 +131,15 @@ def bounded():
     if here.exists():
         size = int(here.read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
         resource.setrlimit(resource.RLIMIT_AS, (size + 2 * 2**30, hard))
-    before = signal.signal(signal.SIGALRM, end)
-    signal.alarm(LONGEST)
+    # What it computes is bounded by the processor's time, which other programs do not take; what it waits for, by ours.
+    clocks = {signal.SIGPROF: (signal.ITIMER_PROF, LONGEST), signal.SIGALRM: (signal.ITIMER_REAL, 20 * LONGEST)}
+    before = {sign: signal.signal(sign, end) for sign in clocks}
+    for clock, seconds in clocks.values():
+        signal.setitimer(clock, seconds)
     yield
-    signal.alarm(0)
-    signal.signal(signal.SIGALRM, before)
+    for sign, (clock, _) in clocks.items():
+        signal.setitimer(clock, 0)
+        signal.signal(sign, before[sign])
     resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
 
 

@@ -27,7 +27,7 @@ def run(*arguments, **environment):
 def process(*arguments, code=None):
     command = [sys.executable, "-c", code] if code else [sys.executable, "-m", "swirl"]
     environment = {name: value for name, value in os.environ.items() if name != "SWIRL_DEBUG"}
-    return subprocess.run([*command, *arguments], capture_output=True, text=True, timeout=60, env=environment)
+    return subprocess.run([*command, *arguments], capture_output=True, text=True, env=environment)
 
 
 @pytest.fixture
@@ -252,6 +252,5 @@ def test_the_shell_completes_commands_and_options(words, offered):
         },
         capture_output=True,
         text=True,
-        timeout=60,
     )
     assert done.stdout.split() == offered

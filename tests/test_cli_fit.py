@@ -50,6 +50,16 @@ def test_the_summary_says_what_was_fitted(folder):
     assert "iterations" in facts["how it ended"]
 
 
+def test_a_page_of_the_fit(folder, tmp_path):
+    done = run(
+        "report", folder / "fit.nc", "--data", folder / "sessions.csv", "--draws", 1, "-o", tmp_path / "fit.html"
+    )
+    assert done.exit_code == 0, done.output
+    page = (tmp_path / "fit.html").read_text()
+    assert "10 sessions" in page
+    assert "mode 1" in page
+
+
 def test_a_fit_to_be_wary_of_says_so():
     from types import SimpleNamespace
 

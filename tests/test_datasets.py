@@ -113,6 +113,7 @@ def planned(env, rewards, discount=0.95):
     return np.exp(future) / np.exp(future).sum(axis=1, keepdims=True)
 
 
+@pytest.mark.slow
 def test_the_agent_plans_with_slips(slippery):
     model = slippery.true_model()
     newest = model.histories_[:, 0]

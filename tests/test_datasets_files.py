@@ -198,6 +198,7 @@ def test_arrays_are_loaded_without_pickle(cache, monkeypatch):
     np.testing.assert_array_equal(files.load(NAME), np.arange(3))
 
 
+@pytest.mark.slow
 def test_pooch_is_imported_on_demand():
     program = "import sys, swirl.datasets; print([n for n in ('pooch', 'requests', 'pandas') if n in sys.modules])"
     assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True).stdout == "[]\n"

@@ -43,6 +43,7 @@ def again(demo, monkeypatch):
     monkeypatch.setattr(run, "_can_report", lambda: False)
 
 
+@pytest.mark.slow
 def test_s2_is_near_the_truth_and_one_goal_does_not_explain_it(demo):
     rows = {row["model"]: row for row in demo.rows}
     score = {name: row["test_log_likelihood"] for name, row in rows.items()}
@@ -54,6 +55,7 @@ def test_s2_is_near_the_truth_and_one_goal_does_not_explain_it(demo):
     assert demo.fitted[0].scores["S-2"] == pytest.approx(score["S-2"], abs=1e-9)
 
 
+@pytest.mark.slow
 def test_figures_and_pages_are_written(demo):
     for figure in ("rewards", "segments", "scores", "switching"):
         assert (demo.folder / "figures" / f"{figure}.png").stat().st_size > 5_000
@@ -69,6 +71,7 @@ def test_figures_and_pages_are_written(demo):
     assert "https://" not in page
 
 
+@pytest.mark.slow
 def test_the_saved_fit_finds_its_sessions_and_tells_which_were_held_out(demo):
     model = swirl.load(demo.folder / "S-2.nc")
     sessions = sessions_of(model)
@@ -80,6 +83,7 @@ def test_the_saved_fit_finds_its_sessions_and_tells_which_were_held_out(demo):
     assert model.score(test) == demo.rows[-1]["test_log_likelihood"]
 
 
+@pytest.mark.slow
 def test_what_to_try_next_works_as_it_stands(demo, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", ["swirl"])
@@ -98,6 +102,7 @@ def test_what_to_try_next_works_as_it_stands(demo, tmp_path, monkeypatch):
     assert np.mean(truth == found) > 0.85
 
 
+@pytest.mark.slow
 def test_without_the_reports_libraries_it_says_how_to_get_it(again, tmp_path, capsys):
     run_demo(tmp_path, quick=True)
     printed = capsys.readouterr().out
@@ -107,6 +112,7 @@ def test_without_the_reports_libraries_it_says_how_to_get_it(again, tmp_path, ca
     assert "report.html" not in (tmp_path / "truth.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_json_output_is_json(again, tmp_path, capsys):
     run_demo(tmp_path / "x", quick=True, as_json=True)
     printed = json.loads(capsys.readouterr().out)
@@ -114,6 +120,7 @@ def test_json_output_is_json(again, tmp_path, capsys):
     assert [row["model"] for row in printed["models"]] == ["truth", "MaxEnt", "S-2"]
 
 
+@pytest.mark.slow
 def test_a_folder_with_files_in_it_is_not_touched_unless_forced(demo):
     with pytest.raises(FileExistsError, match="--force"):
         run_demo(demo.folder, quick=True)

@@ -76,6 +76,7 @@ def maxent(train, strength):
 # Limits
 
 
+@pytest.mark.slow
 def test_one_bin_is_maxent(single, train):
     same = maxent(train, 0.5)
     assert single.policies_.shape == same.policies_.shape
@@ -86,6 +87,7 @@ def test_one_bin_is_maxent(single, train):
         assert single.score(train, of=of) == pytest.approx(same.score(train, of=of), abs=1e-6)
 
 
+@pytest.mark.slow
 def test_a_reward_that_hardly_may_drift_is_one_for_all_bins(fitted, train):
     stiff = clone(fitted).set_params(drift_strength=1e6).fit(train)
     assert np.ptp(stiff.rewards_, axis=0).max() < 0.01
@@ -99,6 +101,7 @@ def test_a_reward_that_hardly_may_drift_is_one_for_all_bins(fitted, train):
 # Recovery
 
 
+@pytest.mark.slow
 def test_a_moving_reward_is_found(fitted, truth, train):
     test = truth.sample(60, BINS * STEPS, random_state=1)
     assert fitted.score(test) > truth.score(test) - 0.01
@@ -110,6 +113,7 @@ def test_a_moving_reward_is_found(fitted, truth, train):
     assert np.all(np.diff(place[:, LAST]) > 0)
 
 
+@pytest.mark.slow
 def test_the_split_into_maps_and_weights(fitted):
     np.testing.assert_allclose(fitted.weights_ @ fitted.maps_, fitted.rewards_, atol=1e-10)
     assert fitted.maps_.shape == (2, 25)
@@ -227,6 +231,7 @@ def test_sampling_follows_the_clock(truth):
 # What a user meets
 
 
+@pytest.mark.slow
 def test_a_file_gives_the_model_back(fitted, train, tmp_path):
     rewards = np.random.default_rng(0).normal(size=(3, 17))
     longer = by_hand(world("stochastic"), rewards, history=2, bin_steps=20)
@@ -241,6 +246,7 @@ def test_a_file_gives_the_model_back(fitted, train, tmp_path):
         np.testing.assert_array_equal(getattr(again, name), getattr(fitted, name), err_msg=name)
 
 
+@pytest.mark.slow
 def test_one_mode_for_the_messages(fitted, train):
     few = train[:3]
     assert all(np.all(path == 0) for path in fitted.predict(few))
@@ -248,6 +254,7 @@ def test_one_mode_for_the_messages(fitted, train):
     assert fitted.n_scored(few) == few.n_steps
 
 
+@pytest.mark.slow
 def test_what_a_fit_says_of_itself(fitted, train):
     assert fitted.converged_
     assert fitted.fit_report_.startswith("converged. Objective ")
@@ -259,6 +266,7 @@ def test_what_a_fit_says_of_itself(fitted, train):
     assert fitted.objective_trace_[-1] == pytest.approx(log_likelihood - 0.5 * size - 5.0 * change, rel=1e-9)
 
 
+@pytest.mark.slow
 def test_running_out_of_iterations_is_not_convergence(fitted, train):
     short = clone(fitted).set_params(max_iter=50).fit(train)
     assert not short.converged_
@@ -266,6 +274,7 @@ def test_running_out_of_iterations_is_not_convergence(fitted, train):
     assert len(short.objective_trace_) == 1
 
 
+@pytest.mark.slow
 def test_the_seed_decides(fitted, train):
     again = clone(fitted).fit(train)
     np.testing.assert_array_equal(again.rewards_, fitted.rewards_)
@@ -273,6 +282,7 @@ def test_the_seed_decides(fitted, train):
     assert fitted.objectives_[0] != fitted.objectives_[1]
 
 
+@pytest.mark.slow
 def test_more_maps_than_bins(single):
     """There are no more than bins."""
     assert single.n_maps == 2

@@ -30,7 +30,9 @@ def never_ends(monkeypatch):
     monkeypatch.setattr(em._Ledger, "ask", lambda ledger: None)
 
 
-@pytest.mark.parametrize(("reward", "switching"), FREE)
+@pytest.mark.parametrize(
+    ("reward", "switching"), [pytest.param(*form, marks=[pytest.mark.slow] * (form[0] == "state")) for form in FREE]
+)
 def test_the_objective_never_falls_in_100_iterations_of_20_seeds(reward, switching, monkeypatch):
     never_ends(monkeypatch)
     kind = "stochastic" if switching == "state" else "deterministic"
@@ -45,8 +47,11 @@ def test_the_objective_never_falls_in_100_iterations_of_20_seeds(reward, switchi
     "options",
     [
         {"reward_prior": Gaussian(0.1, of="reward", backoff=4.0)},
-        {"reward_prior": Cauchy(strength=2.0, of="linearised")},
-        {"reward": "state-action", "reward_prior": Gaussian(0.5, backoff=2.0), "switching": "state-net"},
+        pytest.param({"reward_prior": Cauchy(strength=2.0, of="linearised")}, marks=pytest.mark.slow),
+        pytest.param(
+            {"reward": "state-action", "reward_prior": Gaussian(0.5, backoff=2.0), "switching": "state-net"},
+            marks=pytest.mark.slow,
+        ),
         # Linear(features) and Network(…) take half a minute to compile here; tests/test_planned.py has their M-step.
     ],
     ids=["gaussian back-off", "cauchy linearised", "logits back-off, state-net"],
@@ -183,6 +188,7 @@ def test_restarts_do_not_know_of_each_other():
     assert three.objective_trace_[-1] == max(r.objective for r in three.restarts_)
 
 
+@pytest.mark.slow
 def test_both_engines_fit_the_same():
     a, b = (small(switching="state").fit(recording(), engine=engine) for engine in ("compiled", "scan"))
     np.testing.assert_allclose(a.objective_trace_, b.objective_trace_, rtol=1e-8)
@@ -190,6 +196,7 @@ def test_both_engines_fit_the_same():
     np.testing.assert_allclose(a.mode_transitions_, b.mode_transitions_, atol=1e-8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["compiled", "associative"])
 def test_an_engine_that_would_be_wrong_is_refused(engine):
     """One mode per session: 1,000 steps for either mode, and plain probabilities would forget the second."""

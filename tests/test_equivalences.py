@@ -211,6 +211,7 @@ def test_with_one_state_the_odds_of_two_successors_are_the_same_from_everywhere(
     assert disagreement(grammar(env)) > 0.5  # the rARHMM's tables are under no such rule
 
 
+@pytest.mark.slow
 def test_a_grammar_that_one_state_cannot_say_and_two_can():
     """Round and round: on syllables L = 1 knows only how common each is, whatever came before."""
     p = np.full((N_SYLLABLES, N_SYLLABLES), 0.05)

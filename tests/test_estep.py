@@ -165,6 +165,7 @@ def test_a_symbol_that_no_mode_emits_does_no_harm_while_it_is_not_seen(engine):
 # against each other, and sums that must hold
 
 
+@pytest.mark.slow
 @needs_numba
 @pytest.mark.parametrize("sharpness", [1.0, 20.0])
 def test_both_roads_agree_on_more_data(large, sharpness):
@@ -173,6 +174,7 @@ def test_both_roads_agree_on_more_data(large, sharpness):
     assert_close(counts_by("compiled", tables, chains), counts_by("scan", tables, chains), 1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES)
 def test_counts_add_up(engine, large):
     tables, chains = large
@@ -187,6 +189,7 @@ def test_counts_add_up(engine, large):
     np.testing.assert_allclose(got.transitions.sum(axis=(2, 3)), np.tile(leaving, (3, 1)), rtol=1e-10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES)
 def test_counts_of_shards_add(engine, small):
     tables, chains, expected = small
@@ -351,6 +354,7 @@ def test_the_compiled_road_is_right_wherever_it_says_that_it_suits(log_switch):
         assert_close(counts_by("compiled", tables, chains), counts_by("scan", tables, chains), 1e-9)
 
 
+@pytest.mark.slow
 @needs_numba
 @pytest.mark.parametrize("engine", ["compiled", "associative"])
 @pytest.mark.parametrize("log_switch", [-1.0, -40.0, -149.0])

@@ -47,6 +47,7 @@ def opened(path, look):
         return look(io.read())
 
 
+@pytest.mark.slow
 def test_bouts_come_back_as_they_were_and_the_inspector_agrees(data, tmp_path):
     written = write_nwb(tmp_path / "modes.nwb", data, MODES, mode_names=NAMES, probabilities=SHARES)
     assert [path.relative_to(tmp_path).as_posix() for path in written] == ["modes/day_1.nwb", "modes/Tag_2_früh.nwb"]

@@ -107,6 +107,7 @@ def test_the_fingerprint_is_of_the_signal(model, data):
     assert data.fingerprint() == other.fingerprint()
 
 
+@pytest.mark.slow
 def test_samples_move_as_the_model_says(model):
     drawn_again = model.sample(4, 400, random_state=2)
     assert drawn_again.signals["place"][0].shape == (400, 2)
@@ -116,6 +117,7 @@ def test_samples_move_as_the_model_says(model):
     np.testing.assert_allclose(again.coefficients_[order[0]], model.coefficients_[order[1]], atol=0.1)
 
 
+@pytest.mark.slow
 def test_no_lags_and_two_lags(data):
     for lags, n_inputs, per_session in ((0, 1, 249), (2, 5, 248)):
         fit = GaussianARHMM("place", n_modes=2, lags=lags, n_restarts=1, max_iter=5).fit(data)
@@ -124,6 +126,7 @@ def test_no_lags_and_two_lags(data):
         assert fit.sample(1, 5).n_steps == 5
 
 
+@pytest.mark.slow
 def test_cloned_and_resumed(model, data):
     copied = clone(model)
     assert not hasattr(copied, "coefficients_")
@@ -166,6 +169,7 @@ def test_data_that_do_not_fit_are_told_in_words(model, data):
         Trajectories.from_signals([np.zeros((4, 2))])
 
 
+@pytest.mark.slow
 def test_a_stronger_belief_that_nothing_moves_is_felt(data):
     still = GaussianARHMM("place", n_modes=1, n_restarts=1, prior=MatrixNormal(strength=1e9)).fit(data)
     np.testing.assert_allclose(still.coefficients_[0], np.eye(2, 3), atol=1e-3)

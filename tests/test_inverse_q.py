@@ -240,6 +240,7 @@ def test_the_objective_is_the_plain_one(ascent):
     np.testing.assert_allclose(end.visits, COUNTS.T)  # the weights of the penalty are those of the E-step
 
 
+@pytest.mark.slow
 def test_repeated_steps_reach_the_optimum_of_a_second_optimiser(ascent):
     strength, start, end, _ = ascent
     for z in range(N_MODES):

@@ -109,6 +109,7 @@ def test_symbols_are_the_steps_of_the_data():
     assert len(chains.offsets) - 1 == len(data) + 1  # the gap cuts the mode's chain, the impossible move does not
 
 
+@pytest.mark.slow
 def test_fitting_does_not_use_how_likely_transitions_are(slippery):
     """Another environment with the same support: the same fit to the last bit, other rewards."""
     env = world("stochastic")
@@ -124,6 +125,7 @@ def test_fitting_does_not_use_how_likely_transitions_are(slippery):
 # What a user meets
 
 
+@pytest.mark.slow
 def test_shapes_and_sums(model):
     data = data_of(model)
     n_histories = len(model.histories_)
@@ -442,6 +444,7 @@ def grid_model(grid):
     return IQLearn(grid.env, n_restarts=3).fit(grid.trajectories)
 
 
+@pytest.mark.slow
 def test_the_gridworld_is_found(grid, grid_model, grid_truth):
     assert grid_model.converged_
     new = gridworld(n_sessions=20, n_steps=300, random_state=1).trajectories
@@ -455,6 +458,7 @@ def test_the_gridworld_is_found(grid, grid_model, grid_truth):
     assert marginal < each.mean()
 
 
+@pytest.mark.slow
 def test_the_projection_of_a_soft_optimal_policy_is_its_reward(grid, grid_model, grid_truth):
     """Given the truth's own policies, with visits enough to silence the prior, the true reward comes back."""
     exact = copy(grid_model)

@@ -199,6 +199,7 @@ def test_every_m_step_raises_its_own_objective():
 # The estimator
 
 
+@pytest.mark.slow
 def test_one_hot_features_are_as_good_as_the_table(fitted):
     """Where features tell the states apart, the networks reach what a table of Q reaches, within 0.02 nats."""
     weak = Gaussian(0.1)  # about as weak as the prior on the weights
@@ -208,6 +209,7 @@ def test_one_hot_features_are_as_good_as_the_table(fitted):
     assert fitted.score(labelled()) > -np.log(N_ACTIONS) + 0.1
 
 
+@pytest.mark.slow
 def test_scores_and_shapes(fitted):
     data = labelled()
     assert fitted.currencies == ("action",)
@@ -251,6 +253,7 @@ def test_step_rewards_by_a_plain_loop(given):
     assert np.isnan(expected[0]).any(axis=1).tolist() == [False, False, True, True, True, False, True, False, True]
 
 
+@pytest.mark.slow
 def test_missing_features_are_neutral(fitted):
     """As neutral as a missing action."""
     data = labelled()
@@ -265,12 +268,14 @@ def test_missing_features_are_neutral(fitted):
     assert fitted.n_scored(blank) == fitted.n_scored(silent) < fitted.n_scored(data)
 
 
+@pytest.mark.slow
 def test_labels_of_states_are_not_looked_at(fitted):
     data = labelled()
     other = Trajectories.from_signals(data.signals, data.actions, gaps=data.gaps, n_actions=N_ACTIONS)
     np.testing.assert_array_equal(fitted.log_likelihood(other), fitted.log_likelihood(data))
 
 
+@pytest.mark.slow
 def test_the_seed_alone_decides(fitted):
     again = clone(fitted).set_params(max_iter=3)
     one, two = again.fit(labelled()), clone(again).fit(labelled())
@@ -284,6 +289,7 @@ def test_the_seed_alone_decides(fitted):
     assert len({tuple(key) for key in keys}) == 3
 
 
+@pytest.mark.slow
 def test_a_file_gives_the_model_back(fitted, tmp_path):
     data = labelled()
     again = load(fitted.save(tmp_path / "model.nc"))
@@ -302,6 +308,7 @@ def test_a_file_gives_the_model_back(fitted, tmp_path):
 # Errors
 
 
+@pytest.mark.slow
 def test_errors_in_words(fitted):
     data = labelled()
     with pytest.raises(

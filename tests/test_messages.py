@@ -274,10 +274,10 @@ def test_long_data_are_not_padded_much():
     assert all(n_steps * len(sessions) <= messages.STEPS_PER_BATCH for n_steps, sessions in batches)
 
 
-@pytest.mark.parametrize("size", [*range(1, 70), 500, 1025, 100_000])
-def test_buckets_are_tight(size):
-    assert size <= messages.bucket(size) <= max(1.5 * size, size)
-    assert messages.bucket(messages.bucket(size)) == messages.bucket(size)
+def test_buckets_are_tight():
+    sizes = [*range(1, 70), 500, 1025, 100_000]
+    assert [n for n in sizes if not n <= messages.bucket(n) <= 1.5 * n] == []
+    assert [n for n in sizes if messages.bucket(messages.bucket(n)) != messages.bucket(n)] == []
 
 
 def test_all_faults_of_the_sessions_are_named_at_once():

@@ -623,6 +623,7 @@ def test_samples_have_the_frequencies_of_the_model():
     assert again.fingerprint() == model.sample(3, 10, random_state=1).fingerprint() != other.fingerprint()
 
 
+@pytest.mark.slow
 def test_a_fit_to_samples_finds_the_policies_back():
     model = truth(history=1, per_action=True, seed=2)  # both modes visit every state
     data = model.sample(60, 60, random_state=2)

@@ -186,6 +186,7 @@ def test_fixed_without_a_table_is_the_identity(monkeypatch):
     assert len({int(path[0]) for path in sampled.modes}) > 1
 
 
+@pytest.mark.slow
 def test_sessions_of_two_rewards_are_told_apart():
     """40 sessions of 60 steps, each for one of two rewards: the best restart puts every session where it belongs."""
     model = mixture(history=1, seed=2)

@@ -61,6 +61,7 @@ def planned_optimum(road, shape, counts, own):
     return {"weights": x.reshape(shape)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("of", "backoff", "own"),
     [("reward", None, True), ("linearised", 4.0, False)],
@@ -117,6 +118,7 @@ def test_the_gradient_through_planning_is_that_of_finite_differences():
         assert (moved[0] - moved[1]) / 2e-5 == pytest.approx(gradient[index], rel=1e-5)
 
 
+@pytest.mark.slow
 def test_linear_in_one_feature_per_history_is_the_free_reward():
     prior, histories = Gaussian(0.5, of="reward"), lifted()
     counts, _ = history_counts(histories)

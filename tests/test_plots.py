@@ -80,6 +80,7 @@ def test_makes_its_own_ax_on_its_own_figure(name):
     first.figure.canvas.draw()
 
 
+@pytest.mark.slow
 def test_leaves_no_figure_setting_or_pyplot_behind():
     code = """
 import sys
@@ -100,7 +101,7 @@ print(pyplot, changed)
     import tempfile
 
     with tempfile.TemporaryDirectory() as folder:
-        done = subprocess.run([sys.executable, "-c", code, folder], capture_output=True, text=True, timeout=60)
+        done = subprocess.run([sys.executable, "-c", code, folder], capture_output=True, text=True)
     assert done.stdout.strip() == "False []", done.stderr
 
 
@@ -415,6 +416,7 @@ def test_traces_refuse_what_has_no_number(traces):
 # ---- files
 
 
+@pytest.mark.slow
 def test_save_writes_the_same_bytes_every_time(tmp_path):
     for folder in ("a", "b"):
         ax = plots.reward_map(np.arange(12.0), SHAPE, title="Home mode")

@@ -3,12 +3,15 @@
 import re
 from pathlib import Path
 
+import pytest
+
 from swirl.datasets import gridworld
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_the_python_example_runs(tmp_path, monkeypatch, capsys):
     first, second = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
     example = (first + second).replace("n_modes=3", "n_modes=3, n_restarts=1, max_iter=10")  # seconds, not minutes

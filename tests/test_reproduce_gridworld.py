@@ -24,6 +24,7 @@ def tables(folder):
     return json.loads((folder / "page" / "results.json").read_text(encoding="utf-8"))["tables"]
 
 
+@pytest.mark.slow
 def test_the_folder_holds_pages_figures_and_a_table_for_each(made):
     folder, experiment, _ = made
     drawings = [block for block in experiment.blocks if isinstance(block, Drawing)]
@@ -38,6 +39,7 @@ def test_the_folder_holds_pages_figures_and_a_table_for_each(made):
     assert experiment.first.count("S-2") == 1 + experiment.first.count("ahead of S-2")
 
 
+@pytest.mark.slow
 def test_a_second_run_computes_nothing_and_finds_the_same(made):
     folder, experiment, first = made
     assert not any("found" in text for text in first)
@@ -52,6 +54,7 @@ def test_a_second_run_computes_nothing_and_finds_the_same(made):
     assert json.dumps(ours) == json.dumps(theirs)  # text, as NaN is not itself
 
 
+@pytest.mark.slow
 def test_ours_stand_beside_the_published_and_the_aims(made):
     rows = {row["quantity"]: row for row in tables(made[0])["beside"]}
     assert all(np.isfinite(row["ours"]) for row in rows.values())
@@ -64,6 +67,7 @@ def test_ours_stand_beside_the_published_and_the_aims(made):
     assert gap["met"] == (abs(gap["ours"]) <= 0.002)
 
 
+@pytest.mark.slow
 def test_models_runs_levels_and_statistics_are_all_there(made):
     found = tables(made[0])
     models = {row["model"]: row for row in found["models"]}

@@ -36,6 +36,7 @@ def made(recordings, tmp_path_factory):
     return folder, experiment
 
 
+@pytest.mark.slow
 def test_every_part_of_the_issue_has_a_place(made):
     _, experiment = made
     titles = [section.title for section in experiment.sections]
@@ -54,6 +55,7 @@ def test_every_part_of_the_issue_has_a_place(made):
     assert len(figures) == len(set(figures)) >= 14
 
 
+@pytest.mark.slow
 def test_the_folder_is_complete(made):
     folder, experiment = made
     for block in experiment.blocks:
@@ -67,6 +69,7 @@ def test_the_folder_is_complete(made):
     assert not re.search(r'(src|href)="http', page)
 
 
+@pytest.mark.slow
 def test_scores_are_finite_and_modes_have_their_names(made):
     _, experiment = made
     tables = {block.name: block.rows for block in experiment.blocks if isinstance(block, Numbers)}
@@ -77,6 +80,7 @@ def test_scores_are_finite_and_modes_have_their_names(made):
     assert all(row["low"] <= row["gain"] <= row["high"] for row in tables["beyond"] if row["gain"] is not None)
 
 
+@pytest.mark.slow
 def test_a_second_run_computes_nothing(made):
     folder, experiment = made
     said = []
@@ -86,6 +90,7 @@ def test_a_second_run_computes_nothing(made):
     assert again.first == experiment.first
 
 
+@pytest.mark.slow
 def test_the_temperature_is_not_identified(made):
     _, experiment = made
     rows = next(block.rows for block in experiment.blocks if block.__dict__.get("name") == "temperature")

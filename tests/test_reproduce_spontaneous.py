@@ -62,6 +62,7 @@ def test_simulated_choices_have_the_models_frequencies():
     assert often.max(axis=0).mean() == pytest.approx(0.9, abs=0.01)
 
 
+@pytest.mark.slow
 def test_a_tiny_run_from_data_to_pages(recordings, tmp_path):
     computed = []
     found = experiment.run(TINY, Ledger(tmp_path / "fits", computed.append))

@@ -158,6 +158,7 @@ def test_same_seed_same_start_however_many_restarts():
     assert not same(five[0], other[0])
 
 
+@pytest.mark.slow
 def test_a_fit_that_goes_on_is_not_seeded_again(monkeypatch):
     model = SWIRL(world(), n_modes=2, history=1, switching="fixed", reward="state-action", n_restarts=2, max_iter=2)
     model.fit(recording())
@@ -181,6 +182,7 @@ def test_the_groups_are_fitted():
     np.testing.assert_allclose(np.exp(start.log_initial)[order], [3 / 7, 4 / 7], rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_every_seeded_restart_finds_the_goals_and_random_ones_seldom_do():
     env, data = goals()
     model = SWIRL(env, n_modes=4, history=1, switching="fixed", n_restarts=16, max_iter=60).fit(data)
@@ -190,6 +192,7 @@ def test_every_seeded_restart_finds_the_goals_and_random_ones_seldom_do():
     assert np.mean(np.equal(found[1::2], 1.0)) <= 0.5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["values", "gaussian"])
 def test_any_component_can_be_seeded(kind):
     """The start has the form of a random one, which is all that EM asks of it."""

@@ -309,6 +309,7 @@ def test_the_objective_never_falls():
         assert np.diff(restart.objective_trace).min() >= -1e-9 * abs(restart.objective)
 
 
+@pytest.mark.slow
 def test_modes_are_found():
     accuracy = segmentation_accuracy(recording().modes, fitted().predict(recording()))
     shares = np.bincount(np.concatenate(recording().modes)) / recording().n_steps

@@ -84,6 +84,7 @@ def test_a_bandit_by_thought():
     np.testing.assert_allclose(values, ALPHA * np.log(np.sum(np.exp(rewards / ALPHA))) / (1 - GAMMA), rtol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("branches", "per_action"), [(1, False), (3, True)])
 @pytest.mark.parametrize("scale", [1e-6, 1.0, 1e3])
 def test_newton_and_sweeps_agree_within_the_tolerance(branches, per_action, scale):

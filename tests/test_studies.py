@@ -19,6 +19,7 @@ def study(name):
     return module
 
 
+@pytest.mark.slow
 def test_gridworld_recovery_on_a_small_draw():
     module = study("gridworld_recovery")
     draws = [module.one_draw(0, n_sessions=50, n_restarts=2)]
@@ -29,6 +30,7 @@ def test_gridworld_recovery_on_a_small_draw():
     assert module.table(draws).count("\n") == 1 + len(module.MODELS)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::swirl.estimator.UnseenStatesWarning")  # a short walk does not see all of the maze
 def test_every_model_on_small_data():
     module = study("every_model")
@@ -61,6 +63,7 @@ def test_committed_results_say_what_the_study_claims():
     assert record["summary"]["draws"] == 10
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::swirl.estimator.UnseenStatesWarning")
 def test_labyrinth_choice_on_a_short_walk(monkeypatch, tmp_path):
     from swirl import datasets
@@ -91,6 +94,7 @@ def test_committed_results_of_the_labyrinth_choice_say_what_won():
     assert {row["n_modes"] for row in table.rows} == {1, 2, 3, 4, 5}
 
 
+@pytest.mark.slow
 def test_bootstrap_coverage_knows_its_truth():
     module = study("bootstrap_coverage")
     truth = module.true_model()

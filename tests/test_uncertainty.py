@@ -217,6 +217,7 @@ def drawn():
     return bootstrap(model, data, n_draws=4)
 
 
+@pytest.mark.slow
 def test_a_refit_is_a_fit_to_the_resampled_sessions():
     model, data = small_fit()
     times = np.array([2, 0, 1, 1, 0, 3, 0])
@@ -306,6 +307,7 @@ def test_wrong_questions_are_refused():
 # ---------------------------------------------------------------------- the report
 
 
+@pytest.mark.slow
 def test_the_page_has_intervals_of_the_modes_and_says_what_was_done():
     model, data = small_fit()
     page = report.build(model, data, n_draws=0, bootstrap=drawn())

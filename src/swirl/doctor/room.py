@@ -15,7 +15,7 @@ def memory() -> tuple[dict[str, int], Check]:
     from swirl.memory import amount, available
 
     bounds = machine.rooms()
-    left = available()
+    left = available(bounds)
     found = {"available": left, **bounds}
     by = min(bounds, key=lambda name: bounds[name], default="")
     detail = f"{amount(left)} available" + (f" (bounded by the {by})" if by in ("container", "ulimit -v") else "")

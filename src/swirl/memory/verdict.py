@@ -1,7 +1,7 @@
 """Whether a fit has room here, and what would have."""
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 import jax
@@ -16,9 +16,16 @@ from swirl.memory.sizes import Sizes
 SHARE = 0.9  # of what there is that a fit may take
 
 
-def available() -> int:
-    """Bytes that this process can still get, on the GPU that JAX computes on or in this machine (`machine.rooms`).
+def available(rooms: Mapping[str, int] | None = None) -> int:
+    """Bytes that this process can still get, on the GPU that JAX computes on or in this machine.
 
+    Parameters
+    ----------
+    rooms
+        `machine.rooms`, where they were already read: what is free changes from one reading to the next.
+
+    Examples
+    --------
     >>> available() > 0
     True
     """
@@ -26,7 +33,7 @@ def available() -> int:
         stats = jax.devices()[0].memory_stats() or {}
         if "bytes_limit" in stats:
             return int(stats["bytes_limit"] - stats.get("bytes_in_use", 0))
-    return min(machine.rooms().values(), default=sys.maxsize)
+    return min((machine.rooms() if rooms is None else rooms).values(), default=sys.maxsize)
 
 
 def check(prediction: Prediction, limit: int | None = None) -> None:

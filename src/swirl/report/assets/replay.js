@@ -6,7 +6,7 @@ R.startReplay = () => {
   const trail = R.shape("path", { fill: "none", "stroke-width": 0.11, "stroke-linecap": "round", "stroke-linejoin": "round", "pointer-events": "none", opacity: 0.55 }, map.layer.trail);
   const dot = R.shape("circle", { r: ring ? 0.34 : 0.3, "stroke-width": 0.09, id: "replay-dot", "pointer-events": "none" }, map.layer.dot);
   map.says = (s) => names[s];
-  let at = 0, playing = false, before = 0, now = -1, touched = false;
+  let at = 0, playing = false, before = null, frame = 0, now = -1, touched = false;
   const around = ring ? places.xy.map(([x, y], s) => {
     const dx = (x - places.radius) / places.radius, dy = (y - places.radius) / places.radius;
     return { text: R.short(R.bare(names[s]), 12), size: 0.5, spots: [[map.xy[s][0] + 0.72 * dx, map.xy[s][1] - 0.78 * dy, dx > 0.3 ? "start" : dx < -0.3 ? "end" : "middle"]] };
@@ -44,21 +44,21 @@ R.startReplay = () => {
     const width = strip.width = 900, context = strip.getContext("2d"), n = R.session.states.length;
     for (let i = 0; i < width; i++) { context.fillStyle = colour(Math.floor(i * n / width)); context.fillRect(i, 0, 1, strip.height); }
   };
-  const stop = () => { playing = false; button.textContent = "Play"; button.setAttribute("aria-pressed", "false"); };
+  const stop = () => { playing = false; cancelAnimationFrame(frame); button.textContent = "Play"; button.setAttribute("aria-pressed", "false"); };
+  // Time runs from frame to frame, never from the click: a busy browser hands over frames that began before it.
   const tick = (time) => {
-    if (!playing) return;
-    at += Math.min((time - before) / 1000, 0.5) * +R.el("replay-speed").value;
+    if (before !== null) at += Math.min((time - before) / 1000, 0.5) * +R.el("replay-speed").value;
     before = time;
     if (at >= R.session.states.length - 1) { at = R.session.states.length - 1; stop(); }
     place();
-    if (playing) requestAnimationFrame(tick);
+    if (playing) frame = requestAnimationFrame(tick);
   };
   button.addEventListener("click", () => {
     if (playing) { stop(); return; }
     if (at >= R.session.states.length - 1) at = 0;
-    playing = touched = true; before = performance.now(); now = -1;
+    playing = touched = true; before = null; now = -1;
     button.textContent = "Pause"; button.setAttribute("aria-pressed", "true");
-    requestAnimationFrame(tick);
+    frame = requestAnimationFrame(tick);
   });
   slider.addEventListener("input", () => { at = +slider.value; touched = true; place(); });
   const paint = () => {

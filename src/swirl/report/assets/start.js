@@ -27,7 +27,7 @@
     }
   }, { rootMargin: "-20% 0px -70% 0px" });
   document.querySelectorAll("section").forEach((section) => reading.observe(section));
-  R.startTimeline(); R.startReplay(); R.startRewards(); R.startSwitching();
+  R.startTimeline(); R.startReplay(); R.startRewards(); R.startSwitching(); R.startSession();
   const packed = R.el("plotly").textContent;
   const begin = (code) => {
     if (window.Plotly) return;
@@ -35,7 +35,7 @@
     script.textContent = code;
     document.head.append(script);
     R.el("plotly").remove();
-    R.replot(); R.startFigures(); R.startSession(); R.listenTimeline();
+    R.replot(); R.startFigures(); R.listenTimeline();
     document.documentElement.dataset.ready = "yes";
   };
   R.hasten = () => { if (!window.Plotly) begin(R.gunzip(packed)); };
