@@ -35,7 +35,7 @@ LAYERS = [
     ("switching", "messages"),
     ("estep.lanes", "estep.counts", "estep.kernel", "estep.compiled", "estep.scan", "estep.associative", "estep"),
     ("autoregression",),
-    ("mstep", "iteration", "seeding", "em"),
+    ("mstep", "iteration", "convergence", "seeding", "em"),
     ("alignment", "simulate", "storage", "online", "likelihood", "progress"),
     ("archive", "estimator", "folding", "discrete", "continuous", "fitting", "given", "labelled", "model"),
     ("baselines.contexts", "baselines.markov", "baselines.arhmm", "baselines.gaussian_arhmm", "baselines.iq_learn"),

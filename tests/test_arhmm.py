@@ -47,14 +47,24 @@ def segments(data, env, history):
     dense = env.dense()
     for i in range(len(data)):
         states, actions = data.states[i].tolist(), data.actions[i].tolist()
-        acted = max(actions) >= 0
         for a, b in data.segments(i):
             pasts = [tuple(states[t - lag] if t - lag >= a else -1 for lag in range(history)) for t in range(a, b)]
             after = [states[t + 1] if t + 1 < b else None for t in range(a, b)]
-            if env.is_deterministic and acted:  # the action says where it led
-                after = [None if x < 0 else int(np.argmax(dense[s, x])) for s, x in zip(states, actions, strict=True)]
-                after = after[a:b]
+            for t in range(a, b):
+                if env.is_deterministic and actions[t] >= 0:  # the action says where it led, at the end too
+                    after[t - a] = int(np.argmax(dense[states[t], actions[t]]))
             yield i, states[a:b], pasts, after
+
+
+def told_later(data, env):
+    """Where the next state is known only when it is there, so that the filter must wait: [session][step]."""
+    later = [np.zeros(len(s), bool) for s in data.states]
+    for i in range(len(data)):
+        for a, b in data.segments(i):
+            later[i][a : b - 1] = True
+        if env.is_deterministic:
+            later[i][data.actions[i] >= 0] = False
+    return later
 
 
 def chains_of(model, data):
@@ -233,8 +243,10 @@ def test_likelihood_and_decoding_by_enumeration_of_mode_paths(kind, history):
         n_actions=N_ACTIONS,
     )
     model = fitted(kind, history)
-    expected, smoothed = np.zeros(4), [[] for _ in range(4)]
+    expected, smoothed, filtered, predicted = np.zeros(4), *([[] for _ in range(4)] for _ in range(3))
     for i, *chain in chains_of(model, short):
+        for mine, part in zip((filtered, predicted), forward_loop(*chain)[1:], strict=True):
+            mine[i] += list(part)
         paths, log_joint = enumerate_paths(*chain)
         expected[i] += np.log(np.exp(log_joint).sum())
         weights = np.exp(log_joint) / np.exp(log_joint).sum()
@@ -242,6 +254,10 @@ def test_likelihood_and_decoding_by_enumeration_of_mode_paths(kind, history):
     np.testing.assert_allclose(model.log_likelihood(short), expected, rtol=1e-10, atol=1e-12)
     for mine, theirs in zip(model.predict_proba(short), smoothed, strict=True):
         np.testing.assert_allclose(mine, theirs, atol=1e-10)
+    for i, later in enumerate(told_later(short, world(kind))):
+        causal = np.where(later[:, None], predicted[i], filtered[i])
+        np.testing.assert_allclose(model.filter_proba(short)[i], causal, atol=1e-10)
+        assert later.any() == (i < 3 and (kind == "stochastic" or (short.actions[i][:-1] < 0).any()))
     assert expected[3] == 0  # a lone step says nothing
     n = sum(s is not None for *_, after in segments(short, world(kind), history) for s in after)
     assert model.n_scored(short) == n
@@ -283,9 +299,10 @@ def test_scored_steps_are_those_of_swirls_next_state_score(kind):
     ends = [[b - 1 for _, b in full.segments(i)] for i in range(len(full))]
     for i, steps in enumerate(model.scored_steps(bare(full))):
         assert np.flatnonzero(~steps).tolist() == ends[i]
-    of_actions = [a >= 0 for a in full.actions] if kind == "deterministic" else model.scored_steps(bare(full))
-    for a, b in zip(model.scored_steps(full), of_actions, strict=True):
-        np.testing.assert_array_equal(a, b)
+    for i, steps in enumerate(model.scored_steps(full)):  # in a deterministic world the action says what follows
+        untold = [t for t in ends[i] if kind == "stochastic" or full.actions[i][t] < 0]
+        assert np.flatnonzero(~steps).tolist() == untold
+    assert any((a[:-1] < 0).any() for a in full.actions), "missing actions take nothing away"
 
 
 def test_the_last_step_counts_only_when_an_action_says_where_it_led():
@@ -489,16 +506,19 @@ def test_recurrent_switching_is_dynamax_with_a_matrix_for_each_step(kind):
         models = pytest.importorskip("dynamax.hidden_markov_model")
     model, data = fitted(kind, 2), recording(kind)[:1]
     expected = np.zeros(len(data))
-    filtered, smoothed = ([np.zeros((0, N_MODES))] * len(data) for _ in range(2))
+    filtered, predicted, smoothed = ([np.zeros((0, N_MODES))] * len(data) for _ in range(3))
     with float64():
         for i, log_initial, log_transitions, log_likelihoods in chains_of(model, data):
             arguments = (np.exp(log_initial), np.exp(log_transitions[:-1]), log_likelihoods)
             posterior = models.hmm_smoother(*(jax.numpy.asarray(x) for x in arguments))
             expected[i] += float(posterior.marginal_loglik)
             filtered[i] = np.concatenate([filtered[i], posterior.filtered_probs])
+            predicted[i] = np.concatenate([predicted[i], posterior.predicted_probs])
             smoothed[i] = np.concatenate([smoothed[i], posterior.smoothed_probs])
     np.testing.assert_allclose(model.log_likelihood(data), expected, rtol=1e-10)
-    for mine, theirs in zip(model.filter_proba(data), filtered, strict=True):
-        np.testing.assert_allclose(mine, theirs, atol=1e-10)
+    # What the next state alone says enters one step later: there the filter is still what dynamax predicts.
+    for i, (later, mine) in enumerate(zip(told_later(data, world(kind)), model.filter_proba(data), strict=True)):
+        np.testing.assert_allclose(mine, np.where(later[:, None], predicted[i], filtered[i]), atol=1e-10)
+        assert later.any()
     for mine, theirs in zip(model.predict_proba(data), smoothed, strict=True):
         np.testing.assert_allclose(mine, theirs, atol=1e-10)

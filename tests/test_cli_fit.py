@@ -76,7 +76,7 @@ def test_a_fit_to_be_wary_of_says_so():
             occupancy_=[0.6, 0.395, 0.005],
         )
     )
-    assert "--max-iter 1000" in told[0]
+    assert "--max-iter 20000" in told[0]
     assert "Only one of 3 starting points" in told[1]
     assert "mode 2 has only 0.5 % of the steps" in told[2]
     assert "Fit 2 modes" in told[2]

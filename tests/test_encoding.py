@@ -42,7 +42,10 @@ def test_histories_and_chains_restart_at_sessions_and_gaps():
     assert rows == [(0,), (0, 0), (1,), (2,), (0, 2), (1,), (2,), (2,)]
     assert encoded.states.tolist() == [0, 0, 1, 2, 0, 1, 2, 2]
     assert encoded.actions.tolist() == [0, 1, 1, 1, -1, 0, 0, -1]
+    assert encoded.following.tolist() == [0, -1, -1, 0, -1, -1, -1, -1], "across a gap nothing follows"
     assert (encoded.n_steps, encoded.n_observed) == (8, 6)
+    assert not encoded.latent.any(), "only last steps lack an action"
+    assert encoded.telling.tolist() == (encoded.actions >= 0).tolist()
 
 
 def test_missing_actions_do_not_break_the_history():
@@ -51,6 +54,9 @@ def test_missing_actions_do_not_break_the_history():
     assert rows == [(0,), (1, 0), (1, 1, 0), (2, 1, 1)]
     assert encoded.chains.tolist() == [0, 4]
     assert encoded.n_observed == 1
+    assert encoded.following.tolist() == [1, 1, 2, -1]
+    assert encoded.latent.tolist() == [True, False, True, False]
+    assert encoded.telling.tolist() == [True, True, True, False]
 
 
 def test_no_actions_at_all_are_encoded_too():
@@ -58,6 +64,7 @@ def test_no_actions_at_all_are_encoded_too():
     assert rows == [(0,), (1, 0), (2, 1, 0)]
     assert (encoded.actions == -1).all()
     assert encoded.n_observed == 0
+    assert encoded.latent.tolist() == encoded.telling.tolist() == [True, True, False]
 
 
 BROKEN = Trajectories(
@@ -77,12 +84,15 @@ def test_gap_restarts_history_and_mode_chain():
     assert encoded.chains.tolist() == [0, 3, 5, 6, 7, 9]
     assert encoded.sessions.tolist() == [0, 3, 9]
     assert rows == [(0,), (1, 0), (2, 1, 0), (0,), (1, 0), (0,), (0,), (1,), (2, 1)]
+    assert encoded.following.tolist() == [1, 2, -1, 1, -1, -1, -1, 2, -1]
 
 
 def test_forget_restarts_the_history_and_keeps_the_mode_chain():
     encoded, rows = encoded_with_rows(BROKEN, impossible="forget")
     assert encoded.chains.tolist() == [0, 3, 6, 9], "only sessions and the gap that was given"
-    assert rows == encoded_with_rows(BROKEN, impossible="gap")[1]
+    gap, gap_rows = encoded_with_rows(BROKEN, impossible="gap")
+    assert rows == gap_rows
+    assert encoded.following.tolist() == gap.following.tolist(), "what cannot be is not where an action led"
 
 
 def test_a_missing_action_may_be_any_available_one():
@@ -90,6 +100,7 @@ def test_a_missing_action_may_be_any_available_one():
     encoded, rows = encoded_with_rows(data, impossible="gap")
     assert encoded.chains.tolist() == [0, 2, 4]
     assert rows == [(0,), (1, 0), (0,), (0, 0)]
+    assert encoded.latent.tolist() == [True, False, False, False], "of the impossible move nothing is known"
 
 
 @pytest.mark.parametrize("impossible", ["gap", "forget"])
@@ -114,6 +125,17 @@ def test_random_recordings_against_a_plain_loop(impossible, length):
     first = np.concatenate([[0], np.cumsum(data.lengths)])
     chains = gaps | broken if impossible == "gap" else gaps
     assert encoded.chains.tolist() == [*sorted(first[i] + t for i, t in chains), data.n_steps]
+    following = [
+        s[t + 1] if t + 1 < len(s) and (i, t + 1) not in gaps | broken else -1
+        for i, s in enumerate(data.states)
+        for t in range(len(s))
+    ]
+    assert encoded.following.tolist() == following
+    unseen = np.concatenate(data.actions) < 0
+    assert encoded.latent.tolist() == [bool(u) and n >= 0 for u, n in zip(unseen, following, strict=True)]
+    assert encoded.telling.tolist() == [not u or n >= 0 for u, n in zip(unseen, following, strict=True)]
+    assert encoded.latent.any()
+    assert not encoded.telling.all()
 
 
 @pytest.mark.parametrize("impossible", ["error", "gap", "forget"])

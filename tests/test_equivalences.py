@@ -79,6 +79,8 @@ def arhmm_of(env, p, table, initial):
     model = copy(bare_arhmm(env))
     exists = model.moves_ >= 0
     model.emissions_ = np.where(exists, np.take_along_axis(p, np.where(exists, model.moves_, 0)[None], axis=2), 0.0)
+    with np.errstate(divide="ignore"):
+        model.log_emissions_ = np.log(model.emissions_)
     model._set_chain(table, initial)
     return model
 
@@ -89,13 +91,21 @@ def bare_arhmm(env):
     return ARHMM(env, n_restarts=1, max_iter=1).fit(walk(name))
 
 
-def by_definition(data, policies, table, initial):
-    """Log-likelihood of each session as a sum over all mode paths; policies [mode, state, action]."""
-    totals = np.zeros(len(data))
+def by_definition(env, data, policies, table, initial):
+    """Log-likelihood of each session as a sum over all mode paths; policies [mode, state, action].
+
+    Where an action is missing the step has the probability of where it led, by any action.
+    """
+    totals, dense = np.zeros(len(data)), env.dense()
     for i in range(len(data)):
         for a, b in data.segments(i):
             states, actions = data.states[i][a:b], data.actions[i][a:b]
-            steps = np.array([policies[:, s, x] if x >= 0 else np.ones(N_MODES) for s, x in zip(states, actions)])  # noqa: B905
+            steps = np.ones((b - a, N_MODES))
+            for t, (s, x) in enumerate(zip(states, actions, strict=True)):
+                if x >= 0:
+                    steps[t] = policies[:, s, x]
+                elif t + 1 < b - a:
+                    steps[t] = sum(policies[:, s, y] * dense[s, y, states[t + 1]] for y in range(env.n_actions))
             with np.errstate(divide="ignore"):
                 _, log_joint = enumerate_paths(np.log(initial), np.log(table[states]), np.log(steps))
             totals[i] += np.log(np.exp(log_joint).sum())
@@ -269,7 +279,8 @@ def test_i1_and_s1_by_their_definition(name, kind):
     table = np.broadcast_to(table[0], table.shape) if name == "I-1" else table
     rewards, discount, temperature = rng.normal(size=(N_MODES, env.n_states)), 0.9, 0.8
     policies = np.stack([backup(env, r[:, None], discount, temperature, "soft")[1] for r in rewards])
-    expected = by_definition(data, policies, table, initial)
+    assert any((a[:-1] < 0).any() for a in data.actions), "some actions are missing"
+    expected = by_definition(env, data, policies, table, initial)
     given = table[0] if name == "I-1" else table
     model = SWIRL.from_parameters(
         env, history=1, rewards=rewards, mode_transitions=given, initial_modes=initial,
@@ -293,7 +304,7 @@ def test_other_backups_are_the_same_family_for_r_of_state_and_action(kind):
         advantages = np.where(env.available, temperature * np.log(policies), np.nan)
     options = {"history": 1, "mode_transitions": table, "initial_modes": initial, "temperature": temperature}
     model = SWIRL.from_parameters(env, rewards=advantages, discount=discount, **options)
-    np.testing.assert_allclose(model.log_likelihood(data), by_definition(data, policies, table, initial), **SAME)
+    np.testing.assert_allclose(model.log_likelihood(data), by_definition(env, data, policies, table, initial), **SAME)
     # The reward is another one: the same r(s) planned softly behaves otherwise.
     of_state = rewards[:, :, :1]
     other, soft = (

@@ -7,7 +7,7 @@ import pytest
 from sklearn.base import clone
 
 from reference_messages import forward_loop
-from small_worlds import N_ACTIONS, N_MODES, N_STATES, recording, world
+from small_worlds import N_ACTIONS, N_MODES, N_STATES, recording, truth, world
 from swirl.baselines.iq_learn import IQLearn
 from swirl.datasets import gridworld
 from swirl.estimator import NotFittedError, UnseenStatesWarning
@@ -78,17 +78,22 @@ def data_of(model):
 # What is read
 
 
-def test_symbols_are_the_steps_of_the_data():
-    """(h, a, h') by a plain loop; no h' at ends, before gaps and before impossible moves; no action, no symbol."""
-    parts = recording()  # the first two sessions become one: they do not join up
+@pytest.mark.parametrize("kind", ["deterministic", "stochastic"])
+def test_symbols_are_the_steps_of_the_data(kind):
+    """(h, a, h') by a plain loop; no h' at ends, before gaps and before impossible moves.
+
+    Without an action: a symbol for every (h, h'), and the actions that it may have been; no h' either, no symbol.
+    """
+    env, parts = world(kind), recording()  # the first two sessions become one: they do not join up
     states = [np.concatenate(parts.states[:2]), *parts.states[2:]]
     actions = [np.concatenate(parts.actions[:2]), *parts.actions[2:]]
     assert (states[0][49], actions[0][49], states[0][50]) == (4, 2, 3)  # action 2 stays
     data = Trajectories(states, actions, gaps=[parts.gaps[0], *[[]] * 4], n_states=N_STATES, n_actions=N_ACTIONS)
-    problem = made(world(), impossible="forget")._problem(data)
-    component, chains = problem.components.rewards, problem.chains
-    table = problem.context[0].table.tolist()
-    step = 0
+    problem = made(env, impossible="forget")._problem(data)
+    component, chains, latent = problem.components.rewards, problem.chains, problem.components.latent
+    table, dense = problem.context[0].table.tolist(), env.dense()
+    n_seen = len(component.actions)
+    step, met = 0, {}
     for i in range(len(data)):
         path, chosen = data.states[i].tolist(), data.actions[i].tolist()
         for a, b in data.segments(i):
@@ -96,30 +101,54 @@ def test_symbols_are_the_steps_of_the_data():
             here = [[path[t], -1 if t in starts else path[t - 1]] for t in range(a, b)]
             for t in range(a, b):
                 symbol, step = chains.symbols[step], step + 1
-                if chosen[t] < 0:
+                followed = t + 1 < b and t + 1 not in starts
+                if chosen[t] < 0 and not followed:
                     assert symbol == chains.n_symbols
                     continue
+                if chosen[t] < 0:
+                    assert n_seen <= symbol < chains.n_symbols
+                    assert met.setdefault((*here[t - a], path[t + 1]), symbol) == symbol
+                    may = np.flatnonzero(latent.log_reach[symbol - n_seen] > -np.inf)
+                    ways = latent.symbols[symbol - n_seen][may]
+                    reach = dense[path[t], :, path[t + 1]] * env.available[path[t]]
+                    assert component.actions[ways].tolist() == np.flatnonzero(reach).tolist()
+                    chances = np.exp(latent.log_reach[symbol - n_seen][may])
+                    np.testing.assert_allclose(chances, reach[reach > 0], rtol=1e-12)
+                    assert all(table[component.histories[way]] == here[t - a] for way in ways)
+                    assert all(table[component.following[way]] == here[t - a + 1] for way in ways)
+                    assert component.has_next[ways].all()
+                    continue
+                assert symbol < n_seen
                 assert table[component.histories[symbol]] == here[t - a]
                 assert component.actions[symbol] == chosen[t]
-                followed = t + 1 < b and t + 1 not in starts
                 assert component.has_next[symbol] == followed
                 if followed:
                     assert table[component.following[symbol]] == here[t - a + 1]
     assert step == len(chains.symbols)
+    assert len(set(met.values())) == len(met) > 5, "each move has its own"
     assert len(chains.offsets) - 1 == len(data) + 1  # the gap cuts the mode's chain, the impossible move does not
 
 
 @pytest.mark.slow
 def test_fitting_does_not_use_how_likely_transitions_are(slippery):
-    """Another environment with the same support: the same fit to the last bit, other rewards."""
-    env = world("stochastic")
+    """Another environment with the same support: the same fit to the last bit, other rewards.
+
+    Only of an action that was not seen does it matter how likely each was to lead where it led.
+    """
+    env, data = world("stochastic"), recording("stochastic")
     tilted = env.dense() ** 3
     tilted /= np.where(env.available, tilted.sum(axis=2), 1.0)[..., None]
-    other = made(MDP(tilted, available=env.available)).fit(recording("stochastic"))
-    assert not np.allclose(other.env.dense(), env.dense(), atol=0.05)
+    tilted = MDP(tilted, available=env.available)
+    assert not np.allclose(tilted.dense(), env.dense(), atol=0.05)
+    drawn = truth("stochastic").sample(6, 50)
+    np.testing.assert_array_equal(drawn.states, data.states)
+    complete = Trajectories(drawn.states, drawn.actions, gaps=data.gaps, n_states=N_STATES, n_actions=N_ACTIONS)
+    one, other = (made(e).fit(complete) for e in (env, tilted))
     for name in ("q_", "policies_", "mode_transitions_", "initial_modes_", "objective_trace_", "visits_"):
-        np.testing.assert_array_equal(getattr(other, name), getattr(slippery, name), err_msg=name)
-    assert np.nanmax(np.abs(other.rewards_ - slippery.rewards_)) > 1e-3
+        np.testing.assert_array_equal(getattr(other, name), getattr(one, name), err_msg=name)
+    assert np.nanmax(np.abs(other.rewards_ - one.rewards_)) > 1e-3
+    # With missing actions it is another likelihood.
+    assert abs(made(tilted).fit(data).log_likelihoods_[0] - slippery.log_likelihoods_[0]) > 1e-3
 
 
 # What a user meets
@@ -131,8 +160,10 @@ def test_shapes_and_sums(model):
     n_histories = len(model.histories_)
     assert model.q_.shape == model.rewards_.shape == model.visits_.shape == (N_MODES, n_histories, N_ACTIONS)
     np.testing.assert_allclose(model.policies_.sum(axis=2), 1.0)
-    assert model.visits_.sum() == pytest.approx(data.n_observed_actions)
-    np.testing.assert_allclose(model.visits_.sum(axis=(1, 2)) / data.n_observed_actions, model.occupancy_)
+    n_telling = sum(is_telling(data, i, t, b) for i in range(len(data)) for a, b in data.segments(i) for t in range(a, b))
+    assert model.n_observed_ == n_telling
+    assert model.visits_.sum() == pytest.approx(n_telling)
+    np.testing.assert_allclose(model.visits_.sum(axis=(1, 2)) / n_telling, model.occupancy_)
     assert model.occupancy_[0] >= model.occupancy_[1]
     for paths, probabilities, filtered, states in zip(
         model.predict(data), model.predict_proba(data), model.filter_proba(data), data.states, strict=True
@@ -142,34 +173,55 @@ def test_shapes_and_sums(model):
         np.testing.assert_allclose(filtered.sum(axis=1), 1.0)
 
 
-def score_loop(model, data):
-    """Σ log p(a_t | past) by a plain forward filter over policies made from Q, per observed action."""
+def is_telling(data, i, t, end):
+    """Whether the action of a step was seen, or where it led."""
+    return bool(data.actions[i][t] >= 0 or t + 1 < end)
+
+
+def increments_loop(model, data):
+    """log p(a_t | past) of each step by a plain forward filter over policies made from Q, and p(s_{t+1} | past) where
+    the action is missing: by any that leads there (without an environment: that was seen to lead anywhere)."""
     row = {tuple(h): i for i, h in enumerate(model.histories_.tolist())}
-    total, count, length = 0.0, 0, model.histories_.shape[1]
+    increments, length = [], model.histories_.shape[1]
+    leads = {(s, a): successors_of(model, s, a) for s in range(model._world.n_states) for a in range(N_ACTIONS)}
     for i in range(len(data)):
         states, actions = data.states[i].tolist(), data.actions[i].tolist()
         for a, b in data.segments(i):
             steps = np.zeros((b - a, N_MODES))
             for t in range(a, b):
-                if actions[t] < 0:
+                if not is_telling(data, i, t, b):
                     continue
                 h = row[tuple(states[t - k] if t - k >= a else -1 for k in range(length))]
                 for z, alpha in enumerate(model.mode_temperatures_):
                     q = model.q_[z, h] / alpha
-                    steps[t - a, z] = q[actions[t]] - np.log(np.sum(np.exp(q)))
-                count += 1
+                    log_policy = q - np.log(np.sum(np.exp(q)))
+                    if actions[t] >= 0:
+                        steps[t - a, z] = log_policy[actions[t]]
+                        continue
+                    chances = [leads[states[t], x].get(states[t + 1], 0.0) for x in range(N_ACTIONS)]
+                    if any(chances):
+                        steps[t - a, z] = np.log(np.sum(np.exp(log_policy) * chances))
             chain = (np.log(model.initial_modes_), np.log(model.mode_transitions_[states[a:b]]), steps)
-            total += forward_loop(*chain)[0].sum()
-    return total / count
+            increments.append(forward_loop(*chain)[0])
+    return np.concatenate(increments)
 
 
-def test_score_is_the_filters(model):
-    data = data_of(model)
-    assert model.score(data) == pytest.approx(score_loop(model, data), abs=1e-10)
-    assert model.n_scored(data) == model.n_observed_ == data.n_observed_actions
-    # EM's likelihood is of the same policies; the penalty is in the prior's part of the objective.
-    assert model.log_likelihoods_[-1] / model.n_observed_ == pytest.approx(model.score(data), abs=1e-10)
+def test_the_likelihood_of_the_fit_is_the_filters(model):
+    """EM's likelihood is of the same policies; the penalty is in the prior's part of the objective."""
+    total = increments_loop(model, data_of(model)).sum()
+    assert model.log_likelihoods_[-1] == pytest.approx(total, abs=1e-10 * model.n_observed_)
     assert model.objective_trace_[-1] < model.log_likelihoods_[-1]
+
+
+def test_score_is_the_filters(model, request):
+    data = data_of(model)
+    if model.env is None and data.n_missing_actions:
+        reason = "scores let an action that was never seen lead anywhere, fits do not (see IQLearn._possible_moves)"
+        request.applymarker(pytest.mark.xfail(strict=True, reason=reason))
+    increments, seen = increments_loop(model, data), np.concatenate(data.actions) >= 0
+    assert model.n_scored(data) == seen.sum() == data.n_observed_actions
+    assert model.score(data) == pytest.approx(increments[seen].mean(), abs=1e-10)
+    assert model.log_likelihood(data).sum() == pytest.approx(increments.sum(), abs=1e-10 * len(increments))
 
 
 def test_both_currencies(slippery, blind):
@@ -395,8 +447,10 @@ def test_errors_in_words(slippery, blind):
         slippery.reward_table("least")
     with pytest.raises(NotFittedError, match="not fitted yet"):
         IQLearn().state_rewards()
-    with pytest.raises(ValueError, match="no action was observed"):
+    with pytest.raises(ValueError, match="no action was observed in any session; pass actions=.*, or env="):
         made(None).fit(Trajectories([[0, 1, 0]], n_actions=2))
+    with pytest.raises(ValueError, match="no action was observed in any session"):
+        made(world()).fit(Trajectories([[0], [1]], n_states=N_STATES, n_actions=N_ACTIONS))
     with pytest.raises(ValueError, match="states out of range"):
         blind.score(Trajectories([[0, N_STATES]], [[0, 0]]))
 

@@ -232,15 +232,16 @@ def test_sessions_equal_chains_one_by_one(monkeypatch, cut):
         monkeypatch.setattr(messages, "STEPS_PER_BATCH", 48)
     lengths = [32, 1, 25, 3, 16, 32]
     log_initial, table, states, log_likelihoods = sessions = random_sessions(0, lengths)
-    filtered, increments = messages.filter_sessions(*sessions)
+    filtered, increments, predicted = messages.filter_sessions(*sessions)
     marginals = messages.smooth_sessions(*sessions)
     paths = messages.viterbi_sessions(*sessions)
     assert [len(path) for path in paths] == lengths
     for i in range(len(lengths)):
         chain = (log_initial, table[states[i]], log_likelihoods[i])
-        expected_increments, expected_filtered, _ = reference.forward_loop(*chain)
+        expected_increments, expected_filtered, expected_predicted = reference.forward_loop(*chain)
         np.testing.assert_allclose(increments[i], expected_increments, **EXACT)
         np.testing.assert_allclose(filtered[i], expected_filtered, **EXACT)
+        np.testing.assert_allclose(predicted[i], expected_predicted, **EXACT)
         np.testing.assert_allclose(marginals[i], reference.smooth_loop(*chain), **EXACT)
         np.testing.assert_array_equal(paths[i], reference.viterbi_loop(*chain)[0])
         assert type(marginals[i]) is np.ndarray
@@ -250,7 +251,7 @@ def test_sessions_equal_chains_one_by_one(monkeypatch, cut):
 def test_no_sessions_give_no_results():
     log_initial, table, _, _ = random_sessions(0, [])
     assert messages.smooth_sessions(log_initial, table, [], []) == []
-    assert messages.filter_sessions(log_initial, table, [], []) == ([], [])
+    assert messages.filter_sessions(log_initial, table, [], []) == ([], [], [])
 
 
 def test_many_lengths_compile_few_times(monkeypatch):

@@ -35,17 +35,27 @@ def same_policies(a, b, atol=1e-9):
 
 
 def forward(model, states, actions):
-    """log p(a_t | s_1:t, a_1:t−1) and p(z_t | s_1:t, a_1:t) of one segment by the plain loop of DESIGN §1."""
+    """log p(a_t | s_1:t, a_1:t−1) and p(z_t | s_1:t, a_1:t) of one segment by the plain loop of DESIGN §1.
+
+    An action that is missing was any: the step has the probability of where it led, by all of them. What that says of
+    the mode is known one step later.
+    """
     rows = {tuple(row): i for i, row in enumerate(model.histories_.tolist())}
-    length = model.histories_.shape[1]
+    length, transitions = model.histories_.shape[1], model.env.dense()
     predicted, increments, filtered = model.initial_modes_, [], []
     for t, (state, action) in enumerate(zip(states, actions, strict=True)):
         past = [states[t - lag] if t >= lag else -1 for lag in range(length)]
-        likelihood = model.policies_[:, rows[tuple(past)], action] if action >= 0 else np.ones(len(predicted))
+        policy, likelihood = model.policies_[:, rows[tuple(past)]], np.ones(len(predicted))
+        latent = action < 0 and t + 1 < len(states)
+        if action >= 0:
+            likelihood = policy[:, action]
+        elif latent:
+            likelihood = sum(policy[:, a] * transitions[state, a, states[t + 1]] for a in range(N_ACTIONS))
         joint = predicted * likelihood
         increments.append(np.log(joint.sum()))
-        filtered.append(joint / joint.sum())
-        predicted = filtered[-1] @ model.mode_transitions_[state]
+        posterior = joint / joint.sum()
+        filtered.append(predicted if latent else posterior)
+        predicted = posterior @ model.mode_transitions_[state]
     return np.array(increments), np.array(filtered)
 
 
@@ -72,16 +82,24 @@ def test_shapes_sums_and_order_after_a_fit(reward):
     assert len(model.restarts_) == 2
     assert model.objective_trace_[-1] == max(r.objective for r in model.restarts_)
     smoothed = np.concatenate(model.predict_proba(recording(history=2)))
-    observed = np.concatenate(recording(history=2).actions) >= 0
-    np.testing.assert_allclose(smoothed[observed].mean(axis=0), model.occupancy_, atol=1e-9)
+    # Every step counts whose action was seen, or where it led.
+    telling = np.concatenate([(a >= 0) | (np.arange(len(a)) < len(a) - 1) for _, a in segments(recording(history=2))])
+    np.testing.assert_allclose(smoothed[telling].mean(axis=0), model.occupancy_, atol=1e-9)
+    assert model.n_observed_ == telling.sum() > recording(history=2).n_observed_actions
 
 
 @pytest.mark.parametrize("reward", ["state", "state-action"])
 def test_scoring_the_training_data_gives_the_likelihood_of_the_fit(reward):
     model, data = fitted(reward), recording(history=2)
-    assert model.score(data) * model.n_scored(data) == pytest.approx(model.log_likelihoods_[-1], rel=1e-9)
-    assert model.n_scored(data) == data.n_observed_actions
+    increments = np.concatenate([forward(model, *segment)[0] for segment in segments(data)])
+    assert increments.sum() == pytest.approx(model.log_likelihoods_[-1], rel=1e-9)
     assert model.log_likelihood(data).sum() == pytest.approx(model.log_likelihoods_[-1], rel=1e-9)
+    # The score is of the actions that were seen, the likelihood of those and of where the others led.
+    seen = np.concatenate(data.actions) >= 0
+    assert model.score(data) * model.n_scored(data) == pytest.approx(increments[seen].sum(), rel=1e-9)
+    assert model.n_scored(data) == data.n_observed_actions == seen.sum() < len(seen)
+    complete = truth(history=2).sample(6, 50)
+    assert model.score(complete) * 300 == pytest.approx(model.log_likelihood(complete).sum(), rel=1e-9)
     for index, restart in enumerate(model.restarts_):
         other = model.use_restart(index)
         assert other.log_likelihood(data).sum() == pytest.approx(restart.log_likelihood_trace[-1], rel=1e-9)
@@ -376,11 +394,17 @@ def test_a_gap_is_a_new_session():
 
 @pytest.mark.parametrize("kind", ["deterministic", "stochastic"])
 def test_score_and_filter_equal_the_plain_loop(kind):
-    """With missing actions (neutral) and a gap in the data."""
+    """With missing actions (latent) and a gap in the data."""
     model, data = truth(kind, 2), recording(kind, 2)
     increments, filtered = zip(*[forward(model, s, a) for s, a in segments(data)], strict=True)
-    total = np.concatenate(increments).sum()
-    assert model.score(data) == pytest.approx(total / data.n_observed_actions, rel=1e-10)
+    increments, seen = np.concatenate(increments), np.concatenate(data.actions) >= 0
+    assert 0 < data.n_observed_actions == seen.sum() < data.n_steps
+    assert model.score(data) == pytest.approx(increments[seen].mean(), rel=1e-10)
+    assert model.log_likelihood(data).sum() == pytest.approx(increments.sum(), rel=1e-10)
+    ends = np.cumsum(data.lengths)[:-1]
+    np.testing.assert_allclose(
+        model.session_scores(data), [part.sum() for part in np.split(np.where(seen, increments, 0.0), ends)], rtol=1e-10
+    )
     np.testing.assert_allclose(np.concatenate(model.filter_proba(data)), np.concatenate(filtered), atol=1e-10)
     assert [len(p) for p in model.predict(data)] == data.lengths.tolist()
 
@@ -393,15 +417,22 @@ def test_the_score_knows_nothing_of_the_future():
     for t in (10, 20, 30, 50):
         prefix = Trajectories([data.states[0][:t]], [data.actions[0][:t]], n_states=N_STATES, n_actions=N_ACTIONS)
         steps.append(model.log_likelihood(prefix)[0])
-    increments, _ = forward(model, data.states[0], data.actions[0])
-    np.testing.assert_allclose(steps, [increments[:t].sum() for t in (10, 20, 30, 50)], rtol=1e-9)
+    s, a = data.states[0], data.actions[0]
+    np.testing.assert_allclose(steps, [forward(model, s[:t], a[:t])[0].sum() for t in (10, 20, 30, 50)], rtol=1e-9)
+    # A missing action counts when the next state is there: a prefix that ends with one has nothing of it yet.
+    increments, _ = forward(model, s, a)
+    for t, total in zip((10, 20, 30, 50), steps, strict=True):
+        known = increments[:t].sum() - (increments[t - 1] if a[t - 1] < 0 and t < 50 else 0.0)
+        assert total == pytest.approx(known, rel=1e-9)
     smoothed = model.predict_proba(data)[0]
     rows = {tuple(row): i for i, row in enumerate(model.histories_.tolist())}
-    s, a = data.states[0], data.actions[0]
-    leaking = 0.0
-    for t in np.flatnonzero(a >= 0):
-        row = rows[(s[t], s[t - 1] if t else -1)]
-        leaking += np.log(smoothed[t] @ model.policies_[:, row, a[t]])
+    leaking, dense = 0.0, model.env.dense()
+    for t in range(50):
+        policy = model.policies_[:, rows[(s[t], s[t - 1] if t else -1)]]
+        if a[t] >= 0:
+            leaking += np.log(smoothed[t] @ policy[:, a[t]])
+        elif t + 1 < 50:
+            leaking += np.log(smoothed[t] @ policy @ dense[s[t], :, s[t + 1]])
     assert whole < leaking - 1.0
 
 
@@ -442,26 +473,54 @@ def test_next_states_are_likelier_than_actions():
     gain = model.log_likelihood(data, of="next_state") - model.log_likelihood(data, of="action")
     assert (gain >= -1e-12).all()
     assert gain.max() > 0.1
-    assert model.n_scored(data, of="next_state") == model.n_scored(data)
+    # Where the action is missing the next state is known all the same; at the end of a segment only by the action.
+    ends = sum(a[-1] >= 0 for _, a in segments(data))
+    known = sum(len(s) - 1 for s, _ in segments(data)) + ends
+    assert model.n_scored(data, of="next_state") == known > model.n_scored(data) == data.n_observed_actions
     # One mode: a plain sum.
     model, following = make_one_mode(), world().successors.next[..., 0]
-    states, actions = np.concatenate(data.states), np.concatenate(data.actions)
-    total = 0.0
-    for s, a in zip(states[actions >= 0], actions[actions >= 0], strict=True):
-        total += np.log(model.policies_[0, s, world().available[s] & (following[s] == following[s, a])].sum())
+    total, count = 0.0, 0
+    for states, actions in segments(data):
+        for t, (s, a) in enumerate(zip(states, actions, strict=True)):
+            if a >= 0 or t + 1 < len(states):
+                after = following[s, a] if a >= 0 else states[t + 1]
+                total += np.log(model.policies_[0, s, world().available[s] & (following[s] == after)].sum())
+                count += 1
+    assert count == known
     assert model.log_likelihood(data, of="next_state").sum() == pytest.approx(total, rel=1e-10)
 
 
-def test_missing_actions_are_neutral():
+def test_without_any_action_the_next_states_are_what_is_seen():
     model, data = truth(history=2), recording(history=2)
-    silent = Trajectories(data.states, None, n_states=N_STATES, n_actions=N_ACTIONS)
-    np.testing.assert_allclose(model.log_likelihood(silent), 0, atol=1e-10)
-    # Then the modes follow their chain from the prior.
-    first = model.filter_proba(silent)[0]
+    silent = Trajectories(data.states, None, gaps=data.gaps, n_states=N_STATES, n_actions=N_ACTIONS)
+    expected = [forward(model, s, a)[0].sum() for s, a in segments(silent)]
+    expected = [expected[0] + expected[1], *expected[2:]]  # the first session has the gap
+    np.testing.assert_allclose(model.log_likelihood(silent), expected, rtol=1e-10)
+    np.testing.assert_allclose(model.log_likelihood(silent, of="next_state"), expected, rtol=1e-10)
+    assert max(expected) < -1
+    # The filter starts from the prior, and learns of the first step when the second is there.
+    first, (s, after) = model.filter_proba(silent)[0], data.states[0][:2]
     np.testing.assert_allclose(first[0], model.initial_modes_, atol=1e-12)
-    np.testing.assert_allclose(first[1], model.initial_modes_ @ model.mode_transitions_[data.states[0][0]], atol=1e-12)
-    with pytest.raises(ValueError, match="no action was observed"):
+    (row,) = np.flatnonzero((model.histories_ == [s, -1]).all(axis=1))
+    learnt = model.initial_modes_ * (model.policies_[:, row] @ world().dense()[s, :, after])
+    np.testing.assert_allclose(first[1], learnt / learnt.sum() @ model.mode_transitions_[s], atol=1e-12)
+    assert np.abs(first[1] - model.initial_modes_ @ model.mode_transitions_[s]).max() > 1e-3
+    with pytest.raises(ValueError, match=r'no action was observed.*of="next_state"'):
         model.score(silent)
+    known = sum(len(s) - 1 for s, _ in segments(silent))
+    assert model.score(silent, of="next_state") == pytest.approx(sum(expected) / known, rel=1e-10)
+
+
+def test_steps_of_which_nothing_is_known_are_neutral():
+    """Segments of one step without an action: no likelihood, and the modes as they begin."""
+    model, data = truth(history=2), recording(history=2)
+    lone = Trajectories([s[:3] for s in data.states], gaps=[[1, 2]] * 6, n_states=N_STATES, n_actions=N_ACTIONS)
+    np.testing.assert_allclose(model.log_likelihood(lone), 0, atol=1e-10)
+    for probabilities in (*model.filter_proba(lone), *model.predict_proba(lone)):
+        np.testing.assert_allclose(probabilities, [model.initial_modes_] * 3, atol=1e-12)
+    for of in ("action", "next_state"):
+        with pytest.raises(ValueError, match=f"no {of.replace('_', ' ')} was observed"):
+            model.score(lone, of=of)
 
 
 # Given parameters
@@ -661,7 +720,14 @@ MISTAKES = {
     "random_state": ("SWIRL(env, random_state=-1).fit(data)", ["random_state=-1", "at least 0"]),
     "engine": ("SWIRL(env).fit(data, engine='gpu')", ["engine='gpu'", "compiled"]),
     "lists for data": ("SWIRL(env).fit([[0, 1, 0]])", ["data is list", "swirl.Trajectories(states, actions)"]),
-    "no actions": ("SWIRL(env).fit(Trajectories([[0, 1]]))", ["no action was observed", "actions="]),
+    "no actions": (
+        "SWIRL.from_parameters(env, **given).score(Trajectories([[0, 1]], n_actions=2))",
+        ["no action was observed", 'of="next_state"'],
+    ),
+    "nothing at all": (
+        "SWIRL(env).fit(Trajectories([[0], [1]], n_states=2))",
+        ["no session holds an action, or two states in a row", "two steps or more"],
+    ),
     "of": ("SWIRL.from_parameters(env, **given).score(data, of='actions')", ["of='actions'", '"next_state"']),
     "not fitted": ("SWIRL(env).predict(data)", ["not fitted yet", "fit(train)"]),
     "features": ("SWIRL(env, reward=rewards.Linear(np.eye(4))).fit(data)", ["features has 4 rows", "2 states"]),

@@ -11,10 +11,13 @@ from swirl.online import OnlineFilter
 from swirl.trajectories import Trajectories
 
 N_MODES, N_STATES, N_ACTIONS = 3, 4, 2
+STAY, ON = np.eye(N_STATES), np.roll(np.eye(N_STATES), 1, axis=1)
+RING = MDP.deterministic([[s, (s + 1) % N_STATES] for s in range(N_STATES)])  # action 0 stays, action 1 goes on
+SLIPPERY = MDP(np.stack([0.7 * STAY + 0.3 * ON, 0.4 * STAY + 0.6 * ON], axis=1))  # either action may do either
 
 
-def ring(seed=0, unknown="error", lags=3):
-    """A ring of four states (action 0 stays, action 1 goes on) with random policies and switching."""
+def ring(seed=0, unknown="error", lags=3, env=RING):
+    """A ring of four states with random policies and switching."""
     rng = np.random.default_rng(seed)
     histories = {(s, *[-1] * (lags - 1)) for s in range(N_STATES)}
     grown = set(histories)
@@ -27,6 +30,7 @@ def ring(seed=0, unknown="error", lags=3):
         "mode_transitions": rng.dirichlet(np.ones(N_MODES), size=(N_STATES, N_MODES)),
         "policies": rng.dirichlet(np.ones(N_ACTIONS), size=(N_MODES, len(histories))),
         "histories": histories,
+        "env": env,
     }
     return arrays, OnlineFilter(**arrays, unknown=unknown)
 
@@ -39,25 +43,31 @@ def walk(rng, n_steps):
 
 
 def batch_filter(arrays, states, actions, restarts=()):
-    """The same by `messages.filter_sessions`, with histories looked up the slow way."""
-    lags = arrays["histories"].shape[1]
-    log_likelihoods = np.zeros((len(states), N_MODES))
+    """The same by `messages.filter_sessions`, with histories and what unseen actions may have been the slow way."""
+    lags, transitions = arrays["histories"].shape[1], arrays["env"].dense()
+    log_likelihoods, later = np.zeros((len(states), N_MODES)), np.zeros((len(states), 1), bool)
     history = [-1] * lags
     for t, (state, action) in enumerate(zip(states, actions, strict=True)):
         history = [state, *([-1] * (lags - 1) if t in restarts else history[:-1])]
         (row,) = np.flatnonzero((arrays["histories"] == history).all(axis=1))
         if action >= 0:
             log_likelihoods[t] = np.log(arrays["policies"][:, row, action])
-    filtered, _ = messages.filter_sessions(
+        elif t + 1 < len(states) and t + 1 not in restarts:  # what the next state says, known only when it is there
+            chances = [transitions[state, a, states[t + 1]] for a in range(N_ACTIONS)]
+            joint = [sum(arrays["policies"][z, row, a] * chances[a] for a in range(N_ACTIONS)) for z in range(N_MODES)]
+            log_likelihoods[t], later[t] = np.log(joint), True
+    (filtered,), _, (predicted,) = messages.filter_sessions(
         np.log(arrays["initial_modes"]), np.log(arrays["mode_transitions"]), [states], [log_likelihoods]
     )
-    return filtered[0]
+    return np.where(later, predicted, filtered)
 
 
 @pytest.mark.parametrize("lags", [1, 3])
-def test_equals_the_batch_filter_step_by_step(lags):
-    arrays, online = ring(lags=lags)
+@pytest.mark.parametrize("env", [RING, SLIPPERY], ids=["deterministic", "stochastic"])
+def test_equals_the_batch_filter_step_by_step(lags, env):
+    arrays, online = ring(lags=lags, env=env)
     states, actions = walk(np.random.default_rng(1), 60)
+    assert (actions < 0).sum() > 5
     expected = batch_filter(arrays, states, actions)
     for t in range(60):
         got = online.update(states[t], actions[t])
@@ -104,6 +114,17 @@ def test_predict_is_the_filter_pushed_through_the_switching():
     np.testing.assert_allclose(online.predict(), arrays["initial_modes"], rtol=1e-14)
     filtered = online.update(2, 1)
     np.testing.assert_allclose(online.predict(), filtered @ arrays["mode_transitions"][2], rtol=1e-14)
+    # The action at state 3 is not seen: nothing is learnt of it until the next state is there.
+    before = online.predict()
+    unseen = online.update(3)
+    np.testing.assert_allclose(unseen, before, rtol=1e-14)
+    predicted = online.predict()
+    np.testing.assert_allclose(predicted, unseen @ arrays["mode_transitions"][3], rtol=1e-14)
+    (row,) = np.flatnonzero((arrays["histories"] == [3, 2, -1]).all(axis=1))
+    learnt = unseen * arrays["policies"][:, row, 1]  # state 0 follows state 3: it was action 1
+    arrived = online.update(0)
+    np.testing.assert_allclose(arrived, learnt / learnt.sum() @ arrays["mode_transitions"][3], rtol=1e-13)
+    assert np.abs(arrived - predicted).max() > 1e-3
 
 
 def test_reset_starts_a_new_segment():
@@ -115,10 +136,18 @@ def test_reset_starts_a_new_segment():
     np.testing.assert_array_equal(first, second)
 
 
-def test_forget_restarts_the_history_and_keeps_the_mode_chain():
+@pytest.mark.parametrize(
+    ("states", "actions", "restart"),
+    [
+        ([0, 1, 3, 3, 0], [1, 0, 0, 1, -1], 2),  # nothing leads from 1 to 3
+        ([0, 1, 3, 3, 0], [1, -1, 0, -1, 0], 2),  # and nothing is learnt of the action that was not seen
+        ([0, 1, 2, 2, 3], [1, 0, -1, 1, -1], 2),  # 1 to 2 is possible, not by the action that was taken
+    ],
+)
+def test_forget_restarts_the_history_and_keeps_the_mode_chain(states, actions, restart):
     arrays, online = ring(unknown="forget")
-    states, actions = np.array([0, 1, 3, 3, 0]), np.array([1, 0, 0, 1, -1])  # 1 -> 3 is impossible
-    expected = batch_filter(arrays, states, actions, restarts={2})
+    states, actions = np.array(states), np.array(actions)
+    expected = batch_filter(arrays, states, actions, restarts={restart})
     got = [online.update(s, a) for s, a in zip(states, actions, strict=True)]
     np.testing.assert_allclose(got, expected, rtol=0, atol=1e-12)
 
@@ -143,7 +172,8 @@ def test_what_is_returned_is_the_callers_own():
         ((4, 0), "step 2: state=4, expected 0 to 3"),
         ((-1, 0), "step 2: state=-1, expected 0 to 3"),
         ((1, 2), "step 2: action=2, expected 0 to 1, or -1"),
-        ((3, 0), r"step 2: history \(3, 1, 0\).*state 3 cannot follow state 1.*reset\(\).*forget"),
+        ((3, 0), r"step 2: state=3 cannot follow state=1: action=0, which was taken,.*reset\(\).*forget"),
+        ((2, 0), r"step 2: state=2 cannot follow state=1: action=0, which was taken,.*reset\(\).*forget"),
     ],
 )
 def test_a_wrong_step_is_explained_and_changes_nothing(step, message):
@@ -153,6 +183,17 @@ def test_a_wrong_step_is_explained_and_changes_nothing(step, message):
     before = online.predict()
     with pytest.raises(ValueError, match=message):
         online.update(*step)
+    np.testing.assert_array_equal(online.predict(), before)
+    online.update(1, 1)
+
+
+def test_a_move_that_no_action_makes_is_explained_and_changes_nothing():
+    _, online = ring()
+    online.update(0, 1)
+    online.update(1)
+    before = online.predict()
+    with pytest.raises(ValueError, match=r"step 2: state=3 cannot follow state=1: no action leads there.*reset\(\)"):
+        online.update(3, 0)
     np.testing.assert_array_equal(online.predict(), before)
     online.update(1, 1)
 
@@ -174,7 +215,7 @@ def test_a_state_without_a_first_history(unknown):
     arrays, _ = ring()
     known = ~(arrays["histories"] == [2, -1, -1]).all(axis=1)
     arrays["histories"], arrays["policies"] = arrays["histories"][known], arrays["policies"][:, known]
-    with pytest.raises(ValueError, match="state=2 has no history"):
+    with pytest.raises(ValueError, match=r"history \(2, -1, -1\) \(newest first\) is not known; add it to histories"):
         OnlineFilter(**arrays, unknown=unknown).update(2)
 
 
@@ -183,15 +224,18 @@ def test_all_faults_of_the_model_are_named_at_once():
     arrays["policies"] = arrays["policies"] * 2
     arrays["initial_modes"][0] = np.nan
     arrays["histories"] = arrays["histories"] + 1
-    with pytest.raises(ValueError, match=r"histories holds 0 to 4.*initial_modes.*policies"):
+    arrays["env"] = MDP.deterministic([[0, 1, 0], [1, 0, 0]])
+    told = r"histories holds 0 to 4.*initial_modes.*policies.*env has 2 states and 3 actions, expected 4 and 2"
+    with pytest.raises(ValueError, match=told):
         OnlineFilter(**arrays)
 
 
-def test_a_gap_restarts_the_history_and_the_modes():
+@pytest.mark.parametrize("last", [0, -1])
+def test_a_gap_restarts_the_history_and_the_modes(last):
     arrays, online = ring(unknown="gap")
     rows = {tuple(history): i for i, history in enumerate(arrays["histories"].tolist())}
     unreachable = next(s for s in range(len(arrays["mode_transitions"])) if (s, 0, -1) not in rows)
-    online.update(0, 0)
+    online.update(0, last)
     after = online.update(unreachable, 0)
     fresh = OnlineFilter(**arrays).update(unreachable, 0)
     np.testing.assert_allclose(after, fresh)

@@ -19,7 +19,7 @@ from swirl.report.case import read_case
 from swirl.report.contents import contents
 from swirl.report.intervals import interval_facts
 from swirl.trajectories import Trajectories
-from swirl.uncertainty import GAIN, Bootstrap, bootstrap
+from swirl.uncertainty import TOLERANCE, Bootstrap, bootstrap
 from swirl.uncertainty_draws import chain_times, draw_times, ended, log_odds, renumbered, units_of
 
 needs_numba = pytest.mark.skipif(not compiled.available(), reason="numba is not installed (swirl-irl[fast])")
@@ -255,7 +255,7 @@ def test_modes_keep_the_numbers_of_the_fit():
     model, data = small_fit()
     turned = model.use_restart(model.best_restart_)
     order = [1, 0]
-    turned._set_rewards(model._histories, model.rewards_[order], model.policies_[order])
+    turned._set_rewards(model._histories, model.rewards_[order], model.log_policies_[order])
     turned._set_chain(model.mode_transitions_[:, order][:, :, order], model.initial_modes_[order])
     other = bootstrap(turned, data, n_draws=4)
     np.testing.assert_allclose(other.occupancy, drawn().occupancy[:, order])

@@ -228,9 +228,9 @@ def small(nats: float) -> str:
     """A small number of nats in words.
 
     >>> small(0.00123), small(1e-9)
-    ('0.001', 'less than 0.001')
+    ('about 0.001', 'less than 0.001')
     """
-    return f"{nats:.1g}" if nats >= 0.001 else "less than 0.001"
+    return f"about {nats:.1g}" if nats >= 0.001 else "less than 0.001"
 
 
 def _to_come(kept: Restart) -> str:
@@ -245,7 +245,7 @@ def describe(restarts: list[Restart], best: int, n_observed: int) -> str:
     kept = restarts[best]
     n = kept.n_iterations
     ending = {
-        "converged": f"converged after {n} iterations (going on would gain about {small(kept.remaining_gain)} nats)",
+        "converged": f"converged after {n} iterations (going on would gain {small(kept.remaining_gain)} nats)",
         "iterations ran out": f"not converged: the {n} iterations ran out{_to_come(kept)}; raise max_iter, or fit with "
         "resume=True",
         "interrupted": f"interrupted after {n} iterations; fit again with resume=True to go on",

@@ -72,5 +72,7 @@ def _missing_actions(notes: Notes, observed: int, missing: int, inferable: int, 
     elif inferable == missing:
         notes.add("note", "actions-inferred", f"{who}; all of them follow from the states, as one action alone fits.")
     else:
+        # Without an environment where actions lead is learnt from those that were seen.
+        level = "warning" if notes.env is None and missing >= 0.5 * n_moves else "note"
         some_do = f"; {inferable:,} of {missing:,} follow from the states" if notes.env is not None else ""
-        notes.add("note", "actions-missing", f"{who}{some_do}; at the others the next state alone counts.")
+        notes.add(level, "actions-missing", f"{who}{some_do}; at the others the next state alone counts.")

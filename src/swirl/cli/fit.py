@@ -131,6 +131,7 @@ def summary(model: Any, ready: Any) -> dict[str, Any]:
     facts: dict[str, Any] = {
         "model": repr(model),
         "data": repr(ready.train),
+        "actions that are missing": ready.data.n_missing_actions,
         "environment": repr(ready.env),
         "how it ended": getattr(model, "fit_report_", "done"),
         "converged": bool(getattr(model, "converged_", True)),
@@ -146,6 +147,12 @@ def summary(model: Any, ready: Any) -> dict[str, Any]:
     return facts
 
 
+def _missing(facts: dict[str, Any]) -> str:
+    """Say what was made of actions that are not known."""
+    missing = f"{facts['actions that are missing']:,} not recorded"
+    return f"{missing}; such a step counts by the state that it led to (taken to be missing by chance)"
+
+
 def worded(facts: dict[str, Any]) -> str:
     """The summary as lines for people."""
     from swirl.faults import counted
@@ -154,6 +161,7 @@ def worded(facts: dict[str, Any]) -> str:
     per = {"action": "action", "next_state": "next state", "density": "observation"}[facts["scored"]]
     lines = [
         ("data", facts["data"]),
+        *([("actions", _missing(facts))] if facts["actions that are missing"] else []),
         ("environment", facts["environment"]),
         ("model", facts["model"]),
         ("fit", f"{facts['how it ended']} ({facts['seconds']:.1f} s)"),

@@ -65,8 +65,8 @@ def iteration() -> tuple[list[list[float]], float, float]:
 
     histories, prior = Histories.reachable(MDP.deterministic(RING).successors, 1), Dirichlet(PSEUDOCOUNT)
     one = np.ones(2)
-    rewards, policies = read_values(histories.successors, np.array(VALUES), discount=DISCOUNT, temperature=one)
-    logits, switches, first = np.log(policies)[None], np.log(SWITCHES)[None], np.log(FIRST_MODES)[None]
+    rewards, log_policies = read_values(histories.successors, np.array(VALUES), discount=DISCOUNT, temperature=one)
+    logits, switches, first = log_policies[None], np.log(SWITCHES)[None], np.log(FIRST_MODES)[None]
     tables = Tables(first, np.repeat(switches[:, None], 3, axis=1), logits.reshape(1, 2, -1).swapaxes(1, 2).copy())
     # The form of reward whose M-step is in closed form: others compile for seconds, and no plain loop follows them.
     components = Components(
