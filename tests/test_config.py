@@ -41,7 +41,7 @@ def test_a_whole_file(file, tmp_path):
     run = checked(read_config(file))
     assert run.env == str(tmp_path / "maze.csv")  # relative to the file, where it is there
     assert run.data == "sessions.csv"
-    assert (run.model.modes, run.columns.state, run.fit.restarts, run.fit.max_iter) == (3, "node", 4, 200)
+    assert (run.model.modes, run.columns.state, run.fit.restarts, run.fit.max_iter) == (3, "node", 4, 2000)
     assert run.model.reward == Habit(2)
     assert run.model.reward_prior == HabitGoals(Gaussian(0.03, 4.0), Gaussian(0.2, (1.0, 2.0)))
 

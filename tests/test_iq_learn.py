@@ -160,7 +160,9 @@ def test_shapes_and_sums(model):
     n_histories = len(model.histories_)
     assert model.q_.shape == model.rewards_.shape == model.visits_.shape == (N_MODES, n_histories, N_ACTIONS)
     np.testing.assert_allclose(model.policies_.sum(axis=2), 1.0)
-    n_telling = sum(is_telling(data, i, t, b) for i in range(len(data)) for a, b in data.segments(i) for t in range(a, b))
+    n_telling = sum(
+        is_telling(data, i, t, b) for i in range(len(data)) for a, b in data.segments(i) for t in range(a, b)
+    )
     assert model.n_observed_ == n_telling
     assert model.visits_.sum() == pytest.approx(n_telling)
     np.testing.assert_allclose(model.visits_.sum(axis=(1, 2)) / n_telling, model.occupancy_)
@@ -447,7 +449,7 @@ def test_errors_in_words(slippery, blind):
         slippery.reward_table("least")
     with pytest.raises(NotFittedError, match="not fitted yet"):
         IQLearn().state_rewards()
-    with pytest.raises(ValueError, match="no action was observed in any session; pass actions=.*, or env="):
+    with pytest.raises(ValueError, match=r"no action was observed in any session; pass actions=.*, or env="):
         made(None).fit(Trajectories([[0, 1, 0]], n_actions=2))
     with pytest.raises(ValueError, match="no action was observed in any session"):
         made(world()).fit(Trajectories([[0], [1]], n_states=N_STATES, n_actions=N_ACTIONS))

@@ -159,7 +159,8 @@ def test_objective_by_a_plain_loop(given):
 def test_reading_is_the_components(given):
     """`_read`, in numpy, gives the likelihoods that EM saw; and where it says nothing, zeros."""
     model, component, parameters = given
-    _, log_likelihoods, observed = model._read(measured(), "action")
+    _, (log_likelihoods, observed, later) = model._read(measured(), "action")
+    assert not later.any()  # where an action leads is not known, so the next step says nothing of it
     np.testing.assert_allclose(
         log_likelihoods[component.rows], in_double(component.log_emissions, parameters), atol=1e-12
     )

@@ -57,12 +57,25 @@ def recursion(kind, rewards, discount, temperature, horizon=None):
     return log_policy, (q_slopes - slopes[:, None, :]) / temperature
 
 
-def objective(kind, rewards, counts, strength, discount, temperature):
-    """Penalised log-likelihood and its gradient, through the recursion."""
+def shared_out(kind, policy, seen):
+    """Actions seen, and those not seen in proportion to what the policy says of the moves that they made."""
+    counts, moves = seen
+    transitions, available = tables(kind)
+    ways = (policy * available)[..., None] * transitions
+    reached = ways.sum(axis=1, keepdims=True)
+    return counts + np.einsum("sx,sax->sa", moves, ways / np.where(reached > 0, reached, 1.0))
+
+
+def objective(kind, rewards, seen, strength, discount, temperature):
+    """Penalised log-likelihood of actions [state, action] and moves [state, next state], and its gradient."""
     log_policy, slopes = recursion(kind, rewards, discount, temperature)
-    seen = counts > 0
-    value = np.sum(counts[seen] * log_policy[seen]) - 0.5 * strength * np.sum(rewards**2)
-    return value, np.einsum("sa,sax->x", counts, slopes) - strength * rewards
+    counts, moves = seen
+    transitions, available = tables(kind)
+    reached = np.einsum("sa,sax->sx", np.exp(log_policy) * available, transitions)
+    value = np.sum(counts[counts > 0] * log_policy[counts > 0]) - 0.5 * strength * np.sum(rewards**2)
+    value += np.sum(moves[moves > 0] * np.log(reached[moves > 0]))
+    slopes = np.where(available[..., None], slopes, 0.0)
+    return value, np.einsum("sa,sax->x", shared_out(kind, np.exp(log_policy), seen), slopes) - strength * rewards
 
 
 def given(kind, rewards, discount, temperature):
@@ -138,10 +151,16 @@ def behaviour(kind):
         states.append(path)
         actions.append(chosen)
     data = Trajectories(states, actions, gaps=[[30], [], [], []], n_states=N_STATES, n_actions=N_ACTIONS)
-    counts = np.zeros((N_STATES, N_ACTIONS))
+    counts, moves = np.zeros((N_STATES, N_ACTIONS)), np.zeros((N_STATES, N_STATES))
     s, a = np.concatenate(data.states), np.concatenate(data.actions)
     np.add.at(counts, (s[a >= 0], a[a >= 0]), 1)
-    return data, counts
+    for i in range(len(data)):
+        for start, stop in data.segments(i):
+            for t in range(start, stop - 1):
+                if data.actions[i][t] < 0:
+                    moves[data.states[i][t], data.states[i][t + 1]] += 1
+    assert moves.sum() > 5
+    return data, (counts, moves)
 
 
 @cache
@@ -197,6 +216,7 @@ def visit_mismatch(kind, policy, counts, discount):
 
         α ∂/∂r(x) Σ_t log π(a_t|s_t) = γ Σ_t ( E[D(s',x) | s_t, a_t] − E[D(s',x) | s_t, a ~ π] ).
     """
+    counts = shared_out(kind, policy, counts)
     transitions, _ = tables(kind)
     chain = np.einsum("sa,sax->sx", policy, transitions)
     visits, reached = np.zeros_like(chain), np.eye(N_STATES)

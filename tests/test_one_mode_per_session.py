@@ -41,13 +41,16 @@ def segments(data):
 
 
 def joint(model, states, actions):
-    """log p(z) Π_t π_z(a_t|h_t) of one segment, step by step."""
+    """log p(z) Π_t π_z(a_t|h_t) of one segment, step by step; a missing action by where it led, Σ_a π_z P(s'|s,a)."""
+    dense = model.env.dense() * model.env.available[..., None]
     rows = {tuple(row): i for i, row in enumerate(model.histories_.tolist())}
     total = np.log(model.initial_modes_)
     for t, action in enumerate(actions):
         past = tuple(int(states[t - lag]) if t >= lag else -1 for lag in range(model.histories_.shape[1]))
         if action >= 0:
             total = total + np.log(model.policies_[:, rows[past], action])
+        elif t + 1 < len(states):
+            total = total + np.log(model.policies_[:, rows[past]] @ dense[states[t], :, states[t + 1]])
     return total
 
 
@@ -72,7 +75,7 @@ def test_a_segment_has_one_mode_with_the_posterior_of_the_mixture():
     predicted = np.split(np.concatenate(model.predict(data)), cuts)
     for n, posterior, rows, causal, path in zip(lengths, posteriors, smoothed, filtered, predicted, strict=True):
         np.testing.assert_allclose(rows, np.tile(posterior, (n, 1)), atol=1e-12)
-        np.testing.assert_allclose(causal[-1], posterior, atol=1e-12)
+        np.testing.assert_allclose(causal[-1], posterior, atol=1e-12)  # nothing follows the last step
         assert path.tolist() == [np.argmax(posterior)] * n
     assert len({int(np.argmax(posterior)) for posterior in posteriors}) == N_MODES
     assert any(posterior.min() > 1e-6 for posterior in posteriors)  # not all of them certain
@@ -122,21 +125,32 @@ def test_a_gap_is_where_the_mode_may_change():
 # Fitting
 
 
-def numpy_em(data, available, policies, initial, pseudocount):
+def numpy_em(data, env, policies, initial, pseudocount):
     """EM of a mixture over segments: policies [mode, state, action] and p(z) after each iteration, with the objective.
 
     The objective belongs to the parameters beside it, as in `objective_trace_`; the first are those given.
     """
-    n_modes = len(initial)
+    n_modes, available = len(initial), env.available
+    dense = env.dense() * available[..., None]
+    moves = np.zeros((len(segments(data)), N_STATES, N_STATES))  # whose action was not seen
+    for of_segment, (_, states, actions) in zip(moves, segments(data), strict=True):
+        unseen = np.flatnonzero(actions[:-1] < 0)
+        np.add.at(of_segment, (states[unseen], states[unseen + 1]), 1)
     counts = np.zeros((len(segments(data)), N_STATES, N_ACTIONS))
     for of_segment, (_, states, actions) in zip(counts, segments(data), strict=True):
         np.add.at(of_segment, (states[actions >= 0], actions[actions >= 0]), 1)
     while True:
         log_policies = np.log(np.where(available, policies, 1.0))
+        ways = policies[..., None] * dense  # [mode, state, action, next state]
+        reached = ways.sum(axis=2)
+        log_reached = np.log(np.where(reached > 0, reached, 1.0))
         log_joint = np.log(initial) + np.einsum("nsa,zsa->nz", counts, log_policies)
+        log_joint = log_joint + np.einsum("nst,zst->nz", moves, log_reached)
         shares = softmax(log_joint, axis=1)
         prior = np.log(initial).sum() + pseudocount * log_policies.sum()
         weights = np.einsum("nz,nsa->zsa", shares, counts)
+        share_of_way = ways / np.where(reached > 0, reached, 1.0)[:, :, None]
+        weights = weights + np.einsum("nz,nst,zsat->zsa", shares, moves, share_of_way)
         order = np.argsort(-weights.sum(axis=(1, 2)), kind="stable")  # modes as a fit shows them
         yield policies[order], initial[order], logsumexp(log_joint, axis=1).sum() + prior
         smoothed = np.where(available, weights + pseudocount, 0.0)
@@ -157,7 +171,7 @@ def test_em_is_that_of_a_plain_mixture_iteration_by_iteration():
     )  # fmt: skip
     model.fit(data)
     restarts = [model.use_restart(i) for i in range(4)]
-    plain = [numpy_em(data, env.available, m.policies_, m.initial_modes_, 0.5) for m in restarts]
+    plain = [numpy_em(data, env, m.policies_, m.initial_modes_, 0.5) for m in restarts]
     first = [m.objective_trace_[-1] for m in restarts]
     for iteration in range(8):
         if iteration:

@@ -387,7 +387,9 @@ def made(env, history, n_modes=2, *, per_action=False, same=False, seed=0):
     switching = rng.dirichlet(np.ones(n_modes), size=(1 if same else env.n_states, n_modes))
     switching = np.broadcast_to(switching, (env.n_states, n_modes, n_modes)).copy()
     model = SWIRL(env, n_modes=n_modes, history=history, switching=Fixed(switching))
-    model._set_rewards(histories, rng.normal(size=shape), weights / weights.sum(axis=2, keepdims=True))
+    with np.errstate(divide="ignore"):
+        log_policies = np.log(weights / weights.sum(axis=2, keepdims=True))
+    model._set_rewards(histories, rng.normal(size=shape), log_policies)
     model._set_chain(switching, np.full(n_modes, 1 / n_modes))
     model.initial_states_ = np.full(env.n_states, 1 / env.n_states)
     model.mode_temperatures_ = np.ones(n_modes)

@@ -76,7 +76,7 @@ def syllables(per_action=True):
     rewards = np.log(policies) if per_action else rng.normal(size=(2, histories.n_histories))
     kind = "state-action" if per_action else "state"
     model = SWIRL(env, n_modes=2, history=histories.length, reward=kind)  # as given: nothing is solved
-    model._set_rewards(histories, rewards, policies)
+    model._set_rewards(histories, rewards, np.log(policies))
     model._set_chain(np.broadcast_to([[0.95, 0.05], [0.1, 0.9]], (N_STATES, 2, 2)).copy(), np.array([0.5, 0.5]))
     model.initial_states_, model.mode_temperatures_ = np.full(N_STATES, 1 / N_STATES), np.ones(2)
     return model, model.sample(N_SESSIONS, N_STEPS)
@@ -311,7 +311,7 @@ def test_policies_that_see_the_previous_state_are_kept_by_pair():
     policies = np.full((1, histories.n_histories, 2), 0.5)
     policies[0, (histories.table == [1, 0]).all(axis=1)] = [0.1, 0.9]  # at 1 from 0: go on to 2
     model = SWIRL(env, n_modes=1, history=2, reward="state-action")
-    model._set_rewards(histories, np.log(policies), policies)
+    model._set_rewards(histories, np.log(policies), np.log(policies))
     model._set_chain(np.ones((3, 1, 1)), np.ones(1))
     path = np.array([0, 1, 2])
     case = Case(
@@ -415,7 +415,7 @@ class Restarted(SWIRL):
         order = [1, 0] if index else [0, 1]
         other = self.align_to(self)
         other._set_chain(self.mode_transitions_[:, order][:, :, order], self.initial_modes_[order])
-        other._set_rewards(self._histories, self.rewards_[order], self.policies_[order])
+        other._set_rewards(self._histories, self.rewards_[order], self.log_policies_[order])
         return other
 
 

@@ -49,7 +49,7 @@ class Decoded(SWIRL):
     def given(cls, env, history, rewards, policies, mode_transitions):
         """Parameters as they are: nothing is solved."""
         model = cls(env, n_modes=2, history=history, reward="state-action" if rewards.ndim == 3 else "state")
-        model._set_rewards(Histories.reachable(env.successors, history), rewards, policies)
+        model._set_rewards(Histories.reachable(env.successors, history), rewards, np.log(policies))
         model._set_chain(mode_transitions, np.array([0.5, 0.5]))
         model.initial_states_ = np.full(env.n_states, 1 / env.n_states)
         model.mode_temperatures_ = np.ones(2)

@@ -19,7 +19,7 @@ from swirl.report.case import read_case
 from swirl.report.contents import contents
 from swirl.report.intervals import interval_facts
 from swirl.trajectories import Trajectories
-from swirl.uncertainty import TOLERANCE, Bootstrap, bootstrap
+from swirl.uncertainty import TOLERANCE, Bootstrap, TooFewRefitsError, bootstrap
 from swirl.uncertainty_draws import chain_times, draw_times, ended, log_odds, renumbered, units_of
 
 needs_numba = pytest.mark.skipif(not compiled.available(), reason="numba is not installed (swirl-irl[fast])")
@@ -264,14 +264,53 @@ def test_modes_keep_the_numbers_of_the_fit():
 
 
 def test_refits_go_on_until_nothing_is_gained():
-    """At the tolerance of a fit they would stop near their start, and intervals would be too short."""
+    """A step that gains little says nothing: what all further steps would gain must be little."""
     model, data = small_fit()
     problem = model._problem(data[:7])
-    height = abs(model.restarts_[model.best_restart_].objective)
     times = chain_times(problem.encoded, np.array([2, 0, 1, 1, 0, 3, 0]))
-    restart = model._refitted(problem, times, tol=GAIN / height, max_iter=300).restarts_[0]
+    restart, further = (
+        model._refitted(problem, times, tol=tol, max_iter=2000).restarts_[0] for tol in (TOLERANCE, TOLERANCE / 1e4)
+    )
     assert restart.converged
-    assert np.diff(restart.objective_trace)[-3:].max() <= GAIN * 1.2
+    assert further.converged
+    assert 0 <= restart.remaining_gain <= TOLERANCE
+    assert np.diff(restart.objective_trace)[-3:].max() <= TOLERANCE * 1.2
+    assert further.n_iterations > restart.n_iterations
+    assert 0 <= further.objective - restart.objective <= TOLERANCE * 1.2
+    # Cut short it is no result, and says so.
+    short = model._refitted(problem, times, tol=TOLERANCE, max_iter=3).restarts_[0]
+    assert (short.converged, short.status) == (False, "iterations ran out")
+    assert restart.objective - short.objective > TOLERANCE
+
+
+def test_refits_that_do_not_converge_are_left_out(monkeypatch):
+    model, data = small_fit()
+    expected, refit, n_refits = drawn(), SWIRL._refitted, []
+
+    def second_runs_out(self, problem, times, **settings):
+        found = refit(self, problem, times, **settings)
+        if times is not None:
+            n_refits.append(1)
+            if len(n_refits) == 2:
+                found.restarts_ = [replace(found.restarts_[0], status="iterations ran out")]
+        return found
+
+    monkeypatch.setattr(SWIRL, "_refitted", second_runs_out)
+    found = bootstrap(model, data, n_draws=4)
+    assert found.statuses == ("converged", "iterations ran out", "converged", "converged")
+    assert found.n_draws == 3
+    assert "3 of 4 refits converged, 1 ran out of iterations" in found.how
+    kept = [0, 2, 3]
+    for name in ("occupancy", "leaving", "policies", "rewards", "mode_transitions", "initial_modes"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name)[kept], err_msg=name)
+    assert all(np.isin(part, np.arange(4) / 3).all() for part in found.stability)
+
+
+def test_too_few_refits_are_no_bootstrap():
+    model, data = small_fit()
+    told = "0 of 2 refits converged, 2 ran out of iterations within 1 iterations: too few.*raise max_iter"
+    with pytest.raises(TooFewRefitsError, match=told):
+        bootstrap(model, data, n_draws=2, max_iter=1)
 
 
 def test_saved_and_read_back(tmp_path):
@@ -363,9 +402,11 @@ def test_a_bootstrap_of_something_else_is_refused():
 def test_the_fit_that_stopped_short_is_told():
     model, data = small_fit()
     case = read_case(model, data)
-    told = interval_facts(case, replace(drawn(), drift=1.2, statuses=("converged", "iterations ran out") * 2))
+    statuses = ("converged", "iterations ran out", "converged", "converged", "iterations ran out", "converged")
+    told = interval_facts(case, replace(drawn(), drift=1.2, statuses=statuses))
     assert "1.2 standard errors short" in told["drift_words"]
-    assert "2 refits did not converge" in told["words"]
+    assert "with replacement, 4 times" in told["words"]
+    assert "2 further refits did not converge and had to be left out" in told["words"]
     assert "With so few" in told["words"]
     assert interval_facts(case, drawn())["drift_words"] == "" or drawn().drift >= 0.5
 

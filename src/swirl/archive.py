@@ -226,7 +226,8 @@ def _decode_restarts(model: Any, arrays: dict[str, np.ndarray], fit: dict[str, A
     model._components, model._context = model._context_of_file()
     template = model._components.random_parameters(np.random.default_rng(0), 1.0)
     structure = jax.tree.structure(template)
-    restarts, remaining = [], fit.get("remaining_gain") or [None] * len(fit["status"])
+    known = fit.get("remaining_gain") or [None] * len(fit["status"])
+    restarts, remaining = [], [float("inf") if gain is None else float(gain) for gain in known]
     for r, (status, iterations) in enumerate(zip(fit["status"], fit["iterations"], strict=True)):
         leaves = [arrays[f"restart.leaf{i}"][r] for i in range(structure.num_leaves)]
         restarts.append(
@@ -236,7 +237,7 @@ def _decode_restarts(model: Any, arrays: dict[str, np.ndarray], fit: dict[str, A
                 arrays["restart.log_likelihood_trace"][r, : iterations + 1],
                 arrays["restart.occupancy"][r],
                 status,
-                float("inf") if remaining[r] is None else float(remaining[r]),
+                remaining[r],
             )
         )
     model.restarts_ = restarts

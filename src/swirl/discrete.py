@@ -86,6 +86,14 @@ class DiscreteEstimator(HiddenModeEstimator):
         """Probability of each option in each mode."""
         return np.exp(self._log_table())
 
+    def _log_of(self, name: str) -> Float[np.ndarray, "mode history option"]:
+        """Logarithms of a fitted table: as they are kept, or of the table where an older file has none."""
+        kept = getattr(self, f"log_{name}_", None)
+        if kept is not None:
+            return kept
+        with np.errstate(divide="ignore"):
+            return np.log(getattr(self, f"{name}_"))
+
     def _encode(self, data: Trajectories) -> Encoded:
         return encode(data, self._world, self._histories, impossible=self.impossible)
 

@@ -250,7 +250,7 @@ class SWIRL(EMEstimator, DiscreteEstimator):
                 temperature=np.asarray(shared.temperature),
             )
         else:
-            log_policies = tables.log_emissions.T.reshape(len(order), -1, self.env.n_actions)[:, rows]
+            log_policies = np.asarray(tables.log_emissions).T.reshape(len(order), -1, self.env.n_actions)[:, rows]
             rewards = fitted
         component = self._components.rewards
         if isinstance(component, SharedValues) or (isinstance(component, ValueRewards) and component.width is not None):
@@ -334,13 +334,10 @@ class SWIRL(EMEstimator, DiscreteEstimator):
     # ------------------------------------------------------------------ after the fit
 
     def _log_table(self) -> Float[np.ndarray, "mode history option"]:
-        return self.log_policies_
+        return self._log_of("policies")
 
     def _restore(self) -> None:
         self._histories = Histories.reachable(self.env.successors, int(self.history))
-        if not hasattr(self, "log_policies_"):  # a file of an earlier version
-            with np.errstate(divide="ignore"):
-                self.log_policies_ = np.log(self.policies_)
 
     def online_filter(self, unknown: Impossible | None = None) -> OnlineFilter:
         """Make a filter that takes one (state, action) at a time, for closed-loop experiments.
@@ -354,7 +351,7 @@ class SWIRL(EMEstimator, DiscreteEstimator):
             self.policies_,
             self.histories_,
             self.env,
-            log_policies=self.log_policies_,
+            log_policies=self._log_table(),
             unknown=self.impossible if unknown is None else unknown,
         )
 
@@ -408,7 +405,7 @@ class SWIRL(EMEstimator, DiscreteEstimator):
             raise ValueError("reference: expected a model with the same number of modes and states")
         order = np.argsort(match_by_distance(reference.state_policies(), self.state_policies()))
         aligned = copy(self)
-        aligned._set_rewards(self._histories, self.rewards_[order], self.log_policies_[order])
+        aligned._set_rewards(self._histories, self.rewards_[order], self._log_table()[order])
         aligned._set_chain(self.mode_transitions_[:, order][:, :, order], self.initial_modes_[order])
         aligned.mode_temperatures_ = self.mode_temperatures_[order]
         if hasattr(self, "occupancy_"):

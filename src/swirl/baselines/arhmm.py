@@ -151,7 +151,7 @@ class ARHMM(EMEstimator, DiscreteEstimator):
         self.histories_ = self._histories.table
         self.moves_ = self._moves()
         n_options = self.moves_.shape[1]
-        self.log_emissions_ = tables.log_emissions.T.reshape(len(order), -1, n_options)[order]
+        self.log_emissions_ = np.asarray(tables.log_emissions).T.reshape(len(order), -1, n_options)[order]
         self.emissions_ = np.exp(self.log_emissions_)
 
     def _moves(self) -> np.ndarray:
@@ -160,13 +160,10 @@ class ARHMM(EMEstimator, DiscreteEstimator):
         return np.where(np.asarray(moves.available)[:n_states], following, -1)
 
     def _log_table(self) -> Float[np.ndarray, "mode history option"]:
-        return self.log_emissions_
+        return self._log_of("emissions")
 
     def _restore(self) -> None:
         self._histories = Histories.reachable(self.env.successors, int(self.history))
-        if not hasattr(self, "log_emissions_"):  # a file of an earlier version
-            with np.errstate(divide="ignore"):
-                self.log_emissions_ = np.log(self.emissions_)
 
     def _context_of_file(self) -> tuple[Components, Any]:
         return self.build_components(self._histories), self._histories

@@ -240,14 +240,11 @@ class DriftingReward(DiscreteEstimator):
 
     def _restore(self) -> None:
         self._histories = Histories.reachable(self.env.successors, int(self.history))
-        if not hasattr(self, "log_policies_"):  # a file of an earlier version
-            with np.errstate(divide="ignore"):
-                self.log_policies_ = np.log(self.policies_)
 
     # ------------------------------------------------------------------ after the fit
 
     def _log_table(self) -> Float[np.ndarray, "mode history option"]:
-        return self.log_policies_
+        return self._log_of("policies")
 
     def _evidence(self, encoded: Encoded, of: Scored) -> Evidence:
         by_bin = super()._evidence(encoded, of)  # every bin's policy at every step

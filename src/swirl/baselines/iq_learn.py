@@ -201,9 +201,6 @@ class IQLearn(EMEstimator, DiscreteEstimator):
 
     def _restore(self) -> None:
         self._histories = Histories.reachable(self._world.successors, int(self.history))
-        if not hasattr(self, "log_policies_"):  # a file of an earlier version
-            with np.errstate(divide="ignore"):
-                self.log_policies_ = np.log(self.policies_)
 
     def _take(self, tables: Tables, fitted: np.ndarray, order: np.ndarray) -> None:
         histories, chains = self._context
@@ -233,7 +230,7 @@ class IQLearn(EMEstimator, DiscreteEstimator):
     # ------------------------------------------------------------------ after the fit
 
     def _log_table(self) -> Float[np.ndarray, "mode history option"]:
-        return self.log_policies_
+        return self._log_of("policies")
 
     def reward_table(self, gauge: str = "fitted") -> Float[np.ndarray, "mode *dense"]:
         """Rewards r(h, a) as a dense table [mode, s_t, s_{t−1}, …, action]; NaN where none is known.

@@ -27,7 +27,7 @@ def apply(
     Writes every step with its mode (Viterbi) and the probability of each mode;
     on the training sessions these are the fit's own.
     """
-    from swirl.cli.words import check_free, show_json
+    from swirl.cli.words import SCORED, check_free, show_json
     from swirl.exporters.tables import write_table
     from swirl.fitted_files import open_fit, sessions_of, steps_or_bouts
 
@@ -36,15 +36,17 @@ def apply(
     sessions = sessions_of(model, data)
     table = steps_or_bouts(model, sessions, bouts=bouts)
     written = write_table(table, output, overwrite=force)
+    of = model.currency_of(sessions)
     facts = {
         "file": str(written),
         "sessions": len(sessions),
         "steps": sessions.n_steps,
         "rows": len(table),
-        "score": model.score(sessions),
+        "scored": of,
+        "score": model.score(sessions, of=of),
     }
     if as_json:
         show_json(facts)
     elif not quiet:
-        typer.echo(f"{len(sessions)} sessions, {sessions.n_steps:,} steps: {facts['score']:.4f} nats per step")
+        typer.echo(f"{len(sessions)} sessions, {sessions.n_steps:,} steps: {facts['score']:.4f} nats per {SCORED[of]}")
         typer.echo(f"Saved to {written}")

@@ -155,10 +155,11 @@ def _missing(facts: dict[str, Any]) -> str:
 
 def worded(facts: dict[str, Any]) -> str:
     """The summary as lines for people."""
+    from swirl.cli.words import SCORED
     from swirl.faults import counted
 
     shares = ", ".join(f"{share:.0%}" for share in facts["shares of modes"])
-    per = {"action": "action", "next_state": "next state", "density": "observation"}[facts["scored"]]
+    per = SCORED[facts["scored"]]
     lines = [
         ("data", facts["data"]),
         *([("actions", _missing(facts))] if facts["actions that are missing"] else []),

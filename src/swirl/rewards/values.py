@@ -159,7 +159,7 @@ class ValueRewards:
     def _reweighted(
         self, start: ValueParameters, counts: Float[Array, "context action"], temperature: Array, width: FloatArray
     ) -> ValueParameters:
-        """Meet the Cauchy prior of one mode by normal ones that touch it, again and again while that gains something."""
+        """Meet the Cauchy prior of one mode by normal ones that touch it, again and again while that gains."""
 
         def objective(p: ValueParameters) -> Array:
             log_pi = log_policy_from_values(self.contexts, p.values, discount=self.discount, temperature=temperature)
