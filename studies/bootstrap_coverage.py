@@ -235,8 +235,8 @@ covers. It is too short with so few, which is why the intervals are estimate ± 
   decoded there.
 - **Signs of preferences** are called certain in {called} of the cases, from few sessions to many; of these, {signs} are
   wrong.
-- **Tolerance**: with tol = 1e-5 of the objective, the default when this was run, fits to {most} sessions stopped {median}
-  standard errors (median; worst {worst}) short of their top. Intervals lie around the top.
+- **Tolerance**: with tol = 1e-5 of the objective, the default when this was run, fits to {most} sessions stopped
+  {median} standard errors (median; worst {worst}) short of their top. Intervals lie around the top.
 - **Not tested here**: worlds that the model cannot reach (an interval is then about the nearest model), and other local
   optima, at which no refit looks."""
 

@@ -275,3 +275,39 @@ def test_impossible_moves_without_an_action_follow_the_rule():
         online = model.online_filter()
         found = np.array([online.update(s) for s in data.states[0]])
         np.testing.assert_allclose(found, model.filter_proba(data)[0], atol=TOLERANCE)
+
+
+@pytest.mark.parametrize("rule", ["gap", "forget"])
+@pytest.mark.parametrize("history", [1, 2])
+def test_the_online_filter_is_the_batch_filter_where_a_move_contradicts_its_action(rule, history):
+    model = truth(world("walls"), history, "state-action").set_params(impossible=rule)
+    drawn = model.sample(1, 30, random_state=3)
+    states = drawn.states[0].copy()
+    states[10:20] = (states[10:20] + 1) % 3  # the tracking is off for a while
+    actions = np.where(np.arange(30) % 7 == 3, -1, drawn.actions[0])
+    data = Trajectories([states], [actions], n_states=3, n_actions=3)
+    assert len(model.env.impossible_transitions(data)[0]) > 3
+    online = model.online_filter()
+    found = np.array([online.update(s, a) for s, a in zip(states, actions, strict=True)])
+    np.testing.assert_allclose(found, model.filter_proba(data)[0], atol=TOLERANCE)
+    strict = model.online_filter(unknown="error")
+    with pytest.raises(ValueError, match="cannot follow"):
+        [strict.update(s, a) for s, a in zip(states, actions, strict=True)]
+
+
+def test_what_is_all_but_impossible_has_a_finite_likelihood():
+    """Policies below exp(−745), which no float64 holds, are kept as logarithms."""
+    env = MDP.deterministic([[0, 1], [0, 1]])
+    model = SWIRL.from_parameters(
+        env,
+        history=1,
+        rewards=[[0.0, 1.0]],
+        mode_transitions=[[1.0]],
+        initial_modes=[1.0],
+        temperature=0.0005,
+    )
+    data = Trajectories([[1, 0, 1]], [[0, 1, 1]])
+    assert model.policies_.min() == 0.0
+    assert -2000 < model.log_likelihood(data)[0] < -1000
+    assert np.isfinite(model.log_likelihood(data, of="next_state")).all()
+    np.testing.assert_allclose(model.online_filter().update(1, 0), [1.0])

@@ -172,8 +172,14 @@ def test_what_is_returned_is_the_callers_own():
         ((4, 0), "step 2: state=4, expected 0 to 3"),
         ((-1, 0), "step 2: state=-1, expected 0 to 3"),
         ((1, 2), "step 2: action=2, expected 0 to 1, or -1"),
-        ((3, 0), r"step 2: state=3 cannot follow state=1: action=0, which was taken,.*reset\(\).*forget"),
-        ((2, 0), r"step 2: state=2 cannot follow state=1: action=0, which was taken,.*reset\(\).*forget"),
+        (
+            (3, 0),
+            r"step 2: state=3 cannot follow state=1: action=0, which was taken, does not lead there.*reset\(\).*forget",
+        ),
+        (
+            (2, 0),
+            r"step 2: state=2 cannot follow state=1: action=0, which was taken, does not lead there.*reset\(\).*forget",
+        ),
     ],
 )
 def test_a_wrong_step_is_explained_and_changes_nothing(step, message):

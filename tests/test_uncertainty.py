@@ -308,7 +308,7 @@ def test_refits_that_do_not_converge_are_left_out(monkeypatch):
 
 def test_too_few_refits_are_no_bootstrap():
     model, data = small_fit()
-    told = "0 of 2 refits converged, 2 ran out of iterations within 1 iterations: too few.*raise max_iter"
+    told = r"0 of 2 refits converged, 2 ran out of iterations \(max_iter=1\): too few.*raise max_iter"
     with pytest.raises(TooFewRefitsError, match=told):
         bootstrap(model, data, n_draws=2, max_iter=1)
 

@@ -94,6 +94,10 @@ class DiscreteEstimator(HiddenModeEstimator):
         with np.errstate(divide="ignore"):
             return np.log(getattr(self, f"{name}_"))
 
+    def _possible_actions(self) -> Bool[np.ndarray, "state action"]:
+        """Actions that a missing one may have been."""
+        return self._world.available
+
     def _encode(self, data: Trajectories) -> Encoded:
         return encode(data, self._world, self._histories, impossible=self.impossible)
 
@@ -103,8 +107,10 @@ class DiscreteEstimator(HiddenModeEstimator):
 
     def _evidence(self, encoded: Encoded, of: Scored) -> Evidence:
         log_table, env = self._log_table(), self._world
+        if self.target == "action" and of == "action":
+            return action_evidence(log_table, encoded, env, self._possible_actions())
         if self.target == "action":
-            return (action_evidence if of == "action" else next_state_evidence)(log_table, encoded, env)
+            return next_state_evidence(log_table, encoded, env)
         chosen = options(encoded, env, self._histories, "next_state")
         known = chosen >= 0
         scored = known & (encoded.actions >= 0) if of == "action" else known  # they coincide; only seen actions count

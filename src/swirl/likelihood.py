@@ -37,26 +37,35 @@ def next_states(encoded: Encoded, env: MDP) -> Int[np.ndarray, "step"]:
 
 
 def reach(
-    env: MDP, states: Int[np.ndarray, "move"], following: Int[np.ndarray, "move"]
+    env: MDP,
+    states: Int[np.ndarray, "move"],
+    following: Int[np.ndarray, "move"],
+    possible: Bool[np.ndarray, "state action"] | None = None,
 ) -> Float[np.ndarray, "move action"]:
-    """P(s'|s, a) of every action, 0 where it is not available.
+    """P(s'|s, a) of every action, 0 where it is not `possible` (by default: available).
 
     >>> env = MDP.deterministic([[0, 0, 1], [0, 1, 1]])
     >>> reach(env, np.array([0, 1]), np.array([0, 1])).tolist()
     [[1.0, 1.0, 0.0], [0.0, 1.0, 1.0]]
     """
+    possible = env.available if possible is None else possible
     branches = np.asarray(env.successors.next)[states] == following[:, None, None]
-    return np.sum(branches * np.asarray(env.successors.probability)[states], axis=2) * env.available[states]
+    return np.sum(branches * np.asarray(env.successors.probability)[states], axis=2) * possible[states]
 
 
 def move_log_likelihoods(
-    log_policies: LogPolicies, encoded: Encoded, env: MDP, steps: Int[np.ndarray, "move"], to: Int[np.ndarray, "move"]
+    log_policies: LogPolicies,
+    encoded: Encoded,
+    env: MDP,
+    steps: Int[np.ndarray, "move"],
+    to: Int[np.ndarray, "move"],
+    possible: Bool[np.ndarray, "state action"] | None = None,
 ) -> Float[np.ndarray, "move mode"]:
     """Log Σ_a π_z(a|h_t) P(to|s_t, a) of some steps: of where they led, by whichever action."""
     numbers = encoded.histories[steps].astype(np.int64) * env.n_states + to
     _, first, which = np.unique(numbers, return_index=True, return_inverse=True)  # few moves are made many times
     with np.errstate(divide="ignore"):
-        log_reach = np.log(reach(env, encoded.states[steps[first]], to[first]))
+        log_reach = np.log(reach(env, encoded.states[steps[first]], to[first], possible))
     joint = log_policies[:, encoded.histories[steps[first]]] + log_reach
     return np.asarray(logsumexp(joint, axis=-1)).T[which.reshape(-1)]
 
@@ -71,15 +80,22 @@ def option_evidence(
     return log_likelihoods
 
 
-def action_evidence(log_policies: LogPolicies, encoded: Encoded, env: MDP) -> Evidence:
+def action_evidence(
+    log_policies: LogPolicies, encoded: Encoded, env: MDP, possible: Bool[np.ndarray, "state action"] | None = None
+) -> Evidence:
     """Log π_z(a_t|h_t) for each step; where the action is missing, that of the next state, Σ_a π_z(a|h_t) P(s'|s_t,a).
 
-    Only the steps whose action was seen are scored.  Where neither is known the step says nothing.
+    Only the steps whose action was seen are scored.  Where neither is known the step says nothing; nor does it where no
+    action that is `possible` (by default: available) makes the move.
     """
     log_likelihoods = option_evidence(log_policies, encoded, encoded.actions)
     latent = np.flatnonzero(encoded.latent)
-    log_likelihoods[latent] = move_log_likelihoods(log_policies, encoded, env, latent, encoded.following[latent])
-    return Evidence(log_likelihoods, encoded.actions >= 0, encoded.latent)
+    latent = latent[reach(env, encoded.states[latent], encoded.following[latent], possible).any(axis=1)]
+    moves = (latent, encoded.following[latent])
+    log_likelihoods[latent] = move_log_likelihoods(log_policies, encoded, env, *moves, possible)
+    later = np.zeros(encoded.n_steps, dtype=bool)
+    later[latent] = True
+    return Evidence(log_likelihoods, encoded.actions >= 0, later)
 
 
 def next_state_evidence(log_policies: LogPolicies, encoded: Encoded, env: MDP) -> Evidence:

@@ -155,9 +155,9 @@ class OnlineFilter:
             log_modes = log_joint - log_total if log_total > -np.inf else log_modes
         elif ways is None or action not in ways[0]:
             if self.unknown == "error":
-                by = "no action" if action < 0 else f"action={action}, which was taken,"
+                by = "no action leads" if action < 0 else f"action={action}, which was taken, does not lead"
                 raise ValueError(
-                    f"step {self.step}: state={state} cannot follow state={before}: {by} leads there; check the state, "
+                    f"step {self.step}: state={state} cannot follow state={before}: {by} there; check the state, "
                     'call reset() where recording was interrupted, or build the filter with unknown="forget"'
                 )
             history = (state, *self._before_start[1:])

@@ -93,7 +93,7 @@ def bootstrap(
             progress(done, int(n_draws))
     if len(found) < 2:
         raise TooFewRefitsError(
-            f"{ended(statuses)} within {int(max_iter):,} iterations: too few for intervals; raise max_iter, or use a "
+            f"{ended(statuses)} (max_iter={int(max_iter)}): too few for intervals; raise max_iter, or use a "
             "prior under which the fit converges sooner, such as priors.Gaussian"
         )
     stacked = {name: np.stack([one[name] for one in found]) for name in found[0]}

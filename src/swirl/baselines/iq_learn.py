@@ -39,8 +39,9 @@ PROJECTION_STEPS = 300
 class IQLearn(EMEstimator, DiscreteEstimator):
     """Model-free S-2: IQ-Learn's Q(h, a) in each mode, with the switching of SWIRL.
 
-    Fitting uses only which states followed which actions in the data.  The environment, where it is given, numbers the
-    histories and turns Q into rewards afterwards.
+    Fitting uses only which states followed which actions in the data; where an action is missing, also how likely each
+    action leads to the next state.  The environment, where it is given, numbers the histories and turns Q into rewards
+    afterwards.
 
     Parameters
     ----------
@@ -159,16 +160,18 @@ class IQLearn(EMEstimator, DiscreteEstimator):
         self.seen_next_, self.seen_probability_, self.seen_known_ = _seen(data, self.env)
         self._histories = Histories.reachable(self._world.successors, int(self.history))
         encoded = self._encode(data)
-        if not encoded.telling.any() or (self.env is None and encoded.n_observed == 0):
+        if not encoded.telling.any():
+            raise ValueError("data: no session holds an action, or two states in a row, so there is nothing to fit")
+        if self.env is None and encoded.n_observed == 0:
             raise ValueError(
-                "data: no action was observed in any session; pass actions=, one list per session"
-                + (", or env=, which says what action leads from state to state" if self.env is None else "")
+                "data: no action was observed in any session; pass actions=, one list per session, or env=, which says "
+                "what action leads from state to state"
             )
-        triples, chains, latent = _triples(encoded, self._histories, self._world, self._possible_moves())
+        triples, chains, latent = _triples(encoded, self._histories, self._world, self._possible_actions())
         components = replace(self.build_components(self._histories, triples), latent=latent)
         return Problem(encoded, chains, components, (self._histories, chains))
 
-    def _possible_moves(self) -> Bool[np.ndarray, "state action"]:
+    def _possible_actions(self) -> Bool[np.ndarray, "state action"]:
         """Actions that a missing one may have been: without an environment, those that were seen to lead somewhere."""
         return self._world.available if self.env is not None else self.seen_known_
 
@@ -355,7 +358,7 @@ def _triples(
     seen = (here[observed] * n_actions + encoded.actions[observed]) * n_after + after[observed]
 
     latent = np.flatnonzero(encoded.latent)
-    chances = reach(world, encoded.states[latent], encoded.following[latent]) * possible[encoded.states[latent]]
+    chances = reach(world, encoded.states[latent], encoded.following[latent], possible)
     latent = latent[chances.any(axis=1)]
     _, first, which = np.unique(here[latent] * n_after + after[latent], return_index=True, return_inverse=True)
     chances = chances[chances.any(axis=1)][first]
