@@ -30,6 +30,9 @@ WORDS = {
     "density": "densities of continuous observations",
 }
 
+PER = {"action": "action", "next_state": "next state", "density": "observation"}
+"""What a score is a mean over, in words: nats per action, …"""
+
 
 class NotFittedError(ValueError, AttributeError):
     """A fitted model is needed (both kinds, as scikit-learn has it, so that either `except` works)."""

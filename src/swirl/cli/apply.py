@@ -27,7 +27,8 @@ def apply(
     Writes every step with its mode (Viterbi) and the probability of each mode;
     on the training sessions these are the fit's own.
     """
-    from swirl.cli.words import SCORED, check_free, show_json
+    from swirl.cli.words import check_free, show_json
+    from swirl.estimator import PER
     from swirl.exporters.tables import write_table
     from swirl.fitted_files import open_fit, sessions_of, steps_or_bouts
 
@@ -48,5 +49,5 @@ def apply(
     if as_json:
         show_json(facts)
     elif not quiet:
-        typer.echo(f"{len(sessions)} sessions, {sessions.n_steps:,} steps: {facts['score']:.4f} nats per {SCORED[of]}")
+        typer.echo(f"{len(sessions)} sessions, {sessions.n_steps:,} steps: {facts['score']:.4f} nats per {PER[of]}")
         typer.echo(f"Saved to {written}")

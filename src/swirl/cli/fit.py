@@ -155,11 +155,11 @@ def _missing(facts: dict[str, Any]) -> str:
 
 def worded(facts: dict[str, Any]) -> str:
     """The summary as lines for people."""
-    from swirl.cli.words import SCORED
+    from swirl.estimator import PER
     from swirl.faults import counted
 
     shares = ", ".join(f"{share:.0%}" for share in facts["shares of modes"])
-    per = SCORED[facts["scored"]]
+    per = PER[facts["scored"]]
     lines = [
         ("data", facts["data"]),
         *([("actions", _missing(facts))] if facts["actions that are missing"] else []),

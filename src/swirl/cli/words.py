@@ -13,8 +13,6 @@ import typer
 
 from swirl.writing import check_target
 
-SCORED = {"action": "action", "next_state": "next state", "density": "observation"}  # what a score is per
-
 
 def check_free(path: Path, force: bool, *sources: Any) -> None:
     """Raise before any work where the output exists, or is one of the files read, or its folder cannot take it.

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from swirl._version import __version__
+from swirl.estimator import PER
 from swirl.faults import counted
 from swirl.model import SWIRL
 from swirl.report.case import Case
@@ -169,7 +170,7 @@ def _bootstrap(found: Bootstrap) -> str:
 
 def _comparison(comparison: Any) -> str:
     scores = ", ".join(f"{row['model']} {number(row['score'], 4)}" for row in comparison.table())
-    what = {"action": "action", "next_state": "next state", "density": "observation"}[comparison.of]
+    what = PER[comparison.of]
     tested = f"{counted(len(comparison.steps), 'held-out session')} ({counted(comparison.n_scored, 'step')})"
     return (
         f"Models were compared on {tested}, by the log-likelihood of the {what} given the past, in nats per step: "

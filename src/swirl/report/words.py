@@ -7,6 +7,7 @@ import numpy as np
 from swirl.baselines.arhmm import ARHMM
 from swirl.baselines.gaussian_arhmm import GaussianARHMM
 from swirl.baselines.markov import BackoffMarkov
+from swirl.estimator import PER
 from swirl.faults import counted
 from swirl.model import SWIRL
 from swirl.report.case import Case
@@ -121,8 +122,7 @@ def fit_sentences(fit: dict[str, Any], data: dict[str, Any]) -> list[str]:
     else:
         lines.append(minus(fit["report"][:1].upper() + fit["report"][1:]))
     if fit["score"] is not None:
-        what = {"action": "action", "next_state": "next state", "density": "observation"}[fit["currency"]]
-        lines.append(f"Score, in nats per {what} given the past: {_scores(fit, data)}.")
+        lines.append(f"Score, in nats per {PER[fit['currency']]} given the past: {_scores(fit, data)}.")
     if data["missing_actions"] and fit["currency"] != "density":
         lines.append(missing_sentence(data))
     if data["unseen_steps"]:

@@ -26,7 +26,9 @@ from swirl.successors import Successors, expected_next, uniform_expected_next
 
 FloatArray = Array | np.ndarray
 MILDER_STRENGTH = 30.0
-REWEIGHTINGS = 10  # measured on the labyrinth: at equal time two to six times as far as with one
+# Measured on the labyrinth (S-2, mean objective of three starts): 100 iterations with ten reach −68,613 in 29 s of
+# processor time, 300 with three −68,764 in 26 s, 300 with one −69,352 in 12 s.
+REWEIGHTINGS = 10
 LEAST_GAIN = 1e-4  # nats; a reweighting that gained less was the last
 HIDDEN = -1e30  # logit of an action that is not available: finite, so that 0 · logit is 0
 
