@@ -1,10 +1,11 @@
 """docs/results.md from a full reproduction: tables and figures as they came out.
 
-    swirl reproduce all --output reproduction          # under two hours on two cores; goes on where it stopped
-    python studies/results_page.py reproduction        # seconds: nothing is computed again
+    swirl reproduce all --output reproduction          # 20 minutes on an H200, hours on two cores; goes on where it was
+    git show HEAD:docs/results.md > before.md
+    python studies/results_page.py reproduction --before before.md     # seconds: nothing is computed again
 
 Figures go to docs/results/<experiment>/, made small (half size, 256 colours); tables of more than 40 rows are left in
-the reproduction's folder.
+the reproduction's folder. With --before, each experiment ends with its headline figures that changed, old beside new.
 """
 
 import argparse
@@ -23,10 +24,60 @@ from swirl.reproduce.settings import FULL
 DOCS = Path(__file__).parents[1] / "docs"
 HEAD = """# Results: the paper, reproduced
 
-Made by `swirl reproduce all` and `python studies/results_page.py` on two CPU cores; {versions}. Every choice was made
+Made by `swirl reproduce all` and `python studies/results_page.py`{where}; {versions}. Every choice was made
 on folds of training sessions; test sessions were scored by the finished models. Ours stands beside the published
 figures, and each part says where they differ and why. Scores are nats per step.
 """
+HEADLINES = (
+    *("ours", "ours, action", "best start", "first split", "second split", "clean reading", "score", "test score"),
+    *("F1, water runs", "F1, home runs", "mutual information", "adjusted Rand", "mean ARI", "test LL", "accuracy"),
+    *("reward r, canonical", "reward r, paper's", "ARI, every two runs", "outside the simulated 95 %"),
+)
+"""Columns whose changes are told."""
+
+Cells = dict[tuple[str, str, str, str], str]
+
+
+def cells(markdown: str) -> Cells:
+    """The headline cells of every table of a page: (experiment, section, row, column) and what stands there.
+
+    >>> page = "## Maze\\n### Scores\\n| model | score |\\n|:---|---:|\\n| S-1 | −0.7 |"
+    >>> cells(page)
+    {('Maze', 'Scores', 'S-1', 'score'): '−0.7'}
+    """
+    found: Cells = {}
+    experiment = section = ""
+    head: list[str] = []
+    for line in markdown.splitlines():
+        row = [cell.strip() for cell in line.strip("|").split("|")] if line.startswith("|") else []
+        if line.startswith("## "):
+            experiment = line[3:]
+        elif line.startswith("### "):
+            section = line[4:]
+        elif row and not head:
+            head = row
+        elif row and not line.startswith("|:"):
+            for name, value in zip(head, row, strict=False):
+                if name in HEADLINES:
+                    found.setdefault((experiment, section, row[0], name), value)
+        if not row:
+            head = []
+    return found
+
+
+def changes(before: str, now: str, experiment: str, why: str) -> str:
+    """Headline figures of an experiment that changed, old beside new; nothing where none did."""
+    old, new = cells(before), cells(now)
+    rows = [
+        f"| {section} | {row} | {column} | {old[key]} | {value} |"
+        for key, value in new.items()
+        for at, section, row, column in [key]
+        if at == experiment and key in old and old[key] != value
+    ]
+    if not rows:
+        return ""
+    table = ["| section | row | column | before | now |", "|:---|:---|:---|---:|---:|", *rows]
+    return "\n".join(["### What changed since the page before", "", why, "", *table, ""])
 
 
 def small(figure: object) -> bytes:
@@ -43,8 +94,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("reproduction", type=Path)
     parser.add_argument("--docs", type=Path, default=DOCS)
+    parser.add_argument("--before", type=Path, help="the page as it was, to tell what changed")
+    parser.add_argument("--why", default="", help="why it changed, in a sentence or two")
+    parser.add_argument("--where", default="", help="on which machines it was computed")
     options = parser.parse_args()
-    parts = [HEAD.format(versions=", ".join(f"{name} {number}" for name, number in versions().items()))]
+    before = options.before.read_text(encoding="utf-8") if options.before else ""
+    made = ", ".join(f"{name} {number}" for name, number in versions().items())
+    parts = [HEAD.format(where=f", {options.where}" if options.where else "", versions=made)]
     for name, module in EXPERIMENTS.items():
         ledger = Ledger(options.reproduction / "fits" / name)
         if not ledger.folder.exists():
@@ -56,7 +112,8 @@ def main() -> None:
         for block in experiment.blocks:
             if isinstance(block, Drawing):
                 (folder / f"{block.name}.png").write_bytes(small(block.figure))
-        parts.append(to_markdown(experiment, figures=f"results/{name}", level=2, most_rows=40))
+        part = to_markdown(experiment, figures=f"results/{name}", level=2, most_rows=40)
+        parts.append(part + "\n" + changes(before, part, experiment.title, options.why) if before else part)
     (options.docs / "results.md").write_text("\n".join(parts), encoding="utf-8")
 
 

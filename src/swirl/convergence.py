@@ -1,13 +1,15 @@
 """When EM has converged: little gain *remains*, which a small step does not say (EM may crawl).
 
-Near its end plain EM gains geometrically, so that from the gains a and b of the last five iterations and of the five
-before them (Aitken)
+Near its end plain EM gains geometrically, so that from the gains a of the last w iterations and b of the w before them
+(Aitken)
 
     remaining gain ≈ a q / (1 − q),      q = a / b,
 
-in nats: a nat is worth the same however many steps were recorded.  Gains that do not shrink promise no end.  EM can
-also rest on a plateau and leave it later, so the objective must not have risen over the last fifth of all iterations
-either; then, were it to go on as 1 / iterations, four times that rise would remain.
+the median of which over w = 1 … 5 is taken: short windows see the slowest part best, which is what remains, long ones
+are less shaken by M-steps that ended early.  It is in nats: a nat is worth the same however many steps were recorded.
+Gains that do not shrink promise no end.  EM can also rest on a plateau and leave it later, so the objective must not
+have risen over the last fifth of all iterations either; then, were it to go on as 1 / iterations, four times that rise
+would remain.
 
 Extrapolated iterations (`iteration.extrapolate`) say nothing of plain EM's rate, so each stretch of them ends with some
 plain ones.
@@ -67,8 +69,12 @@ def remaining_gain(trace: Float[np.ndarray, "iteration"]) -> float:
     """
     if len(trace) <= TAIL or not np.isfinite(trace[-1 - TAIL :]).all():
         return float("inf")
-    last = float(trace[-1] - trace[-1 - WINDOW])
-    before = float(trace[-1 - WINDOW] - trace[-1 - TAIL])
+    return float(np.median([_aitken(trace, width) for width in range(1, WINDOW + 1)]))
+
+
+def _aitken(trace: Float[np.ndarray, "iteration"], width: int) -> float:
+    last = float(trace[-1] - trace[-1 - width])
+    before = float(trace[-1 - width] - trace[-1 - 2 * width])
     if abs(last) <= ROUNDING * abs(float(trace[-1])):
         return max(last, 0.0)
     ratio = last / before if before > 0 else np.inf

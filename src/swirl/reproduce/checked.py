@@ -1,4 +1,7 @@
-"""Posterior predictive checks through the ledger: simulated once, then read from their file."""
+"""What is asked of an experiment's fits: did they end, and do they, let run, behave as the animals did?
+
+Predictive checks go through the ledger: simulated once, then read from their file.
+"""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -7,7 +10,29 @@ import numpy as np
 
 from swirl.predictive import PredictiveChecks, predictive_checks
 from swirl.reproduce.ledger import Ledger
+from swirl.reproduce.page import Numbers, Section
 from swirl.trajectories import Trajectories
+
+
+def endings(fits: Mapping[str, Any]) -> Section:
+    """How EM ended in each fit: whether the kept start converged, and what going on would gain."""
+    rows = []
+    for name, fit in fits.items():
+        kept = fit.restarts_[fit.best_restart_]
+        rows.append(
+            {
+                "fit": name,
+                "kept start": kept.status,
+                "iterations": kept.n_iterations,
+                "left to gain, nats": kept.remaining_gain if np.isfinite(kept.remaining_gain) else None,
+                "starts that converged": f"{sum(start.converged for start in fit.restarts_)} of {len(fit.restarts_)}",
+            }
+        )
+    caption = (
+        "EM stops where it predicts that going on would gain less than 0.01 nats in all; where the iterations ran out "
+        "before, what is left is at least the figure shown. The kept start has the best training objective."
+    )
+    return Section("Have the fits converged?", [Numbers("endings", caption, rows)])
 
 
 def checked(

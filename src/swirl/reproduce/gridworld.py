@@ -16,6 +16,7 @@ from swirl.model import SWIRL
 from swirl.predictive import predictive_checks
 from swirl.registry import make
 from swirl.reproduce import gridworld_figures as figures
+from swirl.reproduce.checked import endings
 from swirl.reproduce.ledger import Ledger, fit_inputs
 from swirl.reproduce.page import Experiment, Numbers, Section, Text
 from swirl.reproduce.published import GRIDWORLD
@@ -133,6 +134,7 @@ def run(scale: Scale, ledger: Ledger) -> Experiment:
                 figures.model_free([row for rows in free.values() for row in rows], maps, truth),
             ),
             Section("Posterior predictive checks", figures.checks(checks, values)),
+            endings({**fits, "S-2, second split": second}),
         ],
         {
             "sessions": f"{len(here.train)} for training, {len(here.test)} for testing, {here.train.lengths[0]} steps",

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from swirl.reproduce import labyrinth_figures as figures
+from swirl.reproduce.checked import endings
 from swirl.reproduce.labyrinth_behaviour import predictive, reward_maps, segments
 from swirl.reproduce.labyrinth_beyond import (
     against_rivals,
@@ -65,6 +66,7 @@ def run(scale: Scale, ledger: Ledger) -> Experiment:
         do_starts_agree(maze, models["S-2"], scores["S-2"], best, beyond_runs),
         second_split(maze, {name: fit_score[name][OF] for name in longer}, ahead, tiny),
         clean_reading(maze, {"S-2": fit_score["S-2"][OF]}, ahead),
+        endings({**models, BEYOND_NAME: best}),
     ]
     first = _first(ahead, fit_score)
     about = {"test sessions": len(maze.test), "scored steps": best.n_scored(maze.test, of=OF), "scale": scale.name}

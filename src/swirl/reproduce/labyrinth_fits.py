@@ -115,18 +115,15 @@ class Labyrinth:
     def settings(self, name: str) -> dict[str, Any]:
         """Priors of a named model with three modes, chosen on folds of the sessions in neither test."""
         if name not in self._settings:
-            modes = {} if name == "MaxEnt" else {"n_modes": N_MODES}
-            small = make(name, self.env, n_restarts=min(3, self.scale.n_runs), max_iter=self._fewer, **modes)
+            modes: dict[str, Any] = {} if name == "MaxEnt" else {"n_modes": N_MODES}
+            modes |= {"n_restarts": min(3, self.scale.n_runs), "max_iter": self.scale.max_iter_folds}
+            small = make(name, self.env, **modes)
             rewards = {"tiny": REWARD_PRIORS[2:3], "quick": REWARD_PRIORS[1:3]}.get(self.scale.name, REWARD_PRIORS)
             grid: dict[str, Any] = {"reward_prior": rewards}
             if name != "MaxEnt":
                 grid["switching_prior"] = SWITCHING_PRIORS[name[0]][: 2 if self.scale.full else 1]
             self._settings[name] = self.ledger.chosen(f"choice {name}", small, untested(self.data), grid, of=OF)
         return self._settings[name]
-
-    @property
-    def _fewer(self) -> int:
-        return min(60, self.scale.max_iter)
 
     def named(self, name: str, n_modes: int = N_MODES, **changes: Any) -> SWIRL:
         """A model of the paper, by name, with its chosen priors: `scale.n_runs` single starts."""
@@ -151,7 +148,7 @@ class Labyrinth:
         n_runs = 1 if options["n_modes"] == 1 else 2 * self.scale.n_runs
         if not self._headline:
             n_runs = max(1, n_runs // 2)  # a confirmation: fewer starts can only make it worse
-        model = SWIRL(self.env, **{**options, **tiny}, n_restarts=n_runs, max_iter=min(150, self.scale.max_iter))
+        model = SWIRL(self.env, **{**options, **tiny}, n_restarts=n_runs, max_iter=self.scale.max_iter)
         return self.ledger.fit(self._label(f"habit and goals {options['n_modes']} modes"), model, self.train)
 
     def counts(self, order: int | Literal["auto"] = "auto") -> BackoffMarkov:

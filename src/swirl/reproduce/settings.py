@@ -30,7 +30,9 @@ class Scale:
     n_runs
         Single starts of each fit: what the box plots and bands are over.
     max_iter
-        EM iterations at most.
+        EM iterations of a fit at most; it stops before where less than 0.01 nats are left to gain (`convergence`).
+    max_iter_folds
+        The same of fits to folds, which only rank settings.
     share
         Share of the sessions used (the first ones), 1 for all.
     n_draws
@@ -40,6 +42,7 @@ class Scale:
     name: str
     n_runs: int
     max_iter: int
+    max_iter_folds: int
     share: float
     n_draws: int
 
@@ -49,7 +52,7 @@ class Scale:
         return self.name == "full"
 
 
-FULL = Scale("full", n_runs=10, max_iter=200, share=1.0, n_draws=10)
-QUICK = Scale("quick", n_runs=3, max_iter=60, share=0.4, n_draws=3)
-TINY = Scale("tiny", n_runs=2, max_iter=8, share=0.05, n_draws=2)
+FULL = Scale("full", n_runs=10, max_iter=2000, max_iter_folds=200, share=1.0, n_draws=10)
+QUICK = Scale("quick", n_runs=3, max_iter=60, max_iter_folds=60, share=0.4, n_draws=3)
+TINY = Scale("tiny", n_runs=2, max_iter=8, max_iter_folds=8, share=0.05, n_draws=2)
 SCALES = {scale.name: scale for scale in (FULL, QUICK, TINY)}

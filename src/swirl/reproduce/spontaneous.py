@@ -13,6 +13,7 @@ from swirl.comparison import Comparison
 from swirl.datasets import spontaneous
 from swirl.priors import Dirichlet
 from swirl.reproduce import spontaneous_figures as figures
+from swirl.reproduce.checked import endings
 from swirl.reproduce.ledger import Ledger
 from swirl.reproduce.page import Experiment, Numbers, Section, Text
 from swirl.reproduce.published import SPONTANEOUS
@@ -20,7 +21,6 @@ from swirl.reproduce.settings import Scale
 from swirl.reproduce.spontaneous_checks import check_blocks, checks_of
 from swirl.reproduce.spontaneous_fits import (
     BEYOND,
-    ENDED,
     MODELS,
     PLAIN,
     Work,
@@ -31,7 +31,6 @@ from swirl.reproduce.spontaneous_fits import (
     fit_all,
     nats,
     scores,
-    to_the_end,
 )
 from swirl.reproduce.spontaneous_sections import (
     clean_blocks,
@@ -57,8 +56,6 @@ def run(scale: Scale, ledger: Ledger) -> Experiment:
     best: dict[str, Any] = {name: fits[name, 1 if name == "MaxEnt" else work.headline] for name in chosen}
     plain = build(work, "S-2", work.headline, {**chosen["S-2"], "reward_prior": Dirichlet(1.0)})
     best[PLAIN] = ledger.fit(f"{PLAIN}-K={work.headline}", plain, work.split()[0])
-    if not work.tiny:
-        best[ENDED] = to_the_end(work, chosen["S-1"])
     best |= counts(work, work.env, work.split()[0], "first")
     compared = compare(best, work.split()[1])
     s1 = best["S-1"]
@@ -67,7 +64,7 @@ def run(scale: Scale, ledger: Ledger) -> Experiment:
     _, test = work.split()
     n_draws = 19 if work.tiny else 99
     checks = {name: checks_of(ledger, name, best[name], test, names, n_draws) for name in ("S-1", "rARHMM")}
-    restarted = {name: best[name] for name in ("S-1", ENDED, "S-2", BEYOND) if name in best}
+    restarted = {name: best[name] for name in ("S-1", "S-2", BEYOND) if name in best}
     sections = [
         Section("Ours beside the published", headline(work, compared, rows, dopamine)),
         Section("Test score against the number of modes", score_blocks(work, compared, rows, chosen)),
@@ -80,6 +77,7 @@ def run(scale: Scale, ledger: Ledger) -> Experiment:
         Section("Do restarts agree?", figures.agreement_blocks(restarted, test)),
         Section("A second split", second_blocks(work, chosen)),
         Section("The clean reading", clean_blocks(work, s1)),
+        endings({name: fit for name, fit in best.items() if "counts" not in name}),
     ]
     about = {
         "sessions": f"{len(work.sessions)} of {len(data.trajectories)}",
@@ -137,7 +135,6 @@ def headline(
             "S-2": "aim: not below S-1",
             PLAIN: "pseudo-count 1, otherwise as S-2",
             BEYOND: "not in the paper",
-            ENDED: "tolerance 1e-7, twice the starts: is it the optimiser that keeps S-1 from its aim?",
             "counts": f"order {order}, chosen on training folds",
         }.get(name, "published in a figure only" if name in MODELS and published is None else "")
         table.append(

@@ -257,9 +257,9 @@ def agreement_blocks(models: Mapping[str, Any], test: Trajectories) -> list[Any]
         if name == "S-1":
             drawings.append(agreement_figure(values, [str(i) for i in order], behind.tolist()))
     text = (
-        "Restarts of nearly the same objective can cut the sessions differently. With the usual tolerance that is in "
-        "part unfinished EM: run to the end, more starts reach the same solution. What doubt is left is the data's: a "
-        "single segmentation, such as the raster above or the paper's, is one of several that fit about as well."
+        "Restarts of nearly the same objective can cut the sessions differently. These have converged, or nearly so "
+        "(see the last table), so what doubt is left is the data's: a single segmentation, such as the raster above or "
+        "the paper's, is one of several that fit about as well."
     )
     caption = "Agreement of the best restarts by training objective, test sessions."
     return [Text(text), *drawings, Numbers("agreement", caption, table)]

@@ -23,7 +23,6 @@ from swirl.trajectories import Trajectories
 MODELS = ("MaxEnt", "ARHMM", "rARHMM", "I-1", "I-2", "S-1", "S-2")
 BEYOND = "habit + goals"  # a habit of two syllables that all modes share, and goals of each mode: not in the paper
 PLAIN = "S-2 without back-off"
-ENDED = "S-1 run to the end"
 N_MODES = {"full": (1, 2, 3, 4, 5, 6, 7, 8), "quick": (1, 2, 5), "tiny": (2,)}
 # What training folds choose from: the same for models of the same order and switching, so that none is tuned harder.
 ONE_STATE = [*(Dirichlet(c) for c in (0.1, 0.3, 1.0, 3.0)), *(Gaussian(c) for c in (0.1, 0.3, 1.0))]
@@ -76,6 +75,7 @@ class Work:
         if self.tiny and "S-1-reward" not in label:
             return {what: values[0]}
         values = values[:2] if self.tiny else values
+        model.set_params(max_iter=self.scale.max_iter_folds)
         return self.ledger.chosen(label, model, self.untested, {what: values}, of="action")
 
 
@@ -124,13 +124,6 @@ def fit_all(work: Work, chosen: Mapping[str, dict[str, Any]]) -> dict[tuple[str,
         for name, settings in chosen.items()
         for n_modes in ((1,) if name == "MaxEnt" else work.modes)
     }
-
-
-def to_the_end(work: Work, settings: Mapping[str, Any]) -> Any:
-    """Fit S-1 from twice as many starts, with a tenth of the usual tolerance."""
-    model = build(work, "S-1", work.headline, {**settings, "tol": 1e-3}, n_restarts=2 * work.scale.n_runs)
-    model.set_params(max_iter=4 * work.scale.max_iter)
-    return work.ledger.fit(f"S-1-to-the-end-K={work.headline}", model, work.split()[0])
 
 
 def counts(work: Work, env: MDP, train: Trajectories, label: str) -> dict[str, Any]:
