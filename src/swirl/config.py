@@ -24,11 +24,11 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, ValidationError, model_validator
 
 from swirl.faults import Faults
-from swirl.priors import Cauchy, Dirichlet, Gaussian, HabitGoals
+from swirl.priors import Adaptive, Cauchy, Dirichlet, Gaussian, HabitGoals
 from swirl.rewards.forms import Habit, Network, Tabular
 
 MOST = 1000  # modes, states of a history, restarts: beyond is a slip of the pen
-OPTIONS = (Gaussian, Cauchy, Dirichlet, HabitGoals, Habit, Tabular, Network)
+OPTIONS = (Gaussian, Cauchy, Adaptive, Dirichlet, HabitGoals, Habit, Tabular, Network)
 KINDS: dict[str, Any] = {cls.__name__: cls for cls in OPTIONS}
 
 

@@ -61,6 +61,13 @@ class EMEstimator(HiddenModeEstimator):
     def _note(self, data: Trajectories, problem: Problem) -> None:
         """Keep what else the fitted model should know of its training data."""
 
+    def _settle(self, data: Trajectories) -> None:
+        """Choose what the arguments leave to the data."""
+
+    def _settled_params(self) -> dict[str, Any]:
+        """The arguments, with what was chosen from the data in their place."""
+        return self.get_params()
+
     def _context_of_file(self) -> tuple[Components, Any]:
         """Components and context of a model that was read from a file."""
         raise NotImplementedError
@@ -107,6 +114,8 @@ class EMEstimator(HiddenModeEstimator):
         del y  # scikit-learn's signature
         data = as_trajectories(data)
         self._check_arguments()
+        if not resume:
+            self._settle(data)
         problem = self._problem(data)
         start = self._resumed(problem.components) if resume else None
         with progress_line(progress, int(self.max_iter)) as show:
@@ -128,7 +137,7 @@ class EMEstimator(HiddenModeEstimator):
                 callback=report,
             )
         self._components, self._context = problem.components, problem.context
-        self._as_fitted = self.get_params()  # `set_params` must not change what the fit means
+        self._as_fitted = self._settled_params()  # `set_params` must not change what the fit means
         self.restarts_ = restarts
         self.n_steps_ = problem.encoded.n_steps
         self.n_observed_ = problem.n_observed

@@ -19,7 +19,8 @@ from swirl.history import Histories
 from swirl.mdp import MDP
 from swirl.mstep import Components
 from swirl.online import OnlineFilter
-from swirl.priors import Cauchy, Dirichlet, Gaussian, HabitGoals
+from swirl.prior_choice import prior_scores
+from swirl.priors import Adaptive, Cauchy, Dirichlet, Gaussian, HabitGoals, in_units
 from swirl.rewards.dense import to_dense
 from swirl.rewards.forms import Habit, RewardForm, Tabular, resolve_form
 from swirl.rewards.gauge import GaugeTooLargeError, canonical
@@ -95,7 +96,7 @@ class SWIRL(EMEstimator, DiscreteEstimator):
         reward: str | RewardForm = "state",
         discount: float = 0.95,
         temperature: float | Sequence[float] | Float[np.ndarray, "mode"] = 1.0,
-        reward_prior: Gaussian | Cauchy | Dirichlet | HabitGoals | None = None,
+        reward_prior: Adaptive | Gaussian | Cauchy | Dirichlet | HabitGoals | None = None,
         switching_prior: Gaussian | Dirichlet | None = None,
         impossible: Impossible = "error",
         n_restarts: int = 8,
@@ -137,6 +138,36 @@ class SWIRL(EMEstimator, DiscreteEstimator):
     }
 
     needed: ClassVar[tuple[str, ...]] = ("env", "rewards", "policies")
+
+    def _settle(self, data: Trajectories) -> None:
+        if (adaptive := self._adaptive) is None:
+            return
+        unit = float(np.exp(np.mean(np.log(self._temperatures()))))
+        candidates = [in_units(prior, unit) for prior in adaptive.candidates]
+        models = [type(self)(**{**self.get_params(), "reward_prior": prior}) for prior in candidates]
+        pilot = next((i for i, prior in enumerate(candidates) if prior.of == "value"), 0)
+        scores = prior_scores(models, data, n_folds=adaptive.n_folds, pilot=pilot) if len(models) > 1 else None
+        self.prior_scores_ = scores
+        self.reward_prior_ = candidates[0 if scores is None else int(np.argmax(scores))]
+
+    @property
+    def _adaptive(self) -> Adaptive | None:
+        """The prior that each fit chooses, where it does."""
+        form = resolve_form(self.reward)
+        if not (isinstance(form, Tabular) and form.on != "state-action" and form.road == "exact"):
+            return None
+        prior = DEFAULT_REWARD_PRIOR if self.reward_prior is None else self.reward_prior
+        return prior if isinstance(prior, Adaptive) else None
+
+    @property
+    def _prior_in_use(self) -> Any:
+        if (adaptive := self._adaptive) is None:
+            return self.reward_prior
+        return getattr(self, "reward_prior_", adaptive.candidates[0])
+
+    def _settled_params(self) -> dict[str, Any]:
+        chosen = {} if self._adaptive is None else {"reward_prior": self.reward_prior_}
+        return {**self.get_params(), **chosen}
 
     def _problem(self, data: Trajectories) -> Problem:
         histories = Histories.reachable(self.env.successors, int(self.history))
@@ -186,7 +217,7 @@ class SWIRL(EMEstimator, DiscreteEstimator):
         self, histories: Histories, visited: Int[np.ndarray, "context"] | None
     ) -> tuple[Any, Int[np.ndarray, "history"]]:
         """Build the reward component, and say which of its policy rows each history uses."""
-        form, prior = resolve_form(self.reward), self.reward_prior
+        form, prior = resolve_form(self.reward), self._prior_in_use
         own = np.arange(histories.n_histories)
         temperature = self._temperatures()
         if isinstance(form, Tabular) and form.on == "state-action":
@@ -195,7 +226,6 @@ class SWIRL(EMEstimator, DiscreteEstimator):
                 raise self._wrong_prior("priors.Dirichlet or priors.Gaussian")
             return FreePolicies.build(histories, prior, temperature=temperature), own
         if isinstance(form, Tabular) and form.road == "exact":
-            prior = prior or DEFAULT_REWARD_PRIOR
             if not isinstance(prior, Cauchy | Gaussian):
                 raise self._wrong_prior("priors.Cauchy or priors.Gaussian")
             if isinstance(prior, Gaussian) and prior.of == "value":
@@ -433,7 +463,7 @@ class SWIRL(EMEstimator, DiscreteEstimator):
         return to_xarray(self)
 
 
-DEFAULT_REWARD_PRIOR = Cauchy()
+DEFAULT_REWARD_PRIOR = Adaptive()
 
 
 def _uninformed(encoded: Encoded, histories: Histories) -> Bool[np.ndarray, "history"]:

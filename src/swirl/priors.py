@@ -5,7 +5,7 @@ likelihood leaves a gauge free (DESIGN §2e), so the prior also picks the reward
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any, Literal
 
@@ -110,6 +110,53 @@ class Cauchy:
     def strengths(self, orders: int) -> tuple[float, ...]:
         """Strength of the part of each order 1 … `orders`."""
         return _strengths(self.strength, self.backoff, orders)
+
+
+@dataclass(frozen=True)
+class Adaptive:
+    """The prior on rewards that suits the data best, of several: sharp goals, dense rewards, long habits.
+
+    Every fit chooses anew, on folds of its own training sessions (`prior_choice`): `reward_prior_` is what it chose,
+    `prior_scores_` how each candidate did.  A single session cannot be cut into folds; then the first is taken.
+
+    Parameters
+    ----------
+    candidates
+        In units of the temperature: with another temperature than 1 they mean the same.
+    n_folds
+        Of whole subjects where several are known, else of whole sessions.
+
+    Examples
+    --------
+    >>> Adaptive().candidates[0]
+    Cauchy(width=0.05, strength=1.0, backoff=1.0, of='reward')
+    """
+
+    candidates: tuple[Gaussian | Cauchy, ...] = (
+        Cauchy(),
+        Cauchy(1.0),
+        Gaussian(0.02, backoff=3.0, of="value"),
+        Gaussian(0.1, backoff=3.0, of="value"),
+        Gaussian(0.5, backoff=3.0, of="value"),
+    )
+    n_folds: int = 3
+
+    def __post_init__(self) -> None:
+        if not self.candidates or not all(isinstance(each, Gaussian | Cauchy) for each in self.candidates):
+            raise ValueError(f"candidates={self.candidates!r}: expected one or more of priors.Gaussian, priors.Cauchy")
+        if isinstance(self.n_folds, bool) or not isinstance(self.n_folds, int) or self.n_folds < 2:
+            raise ValueError(f"n_folds={self.n_folds!r}: expected a whole number of at least 2")
+
+
+def in_units(prior: Gaussian | Cauchy, unit: float) -> Gaussian | Cauchy:
+    """The prior that means the same where rewards are counted in another unit, such as the temperature.
+
+    >>> in_units(Gaussian(0.5), 0.1).strength, in_units(Cauchy(), 2.0).width
+    (50.0, 0.1)
+    """
+    if isinstance(prior, Cauchy):
+        return replace(prior, width=prior.width * unit)
+    return replace(prior, strength=prior.strength / unit**2)
 
 
 @dataclass(frozen=True)
