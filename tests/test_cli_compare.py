@@ -162,7 +162,7 @@ def made(**changes):
         "seconds": np.array([1.0, 2.0]),
         "chosen": {"S-1": {"n_modes": 3, "reward_prior": swirl.priors.Gaussian(2.0)}},
         "choices": {
-            "S-1": Choice({"n_modes": 3}, [{"n_modes": 3}, {"n_modes": 2}], np.array([[-1.0, -3], [-2.0, -3]]))
+            "S-1": Choice([{"n_modes": 3}, {"n_modes": 2}], np.array([[-1.0, -3], [-2.0, -3]]))
         },
         "sessions": ("x", "y"),
         "modes": {"S-1": 3, "Markov": 1},
@@ -208,7 +208,7 @@ def test_a_damaged_comparison(tmp_path):
 
 def test_errors_by_modes_leave_out_what_makes_a_fold_hard_for_all():
     scores = np.array([[-1.0, -3.0], [-1.2, -3.2]])  # one fold is harder, the difference is the same in both
-    tried = Choice({"n_modes": 2}, [{"n_modes": 2}, {"n_modes": 3}], scores)
+    tried = Choice([{"n_modes": 2}, {"n_modes": 3}], scores)
     curve = mode_curves(made(choices={"S-1": tried}))["S-1"]
     np.testing.assert_allclose(curve["error"], 0, atol=1e-12)
     np.testing.assert_allclose(curve["mean"], [-2.0, -2.2])

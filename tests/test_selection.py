@@ -54,7 +54,7 @@ def test_the_best_on_average_is_chosen_and_the_model_is_untouched():
 
 
 def test_the_table_is_ordered_and_has_errors():
-    choice = Choice({"x": 2}, [{"x": 1}, {"x": 2}], np.array([[0.0, 2.0], [3.0, 3.0]]))
+    choice = Choice([{"x": 1}, {"x": 2}], np.array([[0.0, 2.0], [3.0, 3.0]]))
     assert choice.table() == [
         {"x": 2, "score": 3.0, "standard_error": 0.0},
         {"x": 1, "score": 1.0, "standard_error": 1.0},
