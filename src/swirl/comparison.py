@@ -150,7 +150,7 @@ class Comparison:
         if contest is None:
             if not enough:
                 return f"Best: {self.label(self.best)}."
-            return f"No case for modes: {enough}"
+            return f"No case for modes: {enough[:1].lower()}{enough[1:]}"
         rivals = [name for name in (contest.alike, contest.without) if name is not None]
         if not rivals:
             return f"Best: {self.label(self.best)}."
@@ -162,7 +162,10 @@ class Comparison:
         said = {name: f"{self._rival(name, contest)} by {_nats(*gains[name])}" for name in rivals}
         ahead = [name for name in rivals if gains[name][0] - gains[name][1] > 0]
         behind = [name for name in rivals if gains[name][0] + gains[name][1] < 0]
-        if len(ahead) == len(rivals):
+        if len(ahead) == len(rivals) and contest.alike is None:
+            text = f"{ours} is better than {said[ahead[0]]}. It was not compared with itself with one mode, so that "
+            text += "this may not be due to modes."
+        elif len(ahead) == len(rivals):
             text = f"Modes are ahead: {ours} is better than {' and than '.join(said[name] for name in rivals)}."
         else:
             text = f"No case for modes: {ours} "

@@ -127,8 +127,10 @@ class Choice:
         if len(self.candidates) == 1:
             return f"{words}: nothing else was tried."
         if taken == top:
-            equal = len({_complexity(settings) for settings in self.candidates}) == 1
-            rest = "all candidates are equally simple" if equal else "no simpler one is within one standard error of it"
+            sizes = [_complexity(settings) for settings in self.candidates]
+            rest = "no simpler one is within one standard error of it"
+            if sizes[taken] == min(sizes):
+                rest = "all candidates are equally simple" if len(set(sizes)) == 1 else "none is simpler"
             return f"{words}: the highest score on the folds; {rest}."
         gain, error = self.difference(top, taken)
         units = counted(len(set(self._parts[2].tolist())), self.unit)
@@ -229,7 +231,7 @@ def choose(
     --------
     >>> from swirl.baselines import BackoffMarkov
     >>> from swirl.datasets import gridworld
-    >>> data = gridworld(n_sessions=6, n_steps=60)
+    >>> data = gridworld(n_sessions=12, n_steps=100)
     >>> choose(BackoffMarkov(data.env), data.trajectories, {"order": [0, 1]}, n_folds=2).best
     {'order': 1}
     """
