@@ -250,7 +250,8 @@ class _Work:
         if added in self.models:
             raise ValueError(f"{added!r}: this name is kept for {name} with one mode; call yours something else")
         self.tune(added, twin, rest or None)
-        self.chosen.update({added: settings} if settings else {})
+        shown = {key: value for key, value in settings.items() if key != "n_modes"}
+        self.chosen.update({added: shown} if shown else {})
         self.labels[added] = ONE_MODE.format(self.labels.get(name, name))
         self.one_mode[name] = added
         self.fit(added)

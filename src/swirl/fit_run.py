@@ -147,11 +147,11 @@ def check_memory(model: SWIRL, train: Trajectories) -> memory.Prediction:
     return predicted
 
 
-def remarks(model: Any, ready: Prepared) -> list[str]:
+def remarks(model: Any, ready: Prepared | None = None) -> list[str]:
     """What should make a user hesitate before building on a fit, each with what to do about it."""
     shares = [float(share) for share in getattr(model, "occupancy_", [1.0])]
     n_restarts = len(getattr(model, "restarts_", [])) or None
     names = [f"mode {mode}" for mode in range(len(shares))]
     found = cautions(getattr(model, "converged_", None), n_restarts, restarts_near(model), shares, names)
-    both_sides = None if ready.test is None else shared_animals(ready.train, ready.test)
+    both_sides = None if ready is None or ready.test is None else shared_animals(ready.train, ready.test)
     return [*found.values(), *([both_sides] if both_sides else [])]
