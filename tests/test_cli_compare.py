@@ -89,9 +89,12 @@ def test_the_scores_are_those_of_the_saved_fits(folder):
 def test_the_number_of_modes_was_chosen_on_folds_of_the_rest(folder):
     result = read_comparison(folder / "comparison.json")
     choice = result.choices["ARHMM"]
-    assert choice.candidates == [{"n_modes": 2}, {"n_modes": 3}]
-    assert choice.scores.shape == (2, 2)
+    assert choice.candidates == [{"n_modes": 1}, {"n_modes": 2}, {"n_modes": 3}]
+    assert choice.scores.shape == (3, 2)
+    assert choice.log_likelihoods.shape == (3, 8)
+    assert set(choice.subjects) == {"m0", "m1"}
     assert result.chosen["ARHMM"] == choice.best
+    assert "One mode was added" in (folder / "said.txt").read_text()
     assert result.n_modes("Markov-1") == 1
 
 
@@ -140,8 +143,42 @@ def test_one_test_session_is_json_and_no_nan_is_printed(tmp_path, folder):
     command += ["--hold-out", 12, "--force", "-o", tmp_path / "c.json"]
     facts = json.loads(run(*command, "--json").stdout, parse_constant=lambda name: pytest.fail(name))
     assert json.loads((tmp_path / "c.json").read_text())["run"]["config"]["hold_out"] == 12
+    assert facts["remarks"] == [
+        "The same animals are on both sides (m0): the test is of other sessions, not of other animals."
+    ]
     assert facts["models"][1]["half_width"] is None
     assert "nan" not in run(*command).stdout
+
+
+def test_whole_animals_are_held_out_where_five_are_known(tmp_path, folder):
+    steps = pd.read_csv(folder / "sessions.csv")
+    command = ["compare", tmp_path / "s.csv", "--env", folder / "grid.csv", "--models", "Markov-0", "--force"]
+    for n_animals in (4, 5):
+        steps["subject"] = "m" + (steps["session"] % n_animals).astype(str)
+        steps.to_csv(tmp_path / "s.csv", index=False)
+        done = run(*command, "-o", tmp_path / "c.json")
+        assert done.exit_code == 0, done.output
+        written = json.loads((tmp_path / "c.json").read_text())
+        if n_animals == 5:
+            assert written["run"]["config"]["hold_out_subjects"] == ["m0"]
+            assert set(written["test_sessions"]["subject"]) == {"m0"}
+            assert "both sides" not in done.output
+        else:
+            assert written["run"]["config"]["hold_out"] == 5
+            assert "The same animals are on both sides (m0, m1, m2)" in done.stdout
+    asked = run(*command, "--hold-out", 4, "-o", tmp_path / "c.json")
+    assert "The same animals are on both sides (m0, m4, m3)" in asked.stdout
+
+
+def test_the_reward_can_be_given_and_is_in_the_row(tmp_path, folder):
+    command = ["compare", folder / "sessions.csv", "--env", folder / "grid.csv", "--models", "MaxEnt", "--max-iter", 1]
+    command += ["--restarts", 1, "--reward", "state-action", "-o", tmp_path / "c.json", "--fits", tmp_path / "fits"]
+    done = run(*command)
+    assert done.exit_code == 0, done.output
+    assert "| MaxEnt (state-action) | 1 |" in done.stdout
+    assert read_comparison(tmp_path / "c.json").label("MaxEnt") == "MaxEnt (state-action)"
+    assert swirl.load(tmp_path / "fits" / "MaxEnt.nc").reward == "state-action"
+    assert "MaxEnt (state-action) did not converge" in done.stdout
 
 
 def test_few_animals_have_wide_intervals():
@@ -161,11 +198,20 @@ def made(**changes):
         "subjects": ("a", None),
         "seconds": np.array([1.0, 2.0]),
         "chosen": {"S-1": {"n_modes": 3, "reward_prior": swirl.priors.Gaussian(2.0)}},
-        "choices": {
-            "S-1": Choice({"n_modes": 3}, [{"n_modes": 3}, {"n_modes": 2}], np.array([[-1.0, -3], [-2.0, -3]]))
-        },
+        "choices": {"S-1": Choice([{"n_modes": 3}, {"n_modes": 2}], np.array([[-1.0, -3], [-2.0, -3]]))},
         "sessions": ("x", "y"),
         "modes": {"S-1": 3, "Markov": 1},
+        "on_folds": Choice(
+            [{"model": "S-1", "n_modes": 3}, {"model": "Markov"}],
+            np.array([[-1.0], [-2.0]]),
+            np.array([[-5.0, -5.0], [-9.0, -11.0]]),
+            np.array([5, 5]),
+            ("a", None),
+        ),
+        "one_mode": {"S-1": "Markov"},
+        "labels": {"S-1": "S-1 (state-action)"},
+        "converged": {"S-1": False, "Markov": True},
+        "notes": ("Made by hand.",),
     }
     return Comparison(**{**facts, **changes})
 
@@ -177,7 +223,14 @@ def test_a_comparison_comes_back_from_its_file(tmp_path):
     assert again.sessions == ("x", "y")
     assert again.n_modes("S-1") == 3
     assert again.chosen == {"S-1": {"n_modes": 3, "reward_prior": repr(swirl.priors.Gaussian(2.0))}}
-    assert again.choices["S-1"].best == {"n_modes": 3}
+    assert again.choices["S-1"].best == {"n_modes": 2}  # of two folds, the second alike
+    assert again.on_folds.candidates == made().on_folds.candidates
+    np.testing.assert_array_equal(again.on_folds.log_likelihoods, made().on_folds.log_likelihoods)
+    assert again.on_folds.subjects == ("a", None)
+    assert again.contest() == made().contest() == ("S-1", "Markov", None, False)
+    assert str(again) == str(made())
+    assert again.remarks()[0] == "Made by hand."
+    assert "S-1 (state-action) did not converge" in str(again)
     with pytest.raises(FileExistsError, match="exists already"):
         write_comparison(tmp_path / "c.json", made())
 
@@ -198,6 +251,21 @@ def test_a_file_that_is_no_comparison(tmp_path, text, told):
         read_comparison(tmp_path / "c.json")
 
 
+def test_a_comparison_of_an_older_version_is_read(tmp_path):
+    facts = json.loads(write_comparison(tmp_path / "c.json", made()).read_text())
+    for name in ("models_on_training_folds", "notes", "remarks"):
+        del facts[name]
+    for model in facts["models"].values():
+        for name in ("label", "one_mode", "converged"):
+            del model[name]
+    for name in ("log_likelihoods", "scored_steps", "subject"):
+        del facts["training_folds"]["S-1"][name]
+    (tmp_path / "c.json").write_text(json.dumps(facts))
+    old = read_comparison(tmp_path / "c.json")
+    assert old.choices["S-1"].unit == "fold"
+    assert old.contest() == ("S-1", None, "Markov", False)
+
+
 def test_a_damaged_comparison(tmp_path):
     facts = json.loads(write_comparison(tmp_path / "c.json", made()).read_text())
     facts["models"]["S-1"]["log_likelihoods"] = [-1.0]
@@ -208,7 +276,7 @@ def test_a_damaged_comparison(tmp_path):
 
 def test_errors_by_modes_leave_out_what_makes_a_fold_hard_for_all():
     scores = np.array([[-1.0, -3.0], [-1.2, -3.2]])  # one fold is harder, the difference is the same in both
-    tried = Choice({"n_modes": 2}, [{"n_modes": 2}, {"n_modes": 3}], scores)
+    tried = Choice([{"n_modes": 2}, {"n_modes": 3}], scores)
     curve = mode_curves(made(choices={"S-1": tried}))["S-1"]
     np.testing.assert_allclose(curve["error"], 0, atol=1e-12)
     np.testing.assert_allclose(curve["mean"], [-2.0, -2.2])

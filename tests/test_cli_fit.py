@@ -43,6 +43,7 @@ def folder(tmp_path_factory):
 def test_the_summary_says_what_was_fitted(folder):
     facts = json.loads((folder / "summary.json").read_text())
     assert facts["held-out sessions"] == 2
+    assert facts["remarks"][-1].startswith("The same animals are on both sides (m0, m2)")
     assert "8 sessions" in facts["data"]
     assert sum(facts["shares of modes"]) == pytest.approx(1)
     assert facts["score on the held-out sessions"] < 0

@@ -10,14 +10,16 @@ import swirl.comparing
 from small_worlds import N_ACTIONS, N_STATES, world
 from swirl.baselines.arhmm import ARHMM
 from swirl.baselines.markov import BackoffMarkov
-from swirl.comparing import common_currency, compare
+from swirl.comparing import _label, common_currency, compare
 from swirl.comparison import Comparison
 from swirl.encoding import Encoded
 from swirl.estimator import HiddenModeEstimator
+from swirl.folding import SameAnimalsWarning
 from swirl.likelihood import Evidence
 from swirl.mdp import MDP
 from swirl.registry import make, models
-from swirl.selection import choose
+from swirl.rewards.forms import Habit
+from swirl.selection import Choice, choose
 from swirl.trajectories import Trajectories
 
 
@@ -74,7 +76,7 @@ def counted():
     return compare(["Markov-0", "Markov-1", "ARHMM"], train, test, env=world(), n_restarts=2, max_iter=15, strength=1.0)
 
 
-def synthetic(log_likelihoods, steps, subjects=None, n_modes=None):
+def synthetic(log_likelihoods, steps, subjects=None, n_modes=None, **more):
     """A comparison with given numbers."""
     names = tuple("abcdefg"[: len(log_likelihoods)])
     sizes = n_modes or [1] * len(names)
@@ -82,7 +84,7 @@ def synthetic(log_likelihoods, steps, subjects=None, n_modes=None):
     steps = np.asarray(steps)
     return Comparison(
         "action", int(steps.sum()), names, models, np.asarray(log_likelihoods, dtype=float), steps,
-        tuple(subjects or [None] * len(steps)), np.arange(len(names)) + 0.5, {},
+        tuple(subjects or [None] * len(steps)), np.arange(len(names)) + 0.5, {}, **more,
     )  # fmt: skip
 
 
@@ -120,22 +122,28 @@ def test_other_steps_are_refused():
     assert fair.n_scored == test.n_steps - 2 * len(test)
     with pytest.raises(ValueError, match="test: nothing was observed in any session"):
         compare({"a": Tiny(skip=100)}, train, test)
+    told = "skip=2 scores 188 steps, skip=0 200, so these are not scores of the same thing"
+    with pytest.raises(ValueError, match=told):
+        choose(Tiny(), walk(), {"skip": [0, 2]}, n_folds=2)
+    with pytest.raises(ValueError, match="fold 1 of 2: nothing was observed in it"):
+        choose(Tiny(), walk(), {"skip": [100]}, n_folds=2)
 
 
 def test_scores_are_those_of_plain_fits_each_scored_once():
     train, test = walk().split(every=3)
     result = counted()
     assert result.of == "next_state"
-    assert result.names == ("Markov-0", "Markov-1", "ARHMM")
+    assert result.names == ("Markov-0", "Markov-1", "ARHMM", "ARHMM, one mode")
     assert result.n_scored == result.steps.sum() == test.n_steps
     for name, row in zip(result.names, result.log_likelihoods, strict=True):
         counts = {"strength": 1.0, "target": "next_state"}  # a count model is fitted for what is scored
-        options = {"n_restarts": 2, "max_iter": 15} if name == "ARHMM" else counts
-        alone = make(name, world(), **options).fit(train)
+        options = {"n_restarts": 2, "max_iter": 15} if "ARHMM" in name else counts
+        options |= {"n_modes": 1} if "one mode" in name else {}
+        alone = make(name.removesuffix(", one mode"), world(), **options).fit(train)
         np.testing.assert_allclose(row, alone.log_likelihood(test, of="next_state"), rtol=1e-12)
         assert result.scores[name] == pytest.approx(alone.score(test, of="next_state"), rel=1e-12)
     assert result.best == max(result.scores, key=result.scores.get)
-    assert [result.n_modes(name) for name in result.names] == [1, 1, 2]
+    assert [result.n_modes(name) for name in result.names] == [1, 1, 2, 1]
     assert (result.seconds > 0).all()
     assert result.chosen == {}
 
@@ -306,22 +314,196 @@ def test_one_session_has_no_interval():
 # Verdict and table
 
 
-def test_verdict_in_its_three_cases():
-    steps, noise = np.full(10, 100), np.tile([1.0, -1.0], 5)
-    base = np.full(10, -100.0)
-    ahead = synthetic([base + 10 + noise, base, base - 50], steps, n_modes=[2, 1, 1])
-    assert ahead.verdict() == (
-        "Best: a. a is ahead of b, the best model without modes, by 0.1000 ± 0.0075 nats per step."
+STEPS, NOISE, BASE = np.full(10, 100), np.tile([1.0, -1.0], 5), np.full(10, -100.0)
+
+
+def verdict(gains, rival=None, **more):
+    """Of a model with two modes, by its gain on itself with one; `rival`: how much better Markov is than that."""
+    rows = [BASE + gains, BASE, *([] if rival is None else [BASE + rival])]
+    sizes = [2, 1, 1][: len(rows)]
+    return synthetic(rows, STEPS, n_modes=sizes, one_mode={"a": "b"}, **more).verdict()
+
+
+def test_modes_are_ahead_only_of_both_their_one_mode_and_the_best_other_model():
+    ahead = (
+        "Modes are ahead: a with 2 modes is better than the same model with one mode by 0.1000 ± 0.0075 nats per step"
     )
-    behind = synthetic([base - 10 + noise, base, base - 50], steps, n_modes=[2, 1, 3])
-    assert behind.verdict() == "A model without modes wins: b is ahead of a by 0.1000 ± 0.0075 nats per step."
-    even = synthetic([base + 0.1 + noise, base], steps, n_modes=[2, 1])
-    assert even.verdict() == (
-        "No case for modes: a and b, the best model without modes, differ by 0.0010 ± 0.0075 nats per step, which is "
-        "within noise."
+    other = "c, the best other model without modes,"
+    assert verdict(10 + NOISE) == f"{ahead}."
+    assert verdict(10 + NOISE, rival=-5.0) == f"{ahead} and than {other} by 0.1500 ± 0.0075 nats per step."
+    none = "No case for modes: a with 2 modes"
+    assert verdict(10 + NOISE, rival=20.0) == (
+        f"{none} is better than the same model with one mode by 0.1000 ± 0.0075 nats per step, but is worse than "
+        f"{other} by 0.1000 ± 0.0075 nats per step."
+    )
+    assert verdict(10 + NOISE, rival=9.9) == (
+        f"{none} is better than the same model with one mode by 0.1000 ± 0.0075 nats per step, but does not differ "
+        f"from {other} beyond noise (+0.0010 ± 0.0075 nats per step)."
+    )
+    # Better than counts, but no better than itself with one mode: that is not due to modes.
+    assert verdict(0.1 + NOISE, rival=-50.0) == (
+        f"{none} is better than {other} by 0.5010 ± 0.0075 nats per step, but does not differ from the same model with "
+        "one mode beyond noise (+0.0010 ± 0.0075 nats per step)."
+    )
+    assert verdict(NOISE - 10) == f"{none} is worse than the same model with one mode by 0.1000 ± 0.0075 nats per step."
+
+
+def test_without_itself_with_one_mode_a_model_is_not_said_to_be_ahead_by_its_modes():
+    alone = synthetic([BASE + 10 + NOISE, BASE], STEPS, n_modes=[2, 1])
+    assert alone.verdict() == (
+        "a with 2 modes is better than b, the best model without modes, by 0.1000 ± 0.0075 nats per step. It was not "
+        "compared with itself with one mode, so that this may not be due to modes."
     )
     for sizes in ([1, 1], [2, 3]):  # nothing to say about modes
-        assert synthetic([base + 1, base], steps, n_modes=sizes).verdict() == "Best: a."
+        assert synthetic([BASE + 1, BASE], STEPS, n_modes=sizes).verdict() == "Best: a."
+
+
+def on_folds(gains, modes, steps=10):
+    """The models a, b, c, … on four training sessions; gains are per session."""
+    candidates = [{"model": name, "n_modes": k} for name, k in zip("abcdefg", modes, strict=False)]
+    rows = np.asarray(gains, dtype=float)
+    return Choice(candidates, rows[:, :2] / steps, rows, np.full(rows.shape[1], steps), (None,) * rows.shape[1])
+
+
+def test_the_models_of_the_verdict_are_picked_on_the_folds_not_on_the_test():
+    """With modes the test likes b best, without it c; the folds a and d."""
+    test = [BASE + 5, BASE + 30, BASE + 2, BASE + NOISE, BASE]
+    modes = [2, 2, 1, 1, 1]
+    noise = np.array([1.0, -1.0, 1.0, -1.0])
+    folds = on_folds([2 + noise, 0 * noise, 0 * noise, 1 + noise, -5 + noise], modes)
+    picked = synthetic(test, STEPS, n_modes=modes, one_mode={"a": "e"}, on_folds=folds)
+    assert picked.contest() == ("a", "e", "d", False)
+    assert picked.best == "b"
+    assert picked.verdict().startswith("Modes are ahead: a with 2 modes is better than the same model with one mode by")
+    blind = synthetic(test, STEPS, n_modes=modes, one_mode={"b": "e"})
+    assert blind.contest() == ("b", "e", "c", True)
+    assert blind.verdict().endswith(
+        "These models were picked by the same test scores, which favours the kind with more models."
+    )
+
+
+def test_of_models_with_modes_the_simplest_within_one_standard_error_is_picked():
+    noise = np.sqrt(3) * np.array([1.0, -1.0, 1.0, -1.0])  # standard error of the sum per session: 1
+    for gain, name in ((0.99, "b"), (1.01, "a")):
+        folds = on_folds([gain + noise, 0 * noise], [3, 2])
+        result = synthetic([BASE, BASE], STEPS, n_modes=[3, 2], on_folds=folds)
+        assert result.contest().with_modes == name
+
+
+def test_one_mode_is_enough_where_the_folds_say_so():
+    tuned = {"a": Choice([{"n_modes": 1}, {"n_modes": 2}], np.array([[-1.0, -1.0], [-1.0, -1.1]]))}
+    one = synthetic([BASE, BASE - 1], STEPS, n_modes=[1, 1], choices=tuned)
+    assert one.verdict() == "No case for modes: one mode is enough for a (training folds)."
+    # Another family may have modes still.
+    two = synthetic([BASE, BASE + 10 + NOISE, BASE], STEPS, n_modes=[1, 2, 1], choices=tuned, one_mode={"b": "c"})
+    assert two.verdict().startswith("Modes are ahead: b with 2 modes")
+    assert two.verdict().endswith("One mode is enough for a (training folds).")
+
+
+def test_a_number_at_the_edge_and_a_fit_that_did_not_end_are_remarked_on():
+    scores = np.array([[-3.0, -3.1], [-2.0, -2.1], [-1.0, -1.1]])
+    tuned = {"a": Choice([{"n_modes": 1}, {"n_modes": 2}, {"n_modes": 3}], scores)}
+    edge = synthetic([BASE + 1, BASE], STEPS, n_modes=[3, 1], choices=tuned)
+    assert edge.remarks() == ["a: K = 3 is at the edge of what was tried; add larger numbers."]
+    inside = synthetic([BASE + 1, BASE], STEPS, n_modes=[2, 1], choices=tuned)
+    assert inside.remarks() == []
+    inside.models["a"].converged_ = False
+    [said] = inside.remarks()
+    assert said == "a did not converge: give more iterations (max_iter) before you rely on it."
+    assert said in str(inside)
+
+
+# What compare itself does
+
+
+TINY = {"own": ("action",), "value": -1.0}
+
+
+def test_every_family_is_tried_with_one_mode_and_compared_with_it():
+    train, test = walk().split(every=3)
+    tune = {"mine": {"n_modes": [2, 3]}}
+    result = compare({"mine": Tiny(**TINY), "other": Tiny(**TINY)}, train, test, tune=tune, n_folds=2)
+    assert result.choices["mine"].candidates == [{"n_modes": 1}, {"n_modes": 2}, {"n_modes": 3}]
+    assert result.chosen == {"mine": {"n_modes": 1}}  # all alike: the simplest
+    assert "One mode was added to the numbers of modes that are tried" in str(result)
+    assert result.verdict() == "No case for modes: one mode is enough for mine (training folds)."
+    asked = compare({"mine": Tiny(**TINY)}, train, test, tune={"mine": {"n_modes": [1, 2]}}, n_folds=2)
+    assert "was added" not in str(asked)
+    assert tune == {"mine": {"n_modes": [2, 3]}}
+
+
+def test_the_twin_with_one_mode_is_that_of_the_list_where_there_is_one():
+    train, test = walk().split(every=3)
+    pair = {"two": Tiny(**TINY, n_modes=2), "one": Tiny(**TINY), "else": Tiny(own=("action",), value=-2.0)}
+    result = compare(pair, train, test, n_folds=2)
+    assert result.one_mode == {"two": "one"}
+    assert result.names == ("two", "one", "else")
+    assert result.contest() == ("two", "one", "else", False)
+    del pair["one"]
+    added = compare(pair, train, test)
+    assert added.one_mode == {"two": "two, one mode"}
+    assert added.on_folds is None  # one of each kind: nothing to pick
+    with pytest.raises(ValueError, match="this name is kept for two with one mode"):
+        compare({**pair, "two, one mode": Tiny(own=("action",), value=-3.0)}, train, test)
+
+
+def test_the_twin_is_tuned_as_its_model_is():
+    """Other settings are chosen anew for one mode, on the same folds."""
+    train, test = walk().split(every=3)
+    tune = {"mine": {"n_modes": [2], "value": [-3.0, -1.0]}}
+    result = compare({"mine": Tiny(own=("action",))}, train, test, tune=tune, n_folds=2)
+    assert result.chosen["mine, one mode"] == {"value": -1.0}
+    both = compare({"mine": Tiny(own=("action",))}, train, test, tune={"mine": {"n_modes": [1, 2]}}, n_folds=2)
+    assert both.one_mode == {}
+
+
+def test_several_of_a_kind_are_scored_on_folds():
+    assert [own["model"] for own in counted().on_folds.candidates] == ["Markov-0", "Markov-1"]
+    train, test = walk().split(every=3)
+    three = {name: Tiny(own=("action",), value=v, n_modes=2) for name, v in (("x", -1.0), ("y", -2.0))}
+    result = compare({**three, "z": Tiny(**TINY)}, train, test, n_folds=2)
+    assert [own["model"] for own in result.on_folds.candidates] == ["x", "y"]
+    assert result.contest().with_modes == "x"
+    none = compare({**three, "z": Tiny(**TINY)}, train, test, n_folds=0)
+    assert none.on_folds is None
+    assert none.contest().on_test
+    with pytest.raises(ValueError, match="n_folds=0: settings are chosen on folds"):
+        compare(three, train, test, tune={"x": {"n_modes": [1, 2]}}, n_folds=0)
+    with pytest.raises(ValueError, match="n_folds=1: expected 2 or more, or 0"):
+        compare(three, train, test, n_folds=1)
+
+
+def test_two_models_of_different_rewards_have_different_labels():
+    env = world()
+    assert _label("S-1", make("S-1", env)) == "S-1"
+    assert _label("S-1", make("S-1", env, reward="state-action")) == "S-1 (state-action)"
+    assert _label("S-2", make("S-2", env, reward=Habit(1))) == "S-2 (Habit)"
+    assert _label("Markov", make("Markov", env)) == "Markov"
+    result = synthetic([BASE + 1, BASE], STEPS, labels={"a": "S-1 (state-action)"})
+    assert "| S-1 (state-action) | 1 |" in str(result)
+    assert result.verdict() == "Best: S-1 (state-action)."
+    assert result.best == "a"  # by the name that was given
+
+
+def test_a_session_in_training_and_test_is_refused():
+    data = walk()
+    with pytest.raises(ValueError, match="train and test share 6 sessions"):
+        compare(["Markov-0"], data, data, env=world())
+    with pytest.raises(ValueError, match=r"train and test share 2 sessions \('2', '3'\)"):
+        compare(["Markov-0"], data[:4], data[2:], env=world())
+
+
+def test_animals_on_both_sides_are_warned_of_where_there_are_enough():
+    options = {"env": world(), "strength": 1.0}
+    lengths = (30,) * 10
+    five = walk(lengths=lengths, subjects=tuple(f"m{i % 5}" for i in range(10)))
+    with pytest.warns(SameAnimalsWarning, match=r"on both sides \(m0, m4, m3\)"):
+        result = compare(["Markov-0"], *five.split(every=4), **options)
+    assert "The same animals are on both sides" in str(result)
+    apart = compare(["Markov-0"], *five.split(subjects=["m0"]), **options)
+    assert "both sides" not in str(apart)
+    few = walk(lengths=lengths, subjects=tuple(f"m{i % 4}" for i in range(10)))
+    assert "on both sides" in str(compare(["Markov-0"], *few.split(every=3), **options))  # a line, no warning
 
 
 def test_table_is_best_first_with_paired_gaps():
@@ -340,9 +522,10 @@ def test_table_is_best_first_with_paired_gaps():
 
 def test_the_printed_table():
     rows = [[-91.0, -99.0, -80.0, -90.0], [-100.0, -110.0, -90.0, -100.0], [-160.0, -150.0, -145.0, -145.0]]
-    result = synthetic(rows, [100] * 4, n_modes=[2, 1, 1])
+    result = synthetic(rows, [100] * 4, n_modes=[2, 1, 1], one_mode={"a": "b"})
     assert str(result).splitlines() == [
-        "Best: a. a is ahead of b, the best model without modes, by 0.1000 ± 0.0130 nats per step.",
+        "Modes are ahead: a with 2 modes is better than the same model with one mode by 0.1000 ± 0.0130 nats per step "
+        "and than c, the best other model without modes, by 0.6000 ± 0.1338 nats per step.",
         "",
         "| model | modes | held-out LL (action, nats/step) | to the best (95 %) | seconds |",
         "|:--|--:|--:|--:|--:|",
@@ -354,5 +537,5 @@ def test_the_printed_table():
     ]
     real = str(counted())
     assert "(next state, nats/step)" in real
-    assert real.endswith(f"{counted().n_scored} steps of 2 test sessions scored, once.")
+    assert f"{counted().n_scored} steps of 2 test sessions scored, once.\nThe sessions do not all name" in real
     assert isinstance(counted().models["ARHMM"], ARHMM)

@@ -36,7 +36,7 @@ def test_every_model_on_small_data():
     module = study("every_model")
     found = module.known_truth(0.2, n_sessions=10, n_restarts=1, names=("Markov", "ARHMM"), signals=False)
     table = module.truth_table(found)
-    assert table.count("\n") == 4
+    assert table.count("\n") == 5  # Markov, the ARHMM, and the ARHMM with one mode
     assert "| Markov | 1 |" in table
     null = [module.null_draw(0, n_sessions=6, n_steps=60, n_restarts=1, names=("ARHMM",))]
     assert "| ARHMM |" in module.null_table(null)

@@ -1,5 +1,6 @@
 """Models side by side from a configuration: K chosen on training folds, test sessions scored once (`swirl compare`)."""
 
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,11 +10,11 @@ from swirl.comparison import Comparison
 from swirl.config import Run
 from swirl.faults import counted
 from swirl.fit_run import Prepared, check_memory, given_arguments, prepare, provenance
-from swirl.folding import most_folds
+from swirl.folding import SameAnimalsWarning, most_folds
 from swirl.model import SWIRL
 from swirl.registry import fixed_arguments, keeps, known_arguments, make
 
-HOLD_OUT = 5  # every fifth session, where a run does not say
+HOLD_OUT = 5  # every fifth animal (session, where fewer than five animals are known), where a run does not say
 
 
 def run_comparison(
@@ -21,9 +22,9 @@ def run_comparison(
 ) -> tuple[Comparison, Prepared]:
     """Hold sessions out, choose each model's number of modes on folds of the rest, fit, and score the held-out ones.
 
-    Each fitted model carries `run_`, as one that `swirl fit` made does.
+    Held out are whole animals where five or more are known and the run does not say otherwise. Each fitted model
+    carries `run_`, as one that `swirl fit` made does.
     """
-    run = with_hold_out(run)
     asked = run.compare
     twice = sorted({name for name in asked.models if asked.models.count(name) > 1})
     if twice:
@@ -31,8 +32,9 @@ def run_comparison(
     free = {
         name: "n_modes" in known_arguments(name) and "n_modes" not in fixed_arguments(name) for name in asked.models
     }
-    ready = prepare(run)
-    n_folds = _folds(run, ready) if len(asked.modes) > 1 and any(free.values()) else 2
+    ready = prepare(run, every=HOLD_OUT)
+    run = ready.run
+    n_folds = _folds(run, ready) if len(asked.modes) > 1 and any(free.values()) else asked.folds
     given = _arguments(run)
     for name in asked.models:
         model = make(name, ready.env, **_own(name, given), **({"n_modes": max(asked.modes)} if free[name] else {}))
@@ -43,39 +45,45 @@ def run_comparison(
                 raise ValueError(f"{name}: {fault} Or compare without {name} (--models).") from None
     several = len(asked.modes) > 1
     of = _honest_score(run, ready)
-    result = compare(
-        asked.models,
-        ready.train,
-        ready.test,
-        env=ready.env,
-        of=of,
-        tune={name: {"n_modes": list(asked.modes)} for name in asked.models if free[name]} if several else None,
-        n_folds=n_folds,
-        callback=callback,
-        **given,
-        **({"n_modes": asked.modes[0]} if not several and any(free.values()) else {}),
-    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SameAnimalsWarning)  # it is among the remarks
+        result = compare(
+            asked.models,
+            ready.train,
+            ready.test,
+            env=ready.env,
+            of=of,
+            tune={name: {"n_modes": list(asked.modes)} for name in asked.models if free[name]} if several else None,
+            n_folds=n_folds,
+            callback=callback,
+            **given,
+            **({"n_modes": asked.modes[0]} if not several and any(free.values()) else {}),
+        )
+    twins = {twin: name for name, twin in result.one_mode.items() if twin not in asked.models}
     for name, seconds in zip(result.names, result.seconds, strict=True):
-        model = result.models[name]
+        model, family = result.models[name], twins.get(name, name)
         fixed = {
-            field: None for field in ("history", "switching") if not _takes(name, field, getattr(run.model, field))
+            field: None for field in ("history", "switching") if not _takes(family, field, getattr(run.model, field))
         }
-        own = run.model.model_copy(update={"name": name, "modes": result.n_modes(name), **fixed})
+        own = run.model.model_copy(update={"name": family, "modes": result.n_modes(name), **fixed})
         model.run_ = provenance(run.model_copy(update={"model": own}), ready, command, float(seconds))
     return result, ready
-
-
-def with_hold_out(run: Run) -> Run:
-    """The run with a way to hold sessions out, every fifth where it names none."""
-    named = run.hold_out is not None or run.hold_out_subjects is not None
-    return run if named else run.model_copy(update={"hold_out": HOLD_OUT})
 
 
 def save_fits(result: Comparison, folder: Any, *, overwrite: bool = False) -> list[Path]:
     """Save every compared model, by its name, for `swirl report`, `swirl plot` and the rest."""
     folder = Path(folder)
     folder.mkdir(exist_ok=True)
-    return [result.models[name].save(folder / f"{name}.nc", overwrite=overwrite) for name in result.names]
+    return [result.models[name].save(folder / fit_file(name), overwrite=overwrite) for name in result.names]
+
+
+def fit_file(name: str) -> str:
+    """The file of a compared model.
+
+    >>> fit_file("S-1"), fit_file("S-1, one mode")
+    ('S-1.nc', 'S-1-one-mode.nc')
+    """
+    return f"{'-'.join(name.replace(',', ' ').split())}.nc"
 
 
 def _honest_score(run: Run, ready: Prepared) -> Any:
@@ -95,6 +103,10 @@ def _honest_score(run: Run, ready: Prepared) -> Any:
 
 def _folds(run: Run, ready: Prepared) -> int:
     """As many folds of the training sessions as asked for, or as can be had."""
+    if run.compare.folds < 2:
+        raise ValueError(
+            f"folds={run.compare.folds}: a number of modes is chosen on 2 folds or more; or give one number"
+        )
     n_folds = most_folds(ready.train, run.compare.folds)
     if n_folds < 2:
         raise ValueError(

@@ -5,16 +5,21 @@ them is refused.
 """
 
 import time
+import warnings
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from swirl.comparison import Comparison
 from swirl.estimator import WORDS, HiddenModeEstimator, Scored, as_trajectories
+from swirl.folding import SameAnimalsWarning, animals, check_apart, most_folds, shared_animals
 from swirl.registry import fixed_arguments, keeps, make, models
-from swirl.selection import Choice, choose
+from swirl.selection import Choice, choose, score_on_folds
 from swirl.trajectories import Trajectories
+
+ONE_MODE = "{}, one mode"  # the name of a model's twin
 
 
 def common_currency(candidates: Mapping[str, HiddenModeEstimator], of: Scored | None = None) -> Scored:
@@ -52,21 +57,27 @@ def compare(
 ) -> Comparison:
     """Fit models on `train`, score each once on `test`, and lay them side by side.
 
+    The best model with modes, picked on training folds, is also fitted with one mode: the verdict is of like with like.
+
     Parameters
     ----------
     candidates
         Names of models (None: all that have the score `of`, by default that of next states), or a dict of name →
         model; a model that is fitted already is fitted again.
     train, test
-        `Trajectories`.
+        `Trajectories` that share no session; better, no animal.
     env
         Needed when models are given by name.
     of
         ``"action"``, ``"next_state"`` or ``"density"``; by default the first that all the models share, and next
         states where any action is missing.
     tune
-        name → settings to try on folds of `train` (`selection.choose`) before that model is fitted. Count models choose
-        their order and smoothing themselves, for what is scored.
+        name → settings to try on folds of `train` (`selection.choose`) before that model is fitted. Where several
+        numbers of modes are tried, one mode is tried too. Count models choose their order and smoothing themselves,
+        for what is scored.
+    n_folds
+        Folds of `train`: for `tune`, and to pick which model with modes and which without the verdict is about, where
+        there are several. 0: no folds (quicker; the test scores pick, and the verdict says so).
     callback
         Called with a few words on what is fitted next.
     **parameters
@@ -82,6 +93,7 @@ def compare(
     ('Markov-1', 'action', 200)
     """
     train, test = as_trajectories(train), as_trajectories(test)
+    check_apart(train, test)
     fresh = _candidates(candidates, env, parameters)
     if candidates is None:  # next states are what all models of labelled states share
         fresh = {name: model for name, model in fresh.items() if (of or "next_state") in model.currencies}
@@ -92,30 +104,234 @@ def compare(
     for model in fresh.values() if not isinstance(candidates, Mapping) else ():
         if "target" in model.get_params() and "target" not in parameters:
             model.set_params(target=of)  # a count model is fitted and tuned for what it is scored on
-    unknown = [name for name in tune or {} if name not in fresh]
+    grids = {name: dict(grid) for name, grid in (tune or {}).items()}
+    unknown = [name for name in grids if name not in fresh]
     if unknown:
         raise ValueError(f"tune: {', '.join(unknown)} is not among the models compared, {', '.join(fresh)}")
-    fitted, seconds, chosen, choices = {}, [], {}, {}
-    tell = callback or (lambda _: None)
+    if grids and n_folds == 0:
+        raise ValueError("n_folds=0: settings are chosen on folds; give n_folds=3, or no tune=")
+    notes = _of_animals(train, test)
+    if n_folds != 0 and n_folds < 2:
+        raise ValueError(f"n_folds={n_folds}: expected 2 or more, or 0 for none")
+    added = [name for name, grid in grids.items() if _with_one_mode(grid)]
+    if added:
+        notes += ("One mode was added to the numbers of modes that are tried: like is compared with like.",)
+    work = _Work(train, test, of, n_folds, callback or (lambda _: None), notes)
     for name, model in fresh.items():
+        work.tune(name, model, grids.get(name))
+    work.score_on_folds()
+    for name in fresh:
+        work.fit(name)
+    if not isinstance(candidates, Mapping):
+        work.labels.update({name: _label(name, model) for name, model in fresh.items()})
+    work.add_one_mode(grids)
+    return work.scored()
+
+
+def _of_animals(train: Trajectories, test: Trajectories) -> tuple[str, ...]:
+    """Whether animals are on both sides, in a line; a warning too where there are enough to hold whole ones out."""
+    line = shared_animals(train, test)
+    if line is None:
+        return ()
+    if animals((*train.subjects, *test.subjects)) is not None:
+        warnings.warn(f"{line} Split by animal: data.split(subjects=[…]).", SameAnimalsWarning, stacklevel=3)
+    return (line,)
+
+
+def _with_one_mode(grid: dict[str, Any]) -> bool:
+    """Add one mode to the numbers that are tried, where several are and it is not among them."""
+    tried = grid.get("n_modes")
+    if not isinstance(tried, Sequence) or isinstance(tried, str) or len(tried) < 2 or 1 in tried:
+        return False
+    grid["n_modes"] = [1, *tried]
+    return True
+
+
+def _label(name: str, model: HiddenModeEstimator) -> str:
+    """The name, with the form of the reward where it is not that of states alone."""
+    reward = model.get_params().get("reward", "state")
+    return name if reward == "state" else f"{name} ({reward if isinstance(reward, str) else type(reward).__name__})"
+
+
+@dataclass
+class _Work:
+    """Models on their way into a comparison."""
+
+    train: Trajectories
+    test: Trajectories
+    of: Scored
+    n_folds: int
+    tell: Callable[[str], Any]
+    notes: tuple[str, ...]
+    models: dict[str, HiddenModeEstimator] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)
+    chosen: dict[str, dict[str, Any]] = field(default_factory=dict)
+    choices: dict[str, Choice] = field(default_factory=dict)
+    labels: dict[str, str] = field(default_factory=dict)
+    one_mode: dict[str, str] = field(default_factory=dict)
+    on_folds: Choice | None = None
+    tested: dict[str, tuple[list[np.ndarray], np.ndarray]] = field(default_factory=dict)
+    """Of each fitted model: which test steps it scores, and its score of each test session."""
+
+    def tune(self, name: str, model: HiddenModeEstimator, grid: dict[str, Any] | None) -> None:
+        """Take a model in, with the settings that training folds choose."""
         began = time.perf_counter()
-        if tune and name in tune:
-            choices[name] = choose(
+        if grid is not None:
+            self.choices[name] = choose(
                 model,
-                train,
-                dict(tune[name]),
-                n_folds=n_folds,
-                of=of,
-                callback=lambda words, of=name: tell(f"{of}: {words}"),
+                self.train,
+                grid,
+                n_folds=self.n_folds,
+                of=self.of,
+                callback=lambda words: self.tell(f"{name}: {words}"),
             )
-            chosen[name] = choices[name].best
-            model = model.set_params(**chosen[name])
-        tell(f"{name}: all training sessions")
-        fitted[name] = model.fit(train)
+            self.chosen[name] = self.choices[name].best
+            model = model.set_params(**self.chosen[name])
+        self.models[name] = model
+        self.seconds[name] = time.perf_counter() - began
+
+    def score_on_folds(self) -> None:
+        """Score on folds, as they are now, the models of a kind (with modes, without) that has several."""
+        n_folds = most_folds(self.train, self.n_folds)
+        if n_folds < 2:
+            return
+        own = {name: model.get_params() for name, model in self.models.items()}
+        kinds = [[name for name in own if (own[name].get("n_modes", 1) > 1) is several] for several in (True, False)]
+        rows = []
+        for name in [name for name in own if any(name in kind and len(kind) > 1 for kind in kinds)]:
+            began = time.perf_counter()
+            if name in self.choices:
+                scored = self.choices[name].only(**self.chosen[name])
+            else:
+                scored = score_on_folds(
+                    self.models[name],
+                    self.train,
+                    [{}],
+                    n_folds=n_folds,
+                    of=self.of,
+                    callback=lambda words, name=name: self.tell(f"{name}: {words}"),
+                )
+            rows.append(({"model": name, **_complexity(own[name])}, scored))
+            self.seconds[name] += time.perf_counter() - began
+        if rows:
+            self.on_folds = _joined(rows)
+
+    def fit(self, name: str) -> None:
+        """Fit a model to all training sessions, and score it on the test."""
+        began = time.perf_counter()
+        self.tell(f"{name}: all training sessions")
+        model = self.models[name].fit(self.train)
         if own_choice := getattr(model, "chosen_", None):
-            chosen[name] = {**own_choice, **chosen.get(name, {})}
-        seconds.append(time.perf_counter() - began)
-    return _scored(fitted, test, of, np.array(seconds), chosen, choices)
+            self.chosen[name] = {**own_choice, **self.chosen.get(name, {})}
+        self.seconds[name] += time.perf_counter() - began
+        self.tested[name] = model.scored_steps(self.test, of=self.of), model.session_scores(self.test, of=self.of)
+
+    def add_one_mode(self, grids: Mapping[str, dict[str, Any]]) -> None:
+        """Find, or fit, the twin with one mode of the model with modes that the verdict is about."""
+        contest = self.scored().contest()
+        if contest is None:
+            return
+        name = contest.with_modes
+        params = self.models[name].get_params()
+        if "n_modes" not in params or np.ndim(params.get("temperature", 1.0)) or _given(params.get("switching")):
+            self.notes += (f"{name} has settings for each mode, so there is no such model with one mode.",)
+            return
+        rest = {key: values for key, values in grids.get(name, {}).items() if key != "n_modes"}
+        twin, settings = type(self.models[name])(**{**params, "n_modes": 1}), {}
+        if name in self.choices and any(own.get("n_modes") == 1 for own in self.choices[name].candidates):
+            settings = self.choices[name].only(n_modes=1).best
+            twin.set_params(**settings)
+            rest = {}
+        there = [] if rest else [other for other in self.models if _same(self.models[other], twin)]
+        if there:
+            self.one_mode[name] = there[0]
+            return
+        added = ONE_MODE.format(name)
+        if added in self.models:
+            raise ValueError(f"{added!r}: this name is kept for {name} with one mode; call yours something else")
+        self.tune(added, twin, rest or None)
+        shown = {key: value for key, value in settings.items() if key != "n_modes"}
+        self.chosen.update({added: shown} if shown else {})
+        self.labels[added] = ONE_MODE.format(self.labels.get(name, name))
+        self.one_mode[name] = added
+        self.fit(added)
+
+    def scored(self) -> Comparison:
+        """The comparison of the models that are fitted."""
+        first = next(iter(self.models))
+        steps = self.tested[first][0]
+        for name, (own, _) in self.tested.items():
+            for session, (a, b) in enumerate(zip(own, steps, strict=True)):
+                if not np.array_equal(a, b):
+                    raise ValueError(
+                        f"{name} scores {int(a.sum())} steps of test session {session}, {first} {int(b.sum())}, so "
+                        "these are not scores of the same thing; compare models that score the same steps (for "
+                        "autoregressions: the same number of lags)"
+                    )
+        per_session = np.array([int(own.sum()) for own in steps])
+        if per_session.sum() == 0:
+            raise ValueError("test: nothing was observed in any session, so there is nothing to score")
+        return Comparison(
+            self.of,
+            int(per_session.sum()),
+            tuple(self.models),
+            self.models,
+            np.stack([self.tested[name][1] for name in self.models]),
+            per_session,
+            self.test.subjects,
+            np.array([self.seconds[name] for name in self.models]),
+            self.chosen,
+            self.choices,
+            self.test.names,
+            on_folds=self.on_folds,
+            one_mode=self.one_mode,
+            labels={name: label for name, label in self.labels.items() if label != name},
+            notes=self.notes,
+        )
+
+
+def _complexity(params: Mapping[str, Any]) -> dict[str, Any]:
+    """What `selection.choose` tells simple from less simple by, as plain values."""
+    kinds = {"n_modes": int, "history": int, "switching": str}
+    return {key: kind(params[key]) for key, kind in kinds.items() if params.get(key) is not None}
+
+
+def _joined(rows: list[tuple[dict[str, Any], Choice]]) -> Choice:
+    """Several models on the same folds, as one choice."""
+    each = [scored for _, scored in rows]
+    first = each[0]
+    together = [scored.log_likelihoods for scored in each if scored.log_likelihoods is not None]
+    return Choice(
+        [settings for settings, _ in rows],
+        np.concatenate([scored.scores for scored in each]),
+        np.concatenate(together),
+        first.steps,
+        first.subjects,
+    )
+
+
+def _given(switching: Any) -> bool:
+    """Whether switching is given, as tables of a fixed number of modes."""
+    return getattr(switching, "table", None) is not None
+
+
+def _same(model: HiddenModeEstimator, other: HiddenModeEstimator) -> bool:
+    """Whether two models are built alike; how one mode switches makes no difference."""
+    if type(model) is not type(other):
+        return False
+    one, two = (
+        {key: value for key, value in m.get_params().items() if not key.startswith("switching")} for m in (model, other)
+    )
+    return all(_equal(one[key], two[key]) for key in one)
+
+
+def _equal(one: Any, two: Any) -> bool:
+    if one is two:
+        return True
+    try:
+        return bool(one == two)
+    except ValueError:  # of options that hold arrays
+        return False
 
 
 def _candidates(candidates: Any, env: Any, parameters: dict[str, Any]) -> dict[str, HiddenModeEstimator]:
@@ -145,40 +361,3 @@ def _candidates(candidates: Any, env: Any, parameters: dict[str, Any]) -> dict[s
     if unused:
         raise ValueError(f"{', '.join(unused)}: none of the models has such an argument, or its name fixes it")
     return made
-
-
-def _scored(
-    fitted: dict[str, HiddenModeEstimator],
-    test: Trajectories,
-    of: Scored,
-    seconds: np.ndarray,
-    chosen: dict[str, dict[str, Any]],
-    choices: dict[str, Choice],
-) -> Comparison:
-    steps = {name: model.scored_steps(test, of=of) for name, model in fitted.items()}
-    first = next(iter(steps))
-    for name, own in steps.items():
-        for session, (a, b) in enumerate(zip(own, steps[first], strict=True)):
-            if not np.array_equal(a, b):
-                raise ValueError(
-                    f"{name} scores {int(a.sum())} steps of test session {session}, {first} {int(b.sum())}, so these "
-                    "are not scores of the same thing; compare models that score the same steps (for autoregressions: "
-                    "the same number of lags)"
-                )
-    per_session = np.array([int(own.sum()) for own in steps[first]])
-    if per_session.sum() == 0:
-        raise ValueError("test: nothing was observed in any session, so there is nothing to score")
-    log_likelihoods = np.stack([model.session_scores(test, of=of) for model in fitted.values()])
-    return Comparison(
-        of,
-        int(per_session.sum()),
-        tuple(fitted),
-        fitted,
-        log_likelihoods,
-        per_session,
-        test.subjects,
-        seconds,
-        chosen,
-        choices,
-        test.names,
-    )

@@ -39,6 +39,9 @@ def write_comparison(
         "models": {
             name: {
                 "modes": comparison.n_modes(name),
+                "label": comparison.label(name),
+                "one_mode": comparison.one_mode.get(name),
+                "converged": comparison.has_converged(name),
                 "score_per_step": comparison.scores[name],
                 "seconds": float(seconds),
                 "chosen": _plain(comparison.chosen.get(name, {})),
@@ -51,10 +54,10 @@ def write_comparison(
             "subject": [None if subject is None else str(subject) for subject in comparison.subjects],
             "scored_steps": comparison.steps.tolist(),
         },
-        "training_folds": {
-            name: {"candidates": _plain(choice.candidates), "score_per_step": choice.scores.tolist()}
-            for name, choice in comparison.choices.items()
-        },
+        "training_folds": {name: _folds(choice) for name, choice in comparison.choices.items()},
+        "models_on_training_folds": None if comparison.on_folds is None else _folds(comparison.on_folds),
+        "notes": list(comparison.notes),
+        "remarks": comparison.remarks(),
         "versions": versions(),
         "run": run,
     }
@@ -103,12 +106,34 @@ def _comparison(facts: dict[str, Any]) -> Comparison:
         choices={name: _choice(table) for name, table in facts["training_folds"].items()},
         sessions=tuple(tested["name"] or ()),
         modes={name: int(model["modes"]) for name, model in models.items()},
+        on_folds=_choice(facts["models_on_training_folds"]) if facts.get("models_on_training_folds") else None,
+        one_mode={name: model["one_mode"] for name, model in models.items() if model.get("one_mode")},
+        labels={name: model["label"] for name, model in models.items() if model.get("label", name) != name},
+        converged={name: bool(model.get("converged", True)) for name, model in models.items()},
+        notes=tuple(facts.get("notes", ())),
     )
 
 
+def _folds(choice: Choice) -> dict[str, Any]:
+    return {
+        "candidates": _plain(choice.candidates),
+        "score_per_step": choice.scores.tolist(),
+        "log_likelihoods": choice.log_likelihoods.tolist() if choice.log_likelihoods is not None else None,
+        "scored_steps": choice.steps.tolist() if choice.steps is not None else None,
+        "subject": [None if subject is None else str(subject) for subject in choice.subjects],
+    }
+
+
 def _choice(table: dict[str, Any]) -> Choice:
-    scores = np.array(table["score_per_step"], dtype=float)
-    return Choice(table["candidates"][int(np.argmax(scores.mean(axis=1)))], table["candidates"], scores)
+    """A choice as it was; files of older versions have only the scores of folds."""
+    rows, steps = table.get("log_likelihoods"), table.get("scored_steps")
+    return Choice(
+        table["candidates"],
+        np.array(table["score_per_step"], dtype=float),
+        None if rows is None else np.array(rows, dtype=float),
+        None if steps is None else np.array(steps, dtype=np.int64),
+        tuple(table.get("subject", ())),
+    )
 
 
 def _plain(value: Any) -> Any:

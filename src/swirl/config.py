@@ -107,11 +107,14 @@ class Fit(Section):
 
 
 class Compare(Section):
-    """Which models `swirl compare` sets side by side, and which numbers of modes it tries."""
+    """Which models `swirl compare` sets side by side, and which numbers of modes it tries.
+
+    Of several numbers one mode is always tried too. `folds` = 0: none, so that one number of modes must be given.
+    """
 
     models: list[str] = Field(default=["Markov", "MaxEnt", "rARHMM", "I-1", "S-1", "S-2"], min_length=1)
-    modes: list[Annotated[int, Field(ge=1, le=MOST)]] = Field(default=[2, 3], min_length=1)
-    folds: int = Field(default=3, ge=2)
+    modes: list[Annotated[int, Field(ge=1, le=MOST)]] = Field(default=[1, 2, 3], min_length=1)
+    folds: int = Field(default=3, ge=0)
     score: Literal["action", "next_state"] | None = None
 
 
@@ -125,7 +128,8 @@ class Run(Section):
     env
         Edge list, or "syllables", or "observed" (`environments.environment_for`).
     hold_out
-        Every so-many-th session is held out and scored; None holds out none.
+        Every so-many-th session is held out and scored; None holds out none (`swirl compare`: every fifth animal
+        where five or more are known, else every fifth session).
     hold_out_subjects
         Instead: the sessions of these subjects are.
 

@@ -12,6 +12,7 @@ from swirl.config import Run
 from swirl.data_files import read_data
 from swirl.environments import SHORTHANDS, environment_for, read_environment
 from swirl.faults import some
+from swirl.folding import animals_to_hold_out, shared_animals
 from swirl.mdp import MDP
 from swirl.model import SWIRL
 from swirl.registry import fixed_arguments, known_arguments, make
@@ -28,11 +29,17 @@ class Prepared:
     data: Trajectories
     train: Trajectories
     test: Trajectories | None
+    run: Run
+    """The run as it was done: what is held out is spelled out."""
     memory: Any = None
 
 
-def prepare(run: Run) -> Prepared:
-    """Read the data and the environment, hold sessions out."""
+def prepare(run: Run, *, every: int | None = None) -> Prepared:
+    """Read the data and the environment, hold sessions out.
+
+    Where the run does not say what to hold out, `every` does: every so-many-th animal where five or more are known,
+    else every so-many-th session; None: nothing.
+    """
     columns = {name: value for name, value in run.columns.model_dump().items() if name in run.columns.model_fields_set}
     if run.env is None or run.env in SHORTHANDS:
         data = read_data(run.data, columns)
@@ -40,11 +47,15 @@ def prepare(run: Run) -> Prepared:
     else:
         env = read_environment(run.env, run.states)
         data = read_data(run.data, columns, env=env)
+    if every is not None and run.hold_out is None and run.hold_out_subjects is None:
+        whole = animals_to_hold_out(data, every)
+        held_out = {"hold_out": every} if whole is None else {"hold_out_subjects": [str(subject) for subject in whole]}
+        run = run.model_copy(update=held_out)
     if run.hold_out_subjects is not None:
-        return Prepared(env, data, *data.split(subjects=_known_subjects(data, run.hold_out_subjects)))
+        return Prepared(env, data, *data.split(subjects=_known_subjects(data, run.hold_out_subjects)), run)
     if run.hold_out is None:
-        return Prepared(env, data, data, None)
-    return Prepared(env, data, *data.split(every=run.hold_out))
+        return Prepared(env, data, data, None, run)
+    return Prepared(env, data, *data.split(every=run.hold_out), run)
 
 
 def _known_subjects(data: Trajectories, wanted: list[str]) -> list[Any]:
@@ -136,9 +147,11 @@ def check_memory(model: SWIRL, train: Trajectories) -> memory.Prediction:
     return predicted
 
 
-def remarks(model: Any) -> list[str]:
+def remarks(model: Any, ready: Prepared | None = None) -> list[str]:
     """What should make a user hesitate before building on a fit, each with what to do about it."""
     shares = [float(share) for share in getattr(model, "occupancy_", [1.0])]
     n_restarts = len(getattr(model, "restarts_", [])) or None
     names = [f"mode {mode}" for mode in range(len(shares))]
-    return list(cautions(getattr(model, "converged_", None), n_restarts, restarts_near(model), shares, names).values())
+    found = cautions(getattr(model, "converged_", None), n_restarts, restarts_near(model), shares, names)
+    both_sides = None if ready is None or ready.test is None else shared_animals(ready.train, ready.test)
+    return [*found.values(), *([both_sides] if both_sides else [])]

@@ -26,7 +26,7 @@ from swirl.cli.options import (
 app = typer.Typer(add_completion=False)
 
 
-@app.command(epilog="Example:\n\nswirl compare sessions.csv --env maze.csv --modes 2,3,4 -o comparison.json")
+@app.command(epilog="Example:\n\nswirl compare sessions.csv --env maze.csv --modes 1,2,3,4 -o comparison.json")
 def compare(
     data: Table = None,
     env: Environment = None,
@@ -48,18 +48,24 @@ def compare(
     ] = None,
     modes: Annotated[
         str | None,
-        typer.Option(metavar="K,K,…", help="Numbers of modes; each model chooses on folds.", show_default="2,3"),
+        typer.Option(metavar="K,K,…", help="Numbers of modes; each model chooses on folds.", show_default="1,2,3"),
     ] = None,
     folds: Annotated[
         int | None, typer.Option(metavar="N", help="Folds of the training sessions.", show_default="3")
     ] = None,
     hold_out: Annotated[
-        int | None, typer.Option(metavar="N", help="Every N-th session is for the test.", show_default="5")
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="Every N-th session is for the test.",
+            show_default="every fifth animal if five or more are known, else 5",
+        ),
     ] = None,
     hold_out_subjects: HeldOutSubjects = None,
     score: Annotated[
         str | None, typer.Option(help="action or next_state.", show_default="the first that all models have")
     ] = None,
+    reward: Annotated[str | None, typer.Option(help="state or state-action.", show_default="state")] = None,
     impossible: Impossible = None,
     restarts: Restarts = None,
     max_iter: Iterations = None,
@@ -71,13 +77,15 @@ def compare(
 ) -> None:
     """Fit several models to the same sessions and score each once on the same others.
 
-    How many modes a model has is chosen on folds of the training sessions;
-    the held-out sessions are only scored. If a model without modes wins,
-    the first line says so.
+    How many modes a model has is chosen on folds of the training sessions:
+    the fewest within one standard error of the best. The held-out sessions
+    are only scored. The best model with modes is compared with the same
+    model with one mode, and with the best other model without modes; the
+    first line says whether modes are ahead of both.
     """
     from swirl import config as configuration
     from swirl.cli.words import check_free, listed, show_json, status_line, whole_numbers
-    from swirl.compare_run import run_comparison, save_fits, with_hold_out
+    from swirl.compare_run import fit_file, run_comparison, save_fits
     from swirl.comparison_files import write_comparison
 
     check_free(output, force, data, env, states, config)
@@ -90,7 +98,7 @@ def compare(
         "states": states,
         "hold_out": hold_out,
         "hold_out_subjects": listed(hold_out_subjects),
-        "model": {"impossible": impossible},
+        "model": {"reward": reward, "impossible": impossible},
         "fit": {"restarts": restarts, "max_iter": max_iter, "tol": tol, "seed": seed},
         "compare": {
             "models": listed(models), "modes": whole_numbers("--modes", modes), "folds": folds, "score": score
@@ -99,23 +107,24 @@ def compare(
     merged = configuration.merged(values, options)
     if "data" not in merged:
         raise ValueError("no data: give a CSV or Parquet file, as in `swirl compare sessions.csv`")
-    run = with_hold_out(configuration.checked(merged, "the settings" if config is None else str(config)))
+    run = configuration.checked(merged, "the settings" if config is None else str(config))
     command = shlex.join(["swirl", *sys.argv[1:]])
     with status_line(False if quiet or as_json else None) as show:
         result, ready = run_comparison(run, command=command, callback=show)
-    echoed = {"config": run.model_dump(mode="json", exclude_none=True), "command": command}
+    echoed = {"config": ready.run.model_dump(mode="json", exclude_none=True), "command": command}
     saved = write_comparison(output, result, run=echoed, overwrite=force)
     kept = [] if fits is None else save_fits(result, fits, overwrite=force)
     if as_json:
         rows = [{key: value for key, value in row.items() if key != "chosen"} for row in result.table()]
-        show_json({"verdict": result.verdict(), "scored": result.of, "models": rows, "file": str(saved)})
+        facts = {"verdict": result.verdict(), "remarks": result.remarks(), "scored": result.of, "models": rows}
+        show_json({**facts, "file": str(saved)})
         return
     if quiet:
         return
     typer.echo(f"{ready.train!r} to fit to, {ready.test!r} to score\n")
     typer.echo(result)
     typer.echo(f"\nSaved to {saved}" + (f", fits to {fits}" if kept else ""))
-    best = fits / f"{result.best}.nc" if fits is not None else "fit.nc"
+    best = fits / fit_file(result.best) if fits is not None else "fit.nc"
     typer.echo(f"Next: swirl report {shlex.quote(str(best))} --comparison {shlex.quote(str(saved))} -o report.html")
 
 

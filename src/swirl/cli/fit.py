@@ -139,7 +139,7 @@ def summary(model: Any, ready: Any) -> dict[str, Any]:
         "scored": of,
         "score on the training sessions": model.score(ready.train, of=of),
         "shares of modes": [float(x) for x in getattr(model, "occupancy_", [1.0])],
-        "remarks": remarks(model),
+        "remarks": remarks(model, ready),
     }
     if ready.test is not None:
         facts["score on the held-out sessions"] = model.score(ready.test, of=of)

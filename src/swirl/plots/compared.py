@@ -38,7 +38,7 @@ def score_differences(comparison: Comparison, *, title: str | None = None, ax: A
             capsize=2,
         )
     ax.set_yticks(range(len(rows)))
-    ax.set_yticklabels([f"{row['model']}, K = {row['modes']}" if row["modes"] > 1 else row["model"] for row in rows])
+    ax.set_yticklabels([f"{row['label']}, K = {row['modes']}" if row["modes"] > 1 else row["label"] for row in rows])
     ax.set_ylim(len(rows) - 0.5, -0.5)
     what = comparison.of.replace("_", " ")
     return tidy(ax, title=title, xlabel=f"held-out score of the {what}, to the best (nats/step)")
@@ -50,7 +50,7 @@ def scores_by_modes(comparison: Comparison, *, title: str | None = None, ax: Axe
     Error bars: ±1 standard error over folds, less what makes a fold hard for every model (`mode_curves`).
 
     >>> from swirl.selection import Choice
-    >>> tried = Choice({"n_modes": 2}, [{"n_modes": 2}, {"n_modes": 3}], np.array([[-1.0, -1.2], [-1.1, -1.3]]))
+    >>> tried = Choice([{"n_modes": 2}, {"n_modes": 3}], np.array([[-1.0, -1.2], [-1.1, -1.3]]))
     >>> made = Comparison("action", 5, ("S-1",), {}, np.array([[-3.0]]), np.array([5]), (None,), np.ones(1), {},
     ...     choices={"S-1": tried}, modes={"S-1": 2})
     >>> scores_by_modes(made).get_lines()[0].get_ydata().round(2).tolist()
@@ -58,7 +58,7 @@ def scores_by_modes(comparison: Comparison, *, title: str | None = None, ax: Axe
     """
     curves = mode_curves(comparison)
     if not curves:
-        raise ValueError("comparison: no model's number of modes was chosen in it; compare with several, as in 2,3,4")
+        raise ValueError("comparison: no model's number of modes was chosen in it; compare with several, as in 1,2,3")
     ax = new_axes(4.2, 2.8) if ax is None else ax
     names, ends, shades, markers = [], [], [], []
     for index, (name, curve) in enumerate(curves.items()):
@@ -67,7 +67,7 @@ def scores_by_modes(comparison: Comparison, *, title: str | None = None, ax: Axe
             curve["modes"], curve["mean"], yerr=curve["error"], color=colour, marker=marker, markersize=4.5,
             linestyle=LINES[index % len(LINES)], linewidth=1.4, elinewidth=1, capsize=2,
         )  # fmt: skip
-        names.append(name)
+        names.append(comparison.label(name))
         ends.append(curve["mean"][-1])
         shades.append(colour)
         markers.append(marker)

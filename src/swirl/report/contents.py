@@ -217,7 +217,7 @@ def _comparison(comparison: Comparison | None) -> dict[str, Any] | None:
         return None
     rows = [
         {
-            "model": row["model"],
+            "model": row["label"],
             "modes": row["modes"],
             "score": f"{row['score']:.4f}".replace("-", "−"),
             "behind": "best" if row["model"] == comparison.best else _behind(row),
@@ -232,7 +232,7 @@ def _comparison(comparison: Comparison | None) -> dict[str, Any] | None:
         "any_chosen": any(row["chosen"] for row in rows),
         "verdict": comparison.verdict(),
         "of": comparison.of.replace("_", " "),
-        "words": f"{counted(comparison.n_scored, 'step')} of {tested} scored, once.",
+        "words": " ".join([f"{counted(comparison.n_scored, 'step')} of {tested} scored, once.", *comparison.remarks()]),
         "by_modes": mode_choice_figure(comparison) is not None,
     }
 

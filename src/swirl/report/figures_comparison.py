@@ -18,7 +18,7 @@ def comparison_figure(comparison: Any) -> dict[str, Any]:
         "mode": "markers",
         "name": "score to the best",
         "x": rounded([row["behind_best"] for row in rows], 5),
-        "y": [label(row["model"]) for row in rows],
+        "y": [label(row["label"]) for row in rows],
         "error_x": {"type": "data", "array": rounded(half, 3), "color": "@soft", "thickness": 1.5, "width": 4},
         "marker": {"size": 10, "color": "@ink", "symbol": kinds, "line": {"width": 1.5, "color": "@ink"}},
         "customdata": [[round(row["score"], 5), row["modes"]] for row in rows],
@@ -41,13 +41,13 @@ def mode_choice_figure(comparison: Any) -> dict[str, Any] | None:
         {
             "type": "scatter",
             "mode": "lines+markers",
-            "name": label(name),
+            "name": label(comparison.label(name)),
             "x": curve["modes"].tolist(),
             "y": rounded(curve["mean"], 5),
             "error_y": {"type": "data", "array": rounded(curve["error"], 3), "thickness": 1.2, "width": 3},
             "line": {"color": "@ink" if colour == "#000000" else colour, "width": 2},
             "marker": {"size": 7},
-            "hovertemplate": "%{x} modes: %{y} nats per step<extra>" + label(name) + "</extra>",
+            "hovertemplate": "%{x} modes: %{y} nats per step<extra>" + label(comparison.label(name)) + "</extra>",
         }
         for (name, curve), colour in zip(curves.items(), cycle(LINE_COLOURS), strict=False)
     ]

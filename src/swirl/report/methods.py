@@ -169,7 +169,7 @@ def _bootstrap(found: Bootstrap) -> str:
 
 
 def _comparison(comparison: Any) -> str:
-    scores = ", ".join(f"{row['model']} {number(row['score'], 4)}" for row in comparison.table())
+    scores = ", ".join(f"{row['label']} {number(row['score'], 4)}" for row in comparison.table())
     what = PER[comparison.of]
     tested = f"{counted(len(comparison.steps), 'held-out session')} ({counted(comparison.n_scored, 'step')})"
     return (
