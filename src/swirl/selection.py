@@ -100,5 +100,5 @@ def choose(
             rest = np.setdiff1d(np.arange(len(data)), held_out)
             with warnings.catch_warnings():  # the same for every candidate; the final score will tell
                 warnings.simplefilter("ignore", UnseenStatesWarning)
-                scores[i, j] = fresh.fit(data[rest]).score(data[held_out], of=of)
+                scores[i, j] = fresh._fit_to_score(data[rest]).score(data[held_out], of=of)
     return Choice(candidates[int(np.argmax(scores.mean(axis=1)))], candidates, scores)
