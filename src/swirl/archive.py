@@ -193,6 +193,10 @@ def _rebuilt(cls: Any, arrays: dict[str, np.ndarray], header: dict[str, Any]) ->
     if "restart_agreement" in header:  # files of older versions do not say
         numbers = {name: arrays[f"restart_agreement.{name}"] for name in AGREEMENT}
         model.restart_agreement_ = RestartAgreement(**header["restart_agreement"], **numbers)
+    if "fit" in header:  # said anew: the words of an older version may rest on another rule
+        agreement = getattr(model, "restart_agreement_", None)
+        said = None if agreement is None else agreement.sentence()
+        model.fit_report_ = em.describe(model.restarts_, model.best_restart_, model.n_observed_, said)
     return model
 
 
