@@ -78,20 +78,18 @@ def test_cautions_say_what_to_do():
 # ---------------------------------------------------------------------- fits whose answer is known
 
 
-def two_factors(n_sessions=12, seed=0):
-    """One state, four actions = two bits that switch slowly and independently: two modes can follow either bit."""
-    rng = np.random.default_rng(seed)
-    env = MDP.deterministic(np.zeros((1, 4), dtype=int))
-    flips = rng.random((n_sessions, N_STEPS, 2)) < 0.05
-    hidden = (np.cumsum(flips, axis=1) + rng.integers(2, size=(n_sessions, 1, 2))) % 2
+def two_factors():
+    """One state, four actions = two bits that switch slowly and independently: two modes can follow either bit.
+
+    Half of the sessions are the others with their bits exchanged, so both are exactly as good.
+    """
+    rng = np.random.default_rng(0)
+    flips = rng.random((12, N_STEPS, 2)) < 0.05
+    hidden = (np.cumsum(flips, axis=1) + rng.integers(2, size=(12, 1, 2))) % 2
     bits = np.where(rng.random(hidden.shape) < 0.95, hidden, 1 - hidden)
-    return (
-        env,
-        Trajectories(
-            [np.zeros(N_STEPS, int)] * n_sessions, list(2 * bits[..., 0] + bits[..., 1]), n_states=1, n_actions=4
-        ),
-        hidden,
-    )
+    actions = [2 * b[:, i] + b[:, 1 - i] for i in (0, 1) for b in bits]
+    states = [np.zeros(N_STEPS, int)] * len(actions)
+    return MDP.deterministic(np.zeros((1, 4), dtype=int)), Trajectories(states, actions, n_states=1, n_actions=4)
 
 
 def by_hand(model, parameters):
@@ -105,7 +103,7 @@ def by_hand(model, parameters):
 
 @pytest.fixture(scope="module")
 def bits():
-    env, data, _ = two_factors()
+    env, data = two_factors()
     model = swirl.SWIRL(
         env, n_modes=2, history=1, reward="state-action", switching="independent", n_restarts=6, random_state=1
     )
@@ -144,6 +142,11 @@ def test_equal_objectives_with_other_modes_are_not_the_same(bits):
     # Modes that follow the one bit and modes that follow the other are two optima; restarts find both.
     other = int(np.argmin(agreement.ari))
     assert agreement.ari[other] < 0.3
+    assert agreement.nats_behind[other] < 0.05
+    assert other in agreement.rivals
+    assert agreement.n_same >= 2
+    assert "with other modes (ARI" in model.fit_report_
+    assert len(cautions(True, 6, agreement, [0.5, 0.5], "ab")) == 1  # rivals, though two agree
     pair = [model.restarts_[i] for i in (model.best_restart_, other)]
     made = by_hand(model, [(r.parameters, r.occupancy) for r in pair])
     forced = made.compare_restarts(data)
