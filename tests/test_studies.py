@@ -194,7 +194,7 @@ def test_agreement_on_a_small_world():
     assert rows[0]["ARI"] == rows[0]["held-out ARI"] == 1.0
     assert module.near(found["two bits, 2 modes"], np.inf) == 3
     assert module.table(found).count("\n") == 2
-    assert module.summarise(found)["restarts"] == 3
+    assert module.summarise(found)["restarts beside the kept ones"] == 2
     flipped = {**found["two bits, 2 modes"], "restarts": [{**row, "same": not row["same"]} for row in rows]}
     assert len(module.wrong(flipped)) + len(module.wrong(found["two bits, 2 modes"])) == 3
 
@@ -209,4 +209,4 @@ def test_committed_results_on_agreement_hold_on_other_sessions():
     assert "8 of 8 restarts" in record["found"]["gridworld, 2 modes"]["sentence"]
     two = record["found"]["two bits, 2 modes"]
     assert "with other modes" in two["sentence"]
-    assert module.near(two, 1e-4) == len(two["restarts"])  # by the objective alone they would all agree
+    assert module.false_by_objective(two, 1e-4) > 0  # by the objective alone they would agree

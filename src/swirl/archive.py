@@ -191,8 +191,9 @@ def _rebuilt(cls: Any, arrays: dict[str, np.ndarray], header: dict[str, Any]) ->
     if "fit" in header:
         _decode_restarts(model, arrays, header["fit"])
     if "restart_agreement" in header:  # files of older versions do not say
-        numbers = {name: arrays[f"restart_agreement.{name}"] for name in AGREEMENT}
-        model.restart_agreement_ = RestartAgreement(**header["restart_agreement"], **numbers)
+        kept, n_modes = (int(header["restart_agreement"][name]) for name in ("kept", "n_modes"))
+        numbers = [arrays[f"restart_agreement.{name}"] for name in AGREEMENT]
+        model.restart_agreement_ = RestartAgreement(kept, n_modes, *numbers)
     if "fit" in header:  # said anew: the words of an older version may rest on another rule
         agreement = getattr(model, "restart_agreement_", None)
         said = None if agreement is None else agreement.sentence()
