@@ -1,6 +1,6 @@
 """Does "came to the same result" mean it? Worlds of one answer and of two, and recordings, judged on other sessions.
 
-    python studies/agreement.py           # all problems; some 5 minutes on one core; SWIRL_DATA_DIR has the recordings
+    python studies/agreement.py           # all problems; some 3 minutes on one core; SWIRL_DATA_DIR has the recordings
     python studies/agreement.py --quick   # two small worlds; nothing is written
 
 The rule (`swirl.cautions`): restarts came to the same result where, on the training sessions, their segmentations have
