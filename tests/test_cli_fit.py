@@ -64,14 +64,17 @@ def test_a_page_of_the_fit(folder, tmp_path):
 def test_a_fit_to_be_wary_of_says_so():
     from types import SimpleNamespace
 
+    from swirl.cautions import RestartAgreement
     from swirl.fit_run import remarks
 
-    starts = [SimpleNamespace(objective=value) for value in (-100.0, -90.0, -95.0)]
+    starts = [SimpleNamespace(objective=value) for value in (-100.0, -90.0, -91.0)]
+    ari, apart, behind = np.array([[0.2, 1.0, 0.14], [0.3, 0.0, 0.2], [10.0, 0.0, 1.0]])
     told = remarks(
         SimpleNamespace(
             converged_=False,
             max_iter=7,
             restarts_=starts,
+            restart_agreement_=RestartAgreement(1, 3, ari, apart, behind),
             best_restart_=1,
             n_observed_=50,
             occupancy_=[0.6, 0.395, 0.005],
@@ -79,10 +82,13 @@ def test_a_fit_to_be_wary_of_says_so():
     )
     assert "--max-iter 20000" in told[0]
     assert "Only one of 3 starting points" in told[1]
-    assert "mode 2 has only 0.5 % of the steps" in told[2]
-    assert "Fit 2 modes" in told[2]
-    alike = [SimpleNamespace(objective=-90.0), SimpleNamespace(objective=-90.001)]
-    assert not remarks(SimpleNamespace(restarts_=alike, best_restart_=0, n_observed_=50, occupancy_=[0.5, 0.5]))
+    assert "1 other is within 1 nat of it with other modes (ARI 0.14)" in told[2]
+    assert "mode 2 has only 0.5 % of the steps" in told[3]
+    assert "Fit 2 modes" in told[3]
+    alike = RestartAgreement(0, 2, np.ones(2), np.zeros(2), np.array([0.0, 20.0]))  # a little lower, the same modes
+    assert not remarks(SimpleNamespace(restarts_=starts[:2], restart_agreement_=alike, occupancy_=[0.5, 0.5]))
+    old = SimpleNamespace(restarts_=starts, occupancy_=[0.5, 0.5])
+    assert "not known" in remarks(old)[0]
 
 
 def test_the_file_keeps_where_it_came_from(folder):

@@ -364,11 +364,11 @@ def test_restart_agreement_compares_the_best():
     paths = [[np.array([0, 0, 1, 1])], [np.array([0, 1, 0, 1])], [np.array([1, 1, 0, 0])], [np.array([0, 0, 0, 1])]]
     model = fitted([-10.0, NAN, -9.0, -30.0], paths)
     ax = ready(by_mode.restart_agreement(model, None, n_best=2))
-    assert [tick.get_text() for tick in ax.get_yticklabels()] == ["2 (best)", "0 (−0.0100)"]
+    assert [tick.get_text() for tick in ax.get_yticklabels()] == ["2 (best)", "0 (−1.0)"]
     assert [text.get_text() for text in ax.texts] == ["1.00", "1.00", "1.00", "1.00"]  # the same but for names
     values, order, behind = by_mode.restart_agreements(model, None)
     assert order == [2, 0, 3]
-    np.testing.assert_allclose(behind, [0.0, 0.01, 0.21])
+    np.testing.assert_allclose(behind, [0.0, 1.0, 21.0])
     assert values[0, 2] < 0.5
     with pytest.raises(ValueError, match="it has 1 restart to compare"):
         by_mode.restart_agreement(fitted([-1.0, NAN], paths), None)

@@ -16,7 +16,6 @@ import pytest
 
 from swirl import report
 from swirl.baselines import ARHMM
-from swirl.cautions import cautions
 from swirl.comparison import Comparison
 from swirl.datasets import gridworld
 from swirl.history import Histories
@@ -27,7 +26,7 @@ from swirl.report import checks, sessions
 from swirl.report import places as mapped
 from swirl.report.animals import animal_facts, animal_note, animal_sentences
 from swirl.report.case import Case, read_case
-from swirl.report.certainty import restart_facts, restarts_that_agree
+from swirl.report.certainty import agreement_of, restart_facts
 from swirl.report.contents import contents
 from swirl.report.facts import data_facts, mode_facts, switch_counts
 from swirl.report.figures_animals import animal_figure
@@ -279,19 +278,6 @@ def test_many_animals_are_boxes():
     graph_objects.Figure(data=drawn["data"], layout=json.loads(json.dumps(drawn["layout"]).replace("@ink", "#000")))
 
 
-def test_cautions_say_what_to_do():
-    fit = {"converged": True, "n_restarts": 8, "n_near": 1}
-    found = cautions(True, 8, 1, [0.985, 0.015], ["a", "b"])
-    assert list(found) == ["restarts", "modes"]
-    assert "--restarts 24" in found["restarts"]
-    assert list(cautions(False, 8, 3, [0.985], ["a"])) == ["converged"]
-    assert cautions(None, None, None, [0.5, 0.5], ["a", "b"]) == {}
-    # As high, but with other modes: that is no agreement; a little lower with the same modes is.
-    rows = [{"near": True, "agreement": share} for share in (1.0, 0.99, 0.7)]
-    assert restarts_that_agree(fit, {"rows": rows}) == 2
-    assert restarts_that_agree({"n_restarts": None}, None) is None
-
-
 def test_folders_are_not_mailed_and_nothing_is_told_twice():
     model, data = grid()
     case, about = read_case(model, data), {"fingerprint": "ab"}
@@ -412,10 +398,11 @@ class Restarted(SWIRL):
     """Given parameters that pretend to have been fitted from three starting points."""
 
     def use_restart(self, index):
-        order = [1, 0] if index else [0, 1]
+        order = [1, 0] if index else [0, 1]  # the same modes under other numbers
         other = self.align_to(self)
         other._set_chain(self.mode_transitions_[:, order][:, :, order], self.initial_modes_[order])
-        other._set_rewards(self._histories, self.rewards_[order], self.log_policies_[order])
+        log_policies = self.log_policies_[order] if index < 2 else np.log(np.full_like(self.policies_, 0.2))
+        other._set_rewards(self._histories, self.rewards_[order], log_policies)
         return other
 
 
@@ -436,15 +423,18 @@ def restarted():
 
 def test_restarts_are_matched_before_they_are_compared():
     fitted, data = restarted()
-    facts = restart_facts(read_case(fitted, data))
+    case = read_case(fitted, data)
+    facts = restart_facts(case, agreement_of(case))
     assert [row["restart"] for row in facts["rows"]] == [0, 1, 2]
-    assert [row["near"] for row in facts["rows"]] == [True, True, False]
-    assert facts["rows"][1]["behind"] == pytest.approx(0.1 / 240)
-    assert facts["rows"][1]["agreement"] == 1.0  # the same modes under other numbers
-    assert facts["policy_spread"] == [0, 0]
+    assert [row["same"] for row in facts["rows"]] == [True, True, False]
+    assert facts["rows"][1]["behind"] == pytest.approx(0.1)
+    assert (facts["rows"][1]["ari"], facts["rows"][1]["policy_distance"]) == (1.0, 0.0)
+    assert facts["rows"][2]["policy_distance"] > 0.05
     page, _ = contents(fitted, data, comparison=None, signal=None, title=None, run=None, n_draws=0)
     assert page["fit_words"][0].startswith("Converged after 1 iterations. Objective −357")
-    assert "2 of 3 starting points" in page["restart_words"]
+    said = "2 of 3 restarts came to the same result (segmentations and policies)"
+    assert page["restart_words"].startswith(said)
+    assert said in page["methods"]
     assert next(tile for tile in page["tiles"] if tile["label"] == "restarts agree")["value"] == "2 / 3"
     assert page["cautions"] == []
     assert "from 3 random starting points (seed 0;" in page["methods"]

@@ -185,3 +185,28 @@ def test_committed_results_on_convergence_hold_the_promises():
     assert summary["largest gain by going on"] < module.PROMISED_GAIN
     assert summary["largest move in standard errors"] < module.PROMISED_DRIFT
     assert module.table(record["found"]).count("\n") == 1 + summary["fits"]
+
+
+def test_agreement_on_a_small_world():
+    module = study("agreement")
+    found = {"two bits, 2 modes": module.one_problem("two bits, 2 modes", n_sessions=20, n_restarts=3)}
+    rows = found["two bits, 2 modes"]["restarts"]
+    assert rows[0]["ARI"] == rows[0]["held-out ARI"] == 1.0
+    assert module.near(found["two bits, 2 modes"], np.inf) == 3
+    assert module.table(found).count("\n") == 2
+    assert module.summarise(found)["restarts beside the kept ones"] == 2
+    flipped = {**found["two bits, 2 modes"], "restarts": [{**row, "same": not row["same"]} for row in rows]}
+    assert len(module.wrong(flipped)) + len(module.wrong(found["two bits, 2 modes"])) == 3
+
+
+def test_committed_results_on_agreement_hold_on_other_sessions():
+    module = study("agreement")
+    record = json.loads((STUDIES / "results" / "agreement.json").read_text(encoding="utf-8"))
+    assert record["command"] == module.COMMAND
+    assert set(record["found"]) == set(module.PROBLEMS)
+    assert module.summarise(record["found"]) == record["summary"]
+    assert (STUDIES / "results" / "agreement.md").read_text(encoding="utf-8") == module.page(record)
+    assert "8 of 8 restarts" in record["found"]["gridworld, 2 modes"]["sentence"]
+    two = record["found"]["two bits, 2 modes"]
+    assert "with other modes" in two["sentence"]
+    assert module.false_by_objective(two, 1e-4) > 0  # by the objective alone they would agree

@@ -18,6 +18,7 @@ import numpy as np
 from swirl import em, hdf5, storage
 from swirl._version import __version__
 from swirl.autoregression import MatrixNormal
+from swirl.cautions import RestartAgreement
 from swirl.mdp import MDP
 from swirl.priors import Adaptive, Cauchy, Dirichlet, Gaussian, HabitGoals
 from swirl.rewards.forms import Habit, Linear, Network, Tabular
@@ -33,6 +34,7 @@ ENVIRONMENT = {
     "coordinates": ("state", "axis"),
 }
 """Axes of the environment's tables."""
+AGREEMENT = ("ari", "policy_distance", "nats_behind")
 Arrays = dict[str, tuple[tuple[str, ...], np.ndarray]]
 
 
@@ -103,6 +105,9 @@ def save_model(model: Any, path: Any, *, overwrite: bool = False) -> Path:
     header["about"] = {name: _plain(getattr(model, f"{name}_")) for name in ABOUT if hasattr(model, f"{name}_")}
     if hasattr(model, "restarts_"):
         header["fit"] = _encode_restarts(model, arrays)
+    if (agreement := getattr(model, "restart_agreement_", None)) is not None:
+        header["restart_agreement"] = {"kept": agreement.kept, "n_modes": agreement.n_modes}
+        arrays |= {f"restart_agreement.{name}": (("restart",), getattr(agreement, name)) for name in AGREEMENT}
     return storage.write(Path(path), arrays, header, overwrite=overwrite)
 
 
@@ -185,6 +190,14 @@ def _rebuilt(cls: Any, arrays: dict[str, np.ndarray], header: dict[str, Any]) ->
     model._restore()
     if "fit" in header:
         _decode_restarts(model, arrays, header["fit"])
+    if "restart_agreement" in header:  # files of older versions do not say
+        kept, n_modes = (int(header["restart_agreement"][name]) for name in ("kept", "n_modes"))
+        numbers = [arrays[f"restart_agreement.{name}"] for name in AGREEMENT]
+        model.restart_agreement_ = RestartAgreement(kept, n_modes, *numbers)
+    if "fit" in header:  # said anew: the words of an older version may rest on another rule
+        agreement = getattr(model, "restart_agreement_", None)
+        said = None if agreement is None else agreement.sentence()
+        model.fit_report_ = em.describe(model.restarts_, model.best_restart_, model.n_observed_, said)
     return model
 
 

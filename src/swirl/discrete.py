@@ -98,6 +98,13 @@ class DiscreteEstimator(HiddenModeEstimator):
         """Actions that a missing one may have been."""
         return self._world.available
 
+    def _policy_distance(
+        self, other: Any, data: Trajectories, modes: Int[np.ndarray, "step"], counterparts: Int[np.ndarray, "mode"]
+    ) -> float:
+        """Mean total-variation distance ½ Σ_a |π_z(a|h) − π'_z(a|h)| over the steps of some data."""
+        apart = 0.5 * np.abs(self._table() - other._table()[counterparts]).sum(axis=-1)
+        return float(apart[modes, self._encode(data).histories].mean())
+
     def _encode(self, data: Trajectories) -> Encoded:
         return encode(data, self._world, self._histories, impossible=self.impossible)
 

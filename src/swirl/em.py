@@ -240,8 +240,8 @@ def _to_come(kept: Restart) -> str:
     return f", and {kept.remaining_gain:,.2g} nats or more may be to come" if kept.remaining_gain > 0 else ""
 
 
-def describe(restarts: list[Restart], best: int, n_observed: int) -> str:
-    """Say in words how a fit ended."""
+def describe(restarts: list[Restart], best: int, n_observed: int, agreement: str | None = None) -> str:
+    """Say in words how a fit ended; `agreement` says how far the restarts came to the same result, None: not known."""
     kept = restarts[best]
     n = kept.n_iterations
     ending = {
@@ -252,13 +252,10 @@ def describe(restarts: list[Restart], best: int, n_observed: int) -> str:
         "objective fell": f"stopped: the objective fell at iteration {n}, which should not happen; please report it",
         "not finite": f"failed: the objective is not finite after {n} iterations; use a stronger prior",
     }[kept.status]
-    objectives = np.array([r.objective for r in restarts])
-    near = int(np.sum(kept.objective - objectives < 1e-4 * n_observed))
-    agreement = (
-        f"{near} of {len(restarts)} restarts ended within 0.0001 nats per step of it"
-        if len(restarts) > 1
-        else "the only restart"
-    )
+    if agreement is None:
+        behind = max((r.objective for r in restarts if np.isfinite(r.objective)), default=np.nan) - kept.objective
+        n_restarts = "the only restart" if len(restarts) == 1 else f"the best of {len(restarts)} restarts"
+        agreement = f"{behind:,.2f} nats behind {n_restarts}" if behind > 0 else n_restarts
     per_step = kept.log_likelihood_trace[-1] / n_observed
     return (
         f"{ending}. Objective {kept.objective:,.3f} (log-likelihood {per_step:.5f} nats per step over "

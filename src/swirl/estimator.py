@@ -8,17 +8,20 @@ import inspect
 import warnings
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Literal, TypeVar
 
 import numpy as np
 from jaxtyping import Bool, Float, Int, UInt64
 
+from swirl.alignment import match_by_overlap
+from swirl.cautions import RestartAgreement
 from swirl.encoding import Encoded
 from swirl.faults import Notice, counted, some
 from swirl.likelihood import Evidence
 from swirl.messages import filter_sessions, smooth_sessions, viterbi_sessions
+from swirl.metrics import adjusted_rand_index
 from swirl.trajectories import Trajectories
 
 Scored = Literal["action", "next_state", "density"]
@@ -107,6 +110,7 @@ class HiddenModeEstimator(Estimator, ABC):
     initial_modes_: Float[np.ndarray, "mode"]
     data_fingerprint_: str
     training_sessions_: UInt64[np.ndarray, "session"]  # `Trajectories.session_fingerprints`
+    restart_agreement_: RestartAgreement  # where restarts were compared
     run_: dict[str, Any]  # where a fit came from, when it came from the command line
     mode_names_: tuple[str, ...]  # where the user has named the modes
     mode_transitions_: Float[np.ndarray, "state mode next_mode"]
@@ -266,6 +270,49 @@ class HiddenModeEstimator(Estimator, ABC):
         encoded, evidence = self._ready(data)
         filtered, _, predicted = map(np.concatenate, self._run(filter_sessions, encoded, evidence))
         return encoded.split_sessions(np.where(evidence.later[:, None], predicted, filtered))
+
+    def _fit_to_score(self: H, data: Any) -> H:
+        """Fit for the score alone, leaving out what nobody will read."""
+        return self.fit(data)
+
+    def _policy_distance(
+        self, other: Any, data: Trajectories, modes: Int[np.ndarray, "step"], counterparts: Int[np.ndarray, "mode"]
+    ) -> float:
+        """Mean distance, 0 to 1, of what two fits of this model expect at the steps of some data.
+
+        Here it is read from what was observed, |p − p'| / (p + p'): its mean is the total-variation distance where
+        that is drawn from both alike. A model of choices compares all that could have been chosen.
+
+        Parameters
+        ----------
+        modes, counterparts
+            The mode of each step here, and the other's mode that each mode is matched to.
+        """
+        (_, mine), (_, theirs) = self._ready(data, warn=False), other._ready(data, warn=False)
+        now = np.flatnonzero(mine.scored)
+        apart = mine.log_likelihoods[now, modes[now]] - theirs.log_likelihoods[now, counterparts[modes[now]]]
+        return float(np.tanh(np.abs(apart) / 2).mean())
+
+    def _compared(
+        self, kept: int, objectives: Float[np.ndarray, "restart"], restart: Callable[[int], Any], data: Any
+    ) -> RestartAgreement:
+        """Compare the restarts of a fit with this one, the `kept` of them, on some sessions; `restart` gives others."""
+        n, n_modes = len(objectives), len(self.initial_modes_)
+        ari, distance = np.full((2, n), np.nan)
+        ari[kept], distance[kept] = 1.0, 0.0
+        others = [r for r in range(n) if r != kept and np.isfinite(objectives[r])]
+        with warnings.catch_warnings():  # the same for every restart, and said elsewhere
+            warnings.simplefilter("ignore", UnseenStatesWarning)
+            data = as_trajectories(data)
+            paths = self.predict(data) if others else []
+            for r in others:
+                other = restart(r)
+                theirs = other.predict(data)
+                ari[r] = adjusted_rand_index(paths, theirs)
+                counterparts = np.argsort(match_by_overlap(paths, theirs, n_modes, n_modes))
+                distance[r] = self._policy_distance(other, data, np.concatenate(paths), counterparts)
+        finite = np.where(np.isfinite(objectives), objectives, np.nan)
+        return RestartAgreement(kept, n_modes, ari, distance, finite[kept] - finite)
 
     @abstractmethod
     def sample(self, n_sessions: int, n_steps: int, random_state: int = 0) -> Trajectories:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from swirl import memory
-from swirl.cautions import cautions, restarts_near
+from swirl.cautions import cautions_of
 from swirl.config import Run
 from swirl.data_files import read_data
 from swirl.environments import SHORTHANDS, environment_for, read_environment
@@ -150,8 +150,7 @@ def check_memory(model: SWIRL, train: Trajectories) -> memory.Prediction:
 def remarks(model: Any, ready: Prepared | None = None) -> list[str]:
     """What should make a user hesitate before building on a fit, each with what to do about it."""
     shares = [float(share) for share in getattr(model, "occupancy_", [1.0])]
-    n_restarts = len(getattr(model, "restarts_", [])) or None
     names = [f"mode {mode}" for mode in range(len(shares))]
-    found = cautions(getattr(model, "converged_", None), n_restarts, restarts_near(model), shares, names)
+    found = cautions_of(model, getattr(model, "restart_agreement_", None), shares, names)
     both_sides = None if ready is None or ready.test is None else shared_animals(ready.train, ready.test)
     return [*found.values(), *([both_sides] if both_sides else [])]

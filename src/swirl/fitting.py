@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Callable
+from contextlib import suppress
 from copy import copy
 from dataclasses import replace
 from numbers import Integral, Real
@@ -12,6 +13,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from swirl import em
+from swirl.cautions import RestartAgreement
 from swirl.encoding import Encoded
 from swirl.estep.counts import Chains, Tables
 from swirl.estimator import HiddenModeEstimator, NotFittedError, as_trajectories
@@ -94,6 +96,7 @@ class EMEstimator(HiddenModeEstimator):
         progress: bool | None = None,
         callback: Callable[[em.Progress], Any] | None = None,
         engine: em.Engine = "auto",
+        compare_restarts: bool = True,
     ) -> F:
         """Infer the modes and what each of them does by EM (paper §3.4).
 
@@ -110,6 +113,8 @@ class EMEstimator(HiddenModeEstimator):
         engine
             Which E-step: ``"compiled"`` (numba), ``"associative"`` or ``"scan"`` (XLA), or ``"auto"``. The first two
             are refused where modes can (all but) never switch, as they would be wrong.
+        compare_restarts
+            See at the end which restarts came to the same result (`restart_agreement_`): one decoding of the data each.
         """
         del y  # scikit-learn's signature
         data = as_trajectories(data)
@@ -144,7 +149,14 @@ class EMEstimator(HiddenModeEstimator):
         self._remember(data)
         self._note(data, problem)
         finite = [r.objective if np.isfinite(r.objective) else -np.inf for r in restarts]
-        return self._adopt(int(np.argmax(finite)))
+        self._adopt(int(np.argmax(finite)))
+        if compare_restarts:
+            with suppress(KeyboardInterrupt):  # the fit is done; whether its restarts agree is then not known
+                self._set_agreement(self.compare_restarts(data))
+        return self
+
+    def _fit_to_score(self: F, data: Any) -> F:
+        return self.fit(data, compare_restarts=False)
 
     def _resumed(self, components: Components) -> Parameters:
         """The restarts of the last fit side by side, if they are of this model."""
@@ -196,7 +208,8 @@ class EMEstimator(HiddenModeEstimator):
         tables, fitted = em.unpack(self._components, restart.parameters)
         order = np.argsort(-restart.occupancy, kind="stable")
         self.best_restart_ = index
-        vars(self).pop("mode_names_", None)  # they were names of other modes
+        for name in ("mode_names_", "restart_agreement_"):  # they were of other modes
+            vars(self).pop(name, None)
         self.occupancy_ = restart.occupancy[order]
         transitions, initial = np.exp(tables.log_transitions), np.exp(tables.log_initial)
         self._set_chain(transitions[:, order][:, :, order], initial[order])
@@ -216,7 +229,32 @@ class EMEstimator(HiddenModeEstimator):
         self._check_restarts()
         if not 0 <= index < len(self.restarts_):
             raise ValueError(f"index={index}: expected a restart from 0 to {len(self.restarts_) - 1}")
-        return copy(self)._adopt(index)
+        other = copy(self)._adopt(index)
+        if index == self.best_restart_ and hasattr(self, "restart_agreement_"):
+            other._set_agreement(self.restart_agreement_)
+        return other
+
+    def compare_restarts(self, data: Any) -> RestartAgreement:
+        """Compare every restart with the one that is the fit, on some sessions: do they say the same?
+
+        `fit` has done so with its training sessions (`restart_agreement_`).
+
+        Examples
+        --------
+        >>> from swirl import SWIRL, datasets
+        >>> world = datasets.gridworld(n_sessions=20, n_steps=100)
+        >>> train, test = world.trajectories.split(every=5)
+        >>> model = SWIRL(world.env, history=1, n_restarts=2, max_iter=100).fit(train)
+        >>> model.compare_restarts(test).n_restarts
+        2
+        """
+        self._check_restarts()
+        objectives = np.array([r.objective for r in self.restarts_])
+        return self._compared(self.best_restart_, objectives, self.use_restart, data)
+
+    def _set_agreement(self, agreement: RestartAgreement) -> None:
+        self.restart_agreement_ = agreement
+        self.fit_report_ = em.describe(self.restarts_, self.best_restart_, self.n_observed_, agreement.sentence())
 
 
 def whole_number(name: str, value: Any, least: int, faults: Faults) -> None:

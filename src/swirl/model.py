@@ -75,6 +75,7 @@ class SWIRL(EMEstimator, DiscreteEstimator):
     converged_, fit_report_ : whether and, in words, how the fit ended
     remaining_gain_ : nats of the objective that going on would gain, as predicted from its last iterations
     restarts_ : every restart, with its parameters, traces and status
+    restart_agreement_ : which of them came to the same result (`RestartAgreement`)
 
     Examples
     --------

@@ -275,7 +275,7 @@ def score_on_folds(
             rest = np.setdiff1d(np.arange(len(data)), held_out)
             with warnings.catch_warnings():  # the same for every candidate; the final score will tell
                 warnings.simplefilter("ignore", UnseenStatesWarning)
-                fresh.fit(data[rest])
+                fresh._fit_to_score(data[rest])
                 log_likelihoods[i, held_out] = fresh.session_scores(data[held_out], of=of)
             steps[i, held_out] = [int(own.sum()) for own in fresh.scored_steps(data[held_out], of=of)]
             if steps[i, held_out].sum() == 0:

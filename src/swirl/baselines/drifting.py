@@ -11,6 +11,7 @@ With one bin, or δ → ∞, it is MaxEnt (a test says so).  Planning in all bin
 implicit gradient.
 """
 
+from copy import copy
 from functools import partial
 from numbers import Real
 from typing import Any, ClassVar, NamedTuple
@@ -75,6 +76,7 @@ class DriftingReward(DiscreteEstimator):
     maps_ : [map, history], of norm one, the most important first;  weights_ : [bin, map]
     rewards_ : [bin, history];  policies_ : [bin, history, action]
     objective_trace_, objectives_ : of the restart kept, in strides of 50 steps; of all of them at the end
+    restart_agreement_ : which restarts came to the same result (`RestartAgreement`)
 
     Examples
     --------
@@ -162,18 +164,20 @@ class DriftingReward(DiscreteEstimator):
         rank = min(int(self.n_maps), n_bins, histories.n_histories)
         rng = np.random.default_rng(int(self.random_state))
         runs = [self._climb(problem, rng, rank) for _ in range(int(self.n_restarts))]
-        best = max(runs, key=lambda run: run[1][-1])
-        self._keep(histories, encoded, best[0], best[1])
         self.objectives_ = np.array([trace[-1] for _, trace, _ in runs])
-        self.converged_ = best[2]
+        best = int(np.argmax(np.where(np.isfinite(self.objectives_), self.objectives_, -np.inf)))
+        rewards, trace, self.converged_ = runs[best]
+        self._keep(histories, encoded, rewards, trace)
         self._remember(data)
         self._as_fitted = self.get_params()
         self.n_steps_, self.n_observed_ = encoded.n_steps, int(encoded.telling.sum())
-        near = int(np.sum(self.objectives_.max() - self.objectives_ < 1e-4 * self.n_observed_))
+        self.restart_agreement_ = self._compared(
+            best, self.objectives_, lambda r: copy(self)._keep(histories, encoded, *runs[r][:2]), data
+        )
         ending = "converged" if self.converged_ else "not converged: the iterations ran out; raise max_iter"
         self.fit_report_ = (
             f"{ending}. Objective {self.objective_trace_[-1]:,.3f} over {self.n_observed_:,} observed steps in "
-            f"{n_bins} bins of time; {near} of {len(runs)} restarts ended within 0.0001 nats per step of it."
+            f"{n_bins} bins of time; {self.restart_agreement_.sentence()}."
         )
         return self
 
@@ -217,7 +221,7 @@ class DriftingReward(DiscreteEstimator):
             rewards = np.asarray(point["weights"] @ point["maps"])
         return rewards, np.array(trace[1:]), converged
 
-    def _keep(self, histories: Histories, encoded: Encoded, rewards: np.ndarray, trace: np.ndarray) -> None:
+    def _keep(self, histories: Histories, encoded: Encoded, rewards: np.ndarray, trace: np.ndarray) -> "DriftingReward":
         self._histories, self.histories_ = histories, histories.table
         self.rewards_, self.objective_trace_ = rewards, trace
         rank = min(int(self.n_maps), *rewards.shape)
@@ -237,6 +241,7 @@ class DriftingReward(DiscreteEstimator):
         self.seen_states_ = seen_states(encoded, self.env.n_states)
         self.initial_modes_ = np.ones(1)
         self.mode_transitions_ = np.ones((self.env.n_states, 1, 1))
+        return self
 
     def _restore(self) -> None:
         self._histories = Histories.reachable(self.env.successors, int(self.history))
@@ -245,6 +250,15 @@ class DriftingReward(DiscreteEstimator):
 
     def _log_table(self) -> Float[np.ndarray, "mode history option"]:
         return self._log_of("policies")
+
+    def _policy_distance(
+        self, other: Any, data: Trajectories, modes: Int[np.ndarray, "step"], counterparts: Int[np.ndarray, "mode"]
+    ) -> float:
+        del modes, counterparts  # there is one
+        encoded = self._encode(data)
+        apart = 0.5 * np.abs(self._table() - other._table()).sum(axis=-1)
+        own = _bins(encoded, int(self._as_fitted["bin_steps"]), len(apart))
+        return float(apart[own, encoded.histories].mean())
 
     def _evidence(self, encoded: Encoded, of: Scored) -> Evidence:
         by_bin = super()._evidence(encoded, of)  # every bin's policy at every step

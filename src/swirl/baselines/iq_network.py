@@ -5,7 +5,7 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from scipy.special import log_softmax, logsumexp
 
 from swirl.continuous import check_switching, read_signal
@@ -250,6 +250,13 @@ class IQNetwork(EMEstimator):
         encoded, q, *_ = self._q(as_trajectories(data))
         pi = np.exp(log_softmax(q / self.mode_temperatures_[:, None, None], axis=-1))
         return encoded.split_sessions(pi.swapaxes(0, 1))
+
+    def _policy_distance(
+        self, other: Any, data: Trajectories, modes: Int[np.ndarray, "step"], counterparts: Int[np.ndarray, "mode"]
+    ) -> float:
+        steps = np.arange(len(modes))
+        mine, theirs = (np.concatenate(model.policies(data)) for model in (self, other))
+        return float(0.5 * np.abs(mine[steps, modes] - theirs[steps, counterparts[modes]]).sum(axis=-1).mean())
 
     def step_rewards(self, data: Any) -> list[Float[np.ndarray, "time mode"]]:
         """r_z(t) = Q_z(x_t, a_t) − γ V_z(x_{t+1}) along what happened; NaN where action or successor is missing."""

@@ -2,6 +2,7 @@
 
 import shlex
 import sys
+from math import isfinite
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -115,11 +116,15 @@ def fit(
 def details(model: Any, memory: Any) -> str:
     """Predicted memory, and every start: what -v adds."""
     lines = [f"{'memory':<14}{memory.worded()}"] if memory is not None else []
+    agreement = getattr(model, "restart_agreement_", None)
     for i, start in enumerate(getattr(model, "restarts_", [])):
         kept = "kept: " if i == model.best_restart_ else ""
-        objective = start.objective / model.n_observed_
-        iterations = f"{start.n_iterations} iterations"
-        lines.append(f"{f'start {i}':<14}{kept}{start.status} after {iterations}, objective {objective:.5f} per step")
+        line = f"{f'start {i}':<14}{kept}{start.status} after {start.n_iterations} iterations, "
+        line += f"objective {start.objective:,.3f}"
+        if agreement is not None and not kept and isfinite(agreement.nats_behind[i]):
+            line += f", {agreement.nats_behind[i]:,.2f} nats behind; ARI {agreement.ari[i]:.2f} with the kept modes, "
+            line += f"policies {agreement.policy_distance[i]:.3f} apart"
+        lines.append(line)
     return "\n".join(lines)
 
 

@@ -34,4 +34,4 @@ def restarts(fit: Fit) -> Drawn:
     restart_matrix(values, order, behind, ax=figure.add_subplot())
     one, other = np.indices(values.shape).reshape(2, -1)
     columns = {"restart": np.array(order)[one], "other": np.array(order)[other], "adjusted_rand_index": values.ravel()}
-    return figure, frame({**columns, "behind_best_per_step": behind[one]})
+    return figure, frame({**columns, "nats_behind": behind[one]})

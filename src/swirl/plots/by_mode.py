@@ -236,7 +236,7 @@ def restart_agreement(
 ) -> Axes:
     """Draw how far the best restarts of a fit cut the sessions alike: adjusted Rand index between their modes.
 
-    In brackets how far each restart's objective is behind the best, in nats per step: restarts that fit as well but
+    In brackets how far each restart's objective is behind the best, in nats: restarts that fit as well but
     disagree mean that the data do not decide.
 
     Parameters
@@ -260,16 +260,16 @@ def restart_matrix(
     """Draw the agreement of restarts that `restart_agreements` gives, the best first.
 
     >>> import numpy as np
-    >>> ax = restart_matrix(np.array([[1.0, 0.8], [0.8, 1.0]]), [3, 0], np.array([0.0, 0.0021]))
+    >>> ax = restart_matrix(np.array([[1.0, 0.8], [0.8, 1.0]]), [3, 0], np.array([0.0, 2.1]))
     >>> [tick.get_text() for tick in ax.get_yticklabels()]
-    ['3 (best)', '0 (−0.0021)']
+    ['3 (best)', '0 (−2.1)']
     """
-    names = [f"{restart} (−{gap:.4f})" if i else f"{restart} (best)" for i, (restart, gap) in
+    names = [f"{restart} (−{gap:.1f})" if i else f"{restart} (best)" for i, (restart, gap) in
              enumerate(zip(restarts, behind, strict=True))]  # fmt: skip
     ax = new_axes(2.2 + 0.55 * len(names), 1.0 + 0.45 * len(names)) if ax is None else ax
     agreement_matrix(values, names, title=title, ax=ax)
     ax.set_xticks(range(len(names)), [str(restart) for restart in restarts], rotation=0)
-    tidy(ax, xlabel="restart", ylabel="restart (nats/step behind)")
+    tidy(ax, xlabel="restart", ylabel="restart (nats behind)")
     ax.spines[:].set_visible(False)
     ax.tick_params(length=0)
     return ax
@@ -278,7 +278,7 @@ def restart_matrix(
 def restart_agreements(
     model: Any, data: Any, *, n_best: int = 5
 ) -> tuple[Float[np.ndarray, "restart restart"], list[int], Float[np.ndarray, "restart"]]:
-    """Adjusted Rand index between the best restarts, their numbers, and how far each is behind the best per step."""
+    """Adjusted Rand index between the best restarts, their numbers, and how far each is behind the best in nats."""
     restarts = getattr(model, "restarts_", None) or []
     objectives = np.array([float(restart.objective) for restart in restarts])
     order = [
@@ -291,7 +291,7 @@ def restart_agreements(
     order = order[:n_best]
     paths = [model.use_restart(i).predict(data) for i in order]
     values = np.array([[adjusted_rand_index(a, b) for b in paths] for a in paths])
-    return values, order, (objectives[order[0]] - objectives[order]) / model.n_observed_
+    return values, order, objectives[order[0]] - objectives[order]
 
 
 def _check_channel(channel: int, n_channels: int) -> None:

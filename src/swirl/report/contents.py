@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from swirl.cautions import cautions
+from swirl.cautions import RestartAgreement, cautions_of
 from swirl.comparison import Comparison
 from swirl.faults import counted
 from swirl.report.animals import animal_facts, animal_note, animal_sentences
 from swirl.report.case import Case, read_case
-from swirl.report.certainty import posterior_facts, restart_facts, restarts_that_agree
+from swirl.report.certainty import agreement_of, posterior_facts, restart_facts
 from swirl.report.checks import bout_facts, check_facts
 from swirl.report.facts import data_facts, fit_facts, mode_facts
 from swirl.report.figures_animals import animal_figure
@@ -67,11 +67,9 @@ def contents(
     animals = animal_facts(case)
     checks = check_facts(case, n_draws)
     bouts = bout_facts(case, checks)
-    posterior, restarts = posterior_facts(case), restart_facts(case)
-    agree = restarts_that_agree(about_fit, restarts)
-    careful = cautions(
-        about_fit["converged"], about_fit["n_restarts"], agree, [fact["share"] for fact in modes], case.mode_names
-    )
+    agreement = agreement_of(case)
+    posterior, restarts = posterior_facts(case), restart_facts(case, agreement)
+    careful = cautions_of(model, agreement, [fact["share"] for fact in modes], case.mode_names)
     by_mode = signal_facts(case, signal) if signal is not None and case.n_modes > 1 else None
     sessions = session_facts(case, signal)
 
@@ -100,7 +98,7 @@ def contents(
         "what": what_was_fitted(case),
         "data_words": data_sentence(about_data, nouns(case)["state"]),
         "fit_words": fit_sentences(about_fit, about_data),
-        "tiles": _tiles(case, about_data, about_fit, careful, agree),
+        "tiles": _tiles(case, about_data, about_fit, careful, agreement),
         "cautions": list(careful.values()),
         "modes": _mode_cards(case, modes, maps),
         "n_modes": case.n_modes,
@@ -124,11 +122,18 @@ def contents(
         "posterior": posterior,
         "posterior_words": _posterior_words(posterior),
         "restarts": restarts,
-        "restart_words": restart_sentence(restarts, about_fit),
+        "restart_words": restart_sentence(agreement),
         "intervals": intervals,
         "no_intervals": NO_INTERVALS,
         "methods": methods_paragraph(
-            case, about_data, about_fit, comparison=comparison, checks=checks, signal=by_mode, bootstrap=drawn
+            case,
+            about_data,
+            about_fit,
+            agreement,
+            comparison=comparison,
+            checks=checks,
+            signal=by_mode,
+            bootstrap=drawn,
         ),
         "references": references(),
         "provenance": provenance(case, about_data, run),
@@ -176,7 +181,11 @@ def _animals_heading(facts: dict[str, Any] | None) -> str:
 
 
 def _tiles(
-    case: Case, data: dict[str, Any], fit: dict[str, Any], careful: dict[str, str], agree: int | None
+    case: Case,
+    data: dict[str, Any],
+    fit: dict[str, Any],
+    careful: dict[str, str],
+    agreement: RestartAgreement | None,
 ) -> list[dict[str, str | bool]]:
     tiles: list[dict[str, str | bool]] = [
         {"value": f"{data['sessions']:,}", "label": "session" if data["sessions"] == 1 else "sessions"},
@@ -191,10 +200,10 @@ def _tiles(
         tiles.append({"value": number(value, 4), "label": f"nats per step{where}"})
     if fit["converged"] is not None:
         tiles.append({"value": "yes" if fit["converged"] else "no", "label": "converged", "warn": not fit["converged"]})
-    if fit["n_restarts"]:
-        tiles.append(
-            {"value": f"{agree} / {fit['n_restarts']}", "label": "restarts agree", "warn": "restarts" in careful}
-        )
+    if agreement is not None:
+        value = f"{agreement.n_same} / {agreement.n_restarts}"
+        warn = "restarts" in careful or "rivals" in careful
+        tiles.append({"value": value, "label": "restarts agree", "warn": warn})
     return tiles
 
 

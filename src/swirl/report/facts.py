@@ -81,8 +81,6 @@ def fit_facts(case: Case) -> dict[str, Any]:
         "currency": model.currency_of(case.data),
     }
     if restarts is not None:
-        per_step = np.array([r.objective for r in restarts]) / model.n_observed_
-        facts["n_near"] = int(np.sum(per_step[model.best_restart_] - per_step < 1e-4))
         facts["n_iterations"] = restarts[model.best_restart_].n_iterations
     return facts
 

@@ -5,6 +5,8 @@ from typing import Any
 
 from swirl.report.case import Case
 
+LEAST = 1e-3  # nats behind that are drawn: a log axis has no zero
+
 
 def certainty_figure(case: Case, facts: dict[str, Any]) -> dict[str, Any]:
     """Histogram of the probability of the most probable mode, stacked by mode."""
@@ -35,12 +37,11 @@ def certainty_figure(case: Case, facts: dict[str, Any]) -> dict[str, Any]:
 def restart_figure(facts: dict[str, Any]) -> dict[str, Any]:
     """Objective of every restart along its iterations; the one that was kept is dark."""
     traces = []
-    best = max(max(row["trace"]["objective"], key=_low) for row in facts["rows"] if row["behind"] is not None)
     for row in facts["rows"][::-1]:  # the kept one last, on top
         kept = row["kept"]
         trace = row["trace"]
         about = f"restart {row['restart']}: {row['status']}"
-        about += "" if row["agreement"] is None else f", same mode as the fit at {row['agreement']:.0%} of the steps"
+        about += "" if facts["one_mode"] or row["ari"] is None else f", ARI {row['ari']:.2f} with the kept one's modes"
         traces.append(
             {
                 "type": "scatter",
@@ -48,7 +49,7 @@ def restart_figure(facts: dict[str, Any]) -> dict[str, Any]:
                 "name": f"restart {row['restart']}",
                 "x": trace["iteration"],
                 # Distance to the best, so that the last steps can be told apart on a log axis.
-                "y": [None if y is None else round(best - y + 1e-5, 7) for y in trace["objective"]],
+                "y": [None if y is None else round(y + LEAST, 4) for y in trace["behind"]],
                 "line": {"color": "@ink" if kept else "@soft", "width": 2.5 if kept else 1.2},
                 "hovertemplate": f"iteration %{{x}}: %{{y:.2g}} behind<extra>{about}</extra>",
             }
@@ -57,14 +58,10 @@ def restart_figure(facts: dict[str, Any]) -> dict[str, Any]:
         "xaxis": {"title": {"text": "EM iteration"}},
         "yaxis": {
             "type": "log",
-            "title": {"text": "nats per step behind the best"},
+            "title": {"text": "nats behind the best"},
             "exponentformat": "power",
             "dtick": 1,
         },
         "showlegend": False,
     }
     return {"data": traces, "layout": layout, "height": 300}
-
-
-def _low(value: float | None) -> float:
-    return float("-inf") if value is None else value

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from swirl._version import __version__
+from swirl.cautions import RestartAgreement
 from swirl.estimator import PER
 from swirl.faults import counted
 from swirl.model import SWIRL
@@ -42,6 +43,7 @@ def methods_paragraph(
     case: Case,
     data: dict[str, Any],
     fit: dict[str, Any],
+    agreement: RestartAgreement | None = None,
     *,
     comparison: Any = None,
     checks: dict[str, Any] | None = None,
@@ -49,7 +51,7 @@ def methods_paragraph(
     bootstrap: Bootstrap | None = None,
 ) -> str:
     """Say in the words of a methods section what was done; plain text."""
-    parts = [_model(case), _data(data), _fit(case, fit)]
+    parts = [_model(case), _data(data), _fit(case, fit, agreement)]
     if case.n_modes > 1:
         parts.append(DECODED)
     if comparison is not None:
@@ -133,7 +135,7 @@ def _missing(data: dict[str, Any]) -> str:
     )
 
 
-def _fit(case: Case, fit: dict[str, Any]) -> str:
+def _fit(case: Case, fit: dict[str, Any], agreement: RestartAgreement | None) -> str:
     if fit["report"] is None:
         return "Parameters were given in advance, not fitted."
     if fit["n_restarts"] is None:
@@ -142,13 +144,11 @@ def _fit(case: Case, fit: dict[str, Any]) -> str:
     ended = "which converged" if fit["converged"] else "which had not converged"
     starts = counted(fit["n_restarts"], "random starting point")
     limits = f"at most {counted(int(model.max_iter), 'iteration')}, or until {number(float(model.tol))} nats remained"
-    agreement = ""
-    if fit["n_restarts"] > 1:
-        agreement = f"; {fit['n_near']} of the {fit['n_restarts']} ended within 0.0001 nats per step of it"
+    agreed = f"; {agreement.sentence()}" if agreement is not None and agreement.n_restarts > 1 else ""
     return (
         f"Parameters were estimated by expectation–maximisation of the likelihood with priors{_prior(model)} from "
         f"{starts} (seed {model.random_state}; {limits}); the run with the highest objective was kept, {ended} after "
-        f"{counted(fit['n_iterations'], 'iteration')}{agreement}."
+        f"{counted(fit['n_iterations'], 'iteration')}{agreed}."
     )
 
 

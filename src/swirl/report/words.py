@@ -7,6 +7,7 @@ import numpy as np
 from swirl.baselines.arhmm import ARHMM
 from swirl.baselines.gaussian_arhmm import GaussianARHMM
 from swirl.baselines.markov import BackoffMarkov
+from swirl.cautions import SAME_ARI, SAME_POLICIES, RestartAgreement
 from swirl.estimator import PER
 from swirl.faults import counted
 from swirl.model import SWIRL
@@ -203,26 +204,20 @@ def switching_sentences(facts: dict[str, Any], case: Case) -> list[str]:
     return lines
 
 
-def restart_sentence(facts: dict[str, Any] | None, fit: dict[str, Any]) -> str:
-    """Say whether the starting points agree."""
-    if fit["n_restarts"] is None:
+def restart_sentence(agreement: RestartAgreement | None) -> str:
+    """Say whether the starting points agree.
+
+    >>> restart_sentence(RestartAgreement(0, 2, np.ones(3), np.array([0, 0.01, 0.02]), np.array([0, 0.1, 9.0])))[:49]
+    '3 of 3 restarts came to the same result (segmenta'
+    """
+    if agreement is None:
         return "The model was not fitted by restarts here, so nothing can be said of other starting points."
-    if facts is None:
+    if agreement.n_restarts == 1:
         return "There was a single starting point: whether another would say the same is not known."
-    near, n = facts["n_near"], len(facts["rows"])
-    if near < 2:
-        return (
-            f"Of {n} starting points none but the best came within {facts['near_width']:g} nats per step of it: it may "
-            "be luck. More restarts would show."
-        )
-    lead = f"{near} of {n} starting points ended within {facts['near_width']:g} nats per step of the best"
-    if facts["agreement"] is None:
-        return f"{lead}."
-    spread = ""
-    if facts["policy_spread"] is not None:
-        distance = number(float(np.mean(facts["policy_spread"])), 2)
-        spread = f"; their policies differ by {distance} on average (total variation, 0 to 1)"
-    return f"{lead}; their modes agree with the fit's at {percent(facts['agreement'])} of the steps{spread}."
+    of = [] if agreement.n_modes == 1 else [f"an adjusted Rand index of {SAME_ARI:g} or more with the kept one's modes"]
+    rule = " and ".join([*of, f"policies at most {SAME_POLICIES:g} apart (total variation, 0 to 1)"])
+    alone = " It may be luck: more restarts would show." if agreement.n_same < 2 else ""
+    return f"{agreement.sentence()}. The same is {rule}; objectives do not enter.{alone}"
 
 
 def check_sentence(facts: dict[str, Any]) -> str:

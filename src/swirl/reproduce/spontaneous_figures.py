@@ -245,9 +245,7 @@ def agreement_blocks(models: Mapping[str, Any], test: Trajectories) -> list[Any]
             {
                 "model": name,
                 "restarts compared": len(order),
-                "starts within 0.0001 nats/step of the best": int(
-                    (objectives > objectives.max() - 1e-4 * model.n_observed_).sum()
-                ),
+                "starts with the same result": f"{model.compare_restarts(test).n_same} of {len(objectives)}",
                 "mean ARI": float(others.mean()) if len(others) else None,
                 "least": float(others.min()) if len(others) else None,
                 "best with second": float(values[0, 1]) if len(order) > 1 else None,
