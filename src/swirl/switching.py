@@ -339,7 +339,10 @@ def build_switching(
     """
     if isinstance(form, Fixed) or (isinstance(form, str) and form == "fixed"):
         if isinstance(prior, Bouts):
-            raise ValueError(f"switching_prior={prior!r}: switching={form!r} is given, so nothing is believed about it")
+            raise ValueError(
+                f"switching_prior={prior!r}: switching={form!r} is given, so nothing is believed about it; leave the "
+                "prior out, or take a form that is fitted"
+            )
         fixed = form if isinstance(form, Fixed) else Fixed()
         return FixedSwitching(fixed.log_table(n_states, n_modes))
     if not isinstance(form, str) or form not in DEFAULT_PRIORS:
