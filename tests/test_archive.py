@@ -10,7 +10,7 @@ from swirl import storage
 from swirl.archive import load_model
 from swirl.history import Histories
 from swirl.model import SWIRL
-from swirl.priors import Cauchy, Dirichlet, Gaussian
+from swirl.priors import Bouts, Cauchy, Dirichlet, Gaussian
 from swirl.registry import load
 from swirl.rewards import Linear, Network, Tabular
 from swirl.switching import Fixed
@@ -107,6 +107,7 @@ OPTIONS = {
     "soft-q": {"reward": Tabular(road="soft-q")},
     "fixed": {"switching": Fixed(np.eye(2))},
     "priors": {"reward_prior": Gaussian(0.3, backoff=(1.0, 2.0), of="reward"), "switching_prior": Dirichlet(2.0, 1.0)},
+    "bouts": {"switching": "state", "switching_prior": Bouts(50.0, 20.0, besides=Gaussian(2.0))},
     "cauchy": {"reward_prior": Cauchy(0.1, 2.0, backoff=None)},
     "temperatures": {"temperature": np.array([0.5, 2.0])},
     "temperatures as a tuple": {"temperature": (0.5, 2.0)},

@@ -12,6 +12,7 @@ from swirl import datasets
 from swirl.cli.app import app
 from swirl.environments import write_environment
 from swirl.exporters.tables import to_frame, write_table
+from swirl.priors import Bouts
 
 runner = CliRunner()
 
@@ -180,6 +181,17 @@ def test_data_that_moved_or_changed(folder, tmp_path):
     assert len(pd.read_csv(tmp_path / "x.csv")) == 395
 
 
+def test_modes_that_last_are_asked_for_by_an_option(folder, tmp_path):
+    model = tmp_path / "fit.nc"
+    done = run(
+        "fit", "--config", folder / "run.toml", "--restarts", 1, "--bouts", 30, "--bouts-strength", 500, "-o", model
+    )
+    assert done.exit_code == 0, done.output
+    fitted = swirl.load(model)
+    assert fitted.switching_prior == Bouts(30.0, 500.0)
+    assert fitted.run_["config"]["model"]["switching_prior"] == {"kind": "Bouts", "steps": 30.0, "strength": 500.0}
+
+
 MISTAKES = {
     "no data": (["fit", "-o", "new.nc"], "no data: give a CSV or Parquet file"),
     "a file that is not there": (["fit", "-o", "new.nc", "nowhere.csv"], "nowhere.csv"),
@@ -193,6 +205,8 @@ MISTAKES = {
     "an environment of other data": (["fit", "-o", "new.nc", "sessions.csv", "--env", "other.csv"], "state"),
     "a table without states": (["fit", "-o", "new.nc", "nothing.csv"], "state"),
     "a discount of one": (["fit", "-o", "new.nc", "sessions.csv", "--discount", "1.0"], "model.discount: got 1.0"),
+    "bouts of one step": (["fit", "-o", "new.nc", "sessions.csv", "--bouts", "1"], "steps=1.0: expected more than 1"),
+    "no bouts to be strong": (["fit", "-o", "new.nc", "sessions.csv", "--bouts-strength", "9"], "as in --bouts 50"),
     "a switching that is none": (
         ["fit", "-o", "new.nc", "sessions.csv", "--env", "grid.csv", "--switching", "markov"],
         "switching",

@@ -2,8 +2,8 @@
 
 import pytest
 
-from swirl.config import checked, merged, read_config
-from swirl.priors import Cauchy, Gaussian, HabitGoals
+from swirl.config import bouts_option, checked, merged, read_config
+from swirl.priors import Bouts, Cauchy, Gaussian, HabitGoals
 from swirl.rewards import Habit
 
 WHOLE = """
@@ -70,6 +70,8 @@ def test_the_command_line_goes_before_the_file(file):
         ({"data": "x", "model": {"reward_prior": {"kind": "Laplace"}}}, "model.reward_prior: kind='Laplace'"),
         ({"data": "x", "model": {"reward_prior": {"kind": "Gaussian", "width": 1}}}, "Gaussian has no field width"),
         ({"data": "x", "model": {"reward_prior": {"kind": "Gaussian", "strength": -1}}}, "strength=-1.0: expected"),
+        ({"data": "x", "model": {"switching_prior": {"kind": "Bouts"}}}, "switching_prior: Bouts lacks steps"),
+        ({"data": "x", "model": {"switching_prior": {"kind": "Bouts", "steps": 1}}}, "steps=1.0: expected more than 1"),
         ({"data": "x", "hold_out": 1}, "hold_out: got 1"),
     ],
 )
@@ -108,3 +110,16 @@ def test_a_fault_under_compare_names_its_field():
         checked({"data": "x.csv", "compare": {"modes": [0]}})
     with pytest.raises(ValueError, match=r"it belongs under \[compare\]"):
         checked({"data": "x.csv", "folds": 3})
+
+
+def test_bouts_are_asked_for_in_a_file_and_on_the_command_line():
+    prior = {"kind": "Bouts", "steps": 50, "besides": {"kind": "Gaussian", "strength": 8}}
+    values = {"data": "x.csv", "model": {"switching_prior": prior}}
+    run = checked(values)
+    assert run.model.switching_prior == Bouts(50.0, besides=Gaussian(8.0))
+    assert checked(run.model_dump(mode="json", exclude_none=True)) == run
+    option = {"model": {"switching_prior": bouts_option(values, 20.0, 1000.0)}}
+    assert checked(merged(values, option)).model.switching_prior == Bouts(20.0, 1000.0, besides=Gaussian(8.0))
+    assert bouts_option(values, None, None) is None
+    with pytest.raises(ValueError, match="--bouts-strength: says how much --bouts is worth"):
+        bouts_option({}, None, 3.0)

@@ -11,13 +11,14 @@ import numpy as np
 import pytest
 
 from small_worlds import N_ACTIONS, N_MODES, N_STATES, recording, truth, world
+from swirl.behaviour import switch_rate
 from swirl.estimator import NotFittedError
 from swirl.history import Histories
 from swirl.mdp import MDP
 from swirl.model import SWIRL
 from swirl.mstep import Parameters
-from swirl.priors import Gaussian
-from swirl.registry import make
+from swirl.priors import Bouts, Gaussian
+from swirl.registry import load, make
 from swirl.rewards.gauge import random_gauge
 from swirl.trajectories import Trajectories
 
@@ -692,6 +693,84 @@ def test_a_fit_to_samples_finds_the_policies_back():
     np.testing.assert_allclose(found.policies_, model.policies_, atol=0.15)
 
 
+# Modes that last (priors.Bouts)
+
+
+def two_habits(steps, strength):
+    """Mode 0 takes action 0, mode 1 action 1 (2 where there is no 1), the more surely the stronger; bouts last."""
+    made = truth(per_action=True)
+    rewards = np.where(np.isnan(made.rewards_), np.nan, 0.0)
+    rewards[0, :, 0] = rewards[1, :, 1] = strength
+    rewards[1, 3, 1:] = np.nan, strength
+    leave = 1 / steps
+    return SWIRL.from_parameters(
+        made.env,
+        history=1,
+        rewards=rewards,
+        histories=made.histories_,
+        mode_transitions=[[1 - leave, leave], [leave, 1 - leave]],
+        initial_modes=[0.5, 0.5],
+    )
+
+
+HABITS = {"n_modes": 2, "history": 1, "reward": "state-action", "n_restarts": 3, "max_iter": 200}
+
+
+@pytest.mark.parametrize("engine", ["compiled", "scan", "associative"])
+def test_the_objective_with_bouts_never_falls_in_any_engine(engine):
+    model = SWIRL(world(), switching_prior=Bouts(30.0, 5.0), **{**HABITS, "max_iter": 30, "tol": 1e-9})
+    model.fit(recording(per_action=True), engine=engine)
+    for restart in model.restarts_:
+        assert (np.diff(restart.objective_trace) >= -1e-9 * np.abs(restart.objective_trace[:-1])).all()
+
+
+def test_modes_last_as_long_as_is_believed_where_nothing_else_is_known(tmp_path):
+    """Few steps against many believed: the fitted mean bout, by occupancy, is the one asked for; so it is in a file."""
+    data = recording(per_action=True, n_sessions=2, n_steps=20)
+    prior = Bouts(40.0, strength=1e4)
+    for form in ("independent", "state", "state-table"):  # the network: in test_switching.py
+        model = SWIRL(world(), switching=form, switching_prior=prior, **{**HABITS, "n_restarts": 1}).fit(data)
+        np.testing.assert_allclose(model.bout_lengths(data), 40.0, rtol=0.02)
+    arhmm = make("rARHMM", world(), n_modes=2, switching_prior=prior, n_restarts=1).fit(data)
+    np.testing.assert_allclose(arhmm.bout_lengths(data), 40.0, rtol=0.02)
+    loaded = load(model.save(tmp_path / "fit.nc"))
+    assert loaded.switching_prior == prior
+    np.testing.assert_allclose(loaded.use_restart(0).bout_lengths(data), model.bout_lengths(data))
+
+
+def test_bout_lengths_weigh_states_by_how_often_a_mode_is_there():
+    model, data = truth(), recording()
+    probable, states = np.concatenate(model.predict_proba(data)), np.concatenate(data.states)
+    for mode in range(N_MODES):
+        leave = [1 - model.mode_transitions_[s, mode, mode] for s in states]
+        assert model.bout_lengths(data)[mode] == pytest.approx(1 / np.average(leave, weights=probable[:, mode]))
+    one = SWIRL(world(), switching_prior=Bouts(50.0), **{**HABITS, "n_modes": 1, "max_iter": 3}).fit(data)
+    assert one.bout_lengths(data) == [np.inf]
+
+
+def test_with_few_data_a_belief_in_long_bouts_finds_them():
+    true = two_habits(100.0, strength=1.5)
+    data = true.sample(4, 60, random_state=2)
+    free, sticky = (SWIRL(world(), switching_prior=p, **HABITS).fit(data) for p in (None, Bouts(100.0, 20.0)))
+    switches = [switch_rate(model.predict(data)) for model in (free, sticky)]
+    assert switches[0] > 2 * switch_rate(data.modes)
+    assert switches[1] == pytest.approx(switch_rate(data.modes), rel=0.5)
+    agree = [
+        np.mean(np.concatenate(m.align_to(true).predict(data)) == np.concatenate(data.modes)) for m in (free, sticky)
+    ]
+    assert agree[1] > agree[0]
+
+
+@pytest.mark.parametrize("form", ["independent", "state"])
+def test_with_many_data_a_wrong_belief_does_little_harm(form):
+    """In each mode 30,000 steps of data against 500 believed: (30,000 + 500) / (6,000 + 10) is 1.5 % more than 5."""
+    data = two_habits(5.0, strength=8.0).sample(300, 200, random_state=0)
+    options = {**HABITS, "switching": form, "n_restarts": 1, "tol": 0.1}
+    free, sticky = (SWIRL(world(), switching_prior=p, **options).fit(data) for p in (None, Bouts(50.0, 10.0)))
+    np.testing.assert_allclose(free.bout_lengths(data), 5.0, rtol=0.1)
+    np.testing.assert_allclose(sticky.bout_lengths(data), free.bout_lengths(data), rtol=0.05)
+
+
 # What is refused: in an interpreter without run-time type checks, as a user has it
 
 
@@ -715,6 +794,11 @@ MISTAKES = {
         "SWIRL(env, switching_prior=priors.Dirichlet()).fit(data)",
         ["switching_prior=Dirichlet", "priors.Gaussian"],
     ),
+    "bouts": (
+        "SWIRL(env, switching_prior=priors.Bouts('long')).fit(data)",
+        ["steps='long'", "expected a finite number"],
+    ),
+    "bouts besides": ("priors.Bouts(50, besides=0.1)", ["besides=0.1", "priors.Gaussian"]),
     "impossible": ("SWIRL(env, impossible='skip').fit(data)", ["impossible='skip'", '"forget"']),
     "tol": ("SWIRL(env, tol=None).fit(data)", ["tol=None", "> 0"]),
     "random_state": ("SWIRL(env, random_state=-1).fit(data)", ["random_state=-1", "at least 0"]),

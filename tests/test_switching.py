@@ -7,8 +7,15 @@ from scipy.optimize import minimize
 from scipy.special import log_softmax
 
 from swirl import precision, switching
-from swirl.priors import Dirichlet, Gaussian
-from swirl.switching import Fixed, FixedSwitching, TableSwitching, build_switching, sticky_start
+from swirl.priors import Bouts, Dirichlet, Gaussian
+from swirl.switching import (
+    Fixed,
+    FixedSwitching,
+    TableSwitching,
+    bout_pseudocounts,
+    build_switching,
+    sticky_start,
+)
 
 N_STATES, N_MODES = 5, 3
 FORMS = ("independent", "state", "state-table", "state-net")
@@ -208,6 +215,176 @@ def test_the_network_is_what_its_docstring_says():
     assert log_prior == pytest.approx(-0.15 * (weights + 0.01 * np.sum(x["table"] ** 2)), rel=1e-12)
 
 
+# bouts
+
+
+VISITS = np.array([40.0, 3.0, 0.0, 10.0, 7.0])
+
+
+def sticky(name, steps=20.0, strength=30.0, besides=None):
+    return build_switching(name, N_STATES, N_MODES, Bouts(steps, strength, besides), VISITS)
+
+
+def mean_bouts(log_p, share):
+    """Steps per leaving of each mode, states weighted by their share of the steps."""
+    return 1 / (share @ (1 - np.diagonal(np.exp(log_p), axis1=1, axis2=2)))
+
+
+def test_pseudocounts_are_bouts_of_the_length_asked_for():
+    counts = bout_pseudocounts(Bouts(20.0, strength=30.0), N_MODES, VISITS)
+    np.testing.assert_allclose(counts.sum(axis=(0, 2)), 20.0 * 30.0)  # steps in each mode
+    leaving = counts * (1 - np.eye(N_MODES))
+    np.testing.assert_allclose(leaving.sum(axis=(0, 2)), 30.0)  # bouts that end
+    np.testing.assert_allclose(leaving[leaving > 0].reshape(N_STATES, -1).sum(axis=1) / 90, (VISITS + 1) / 65)
+    assert (counts > 0).all()  # where the animal never was, too
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_bouts_are_pseudocounts_of_every_form(name):
+    """Bouts + X is the same objective as X + c: the same density in all forms."""
+    besides = Dirichlet(0.5) if "table" in name or name == "independent" else Gaussian(0.3)
+    plain, form = build_switching(name, N_STATES, N_MODES, besides), sticky(name, besides=besides)
+    counts, more = random_counts(6), bout_pseudocounts(Bouts(20.0, 30.0), N_MODES, VISITS)
+    for seed in range(3):
+        at = random_start(form, seed)
+        if name.startswith("state") and name != "state-table":
+            at = perturbed(at, np.random.default_rng(seed), 1.0)
+        assert objective(form, at, counts) == pytest.approx(objective(plain, at, counts + more), rel=1e-12)
+        if name != "state-net":  # the same number by another road there, after 20 steps of L-BFGS
+            one, other = in_double(improve, form, at, counts), in_double(improve, plain, at, counts + more)
+            np.testing.assert_allclose(one, other, atol=1e-10)
+
+
+@pytest.mark.parametrize("name", FORMS)
+@pytest.mark.parametrize("scale", [0.0, 50.0])
+def test_the_m_step_with_bouts_never_lowers_the_objective(name, scale):
+    form, counts = sticky(name), random_counts(1, scale)
+    parameters = random_start(form, 1)
+    values = [objective(form, parameters, counts)]
+    for _ in range(4):
+        parameters = in_double(improve, form, parameters, counts)
+        values.append(objective(form, parameters, counts))
+    assert (np.diff(values) >= -1e-9 * np.abs(values[0])).all()
+    assert values[1] > values[0]
+
+
+def test_additive_switching_with_bouts_is_the_optimum_that_scipy_finds():
+    form, counts = sticky("state", besides=Gaussian(0.5)), random_counts(7)
+    shape, stay = (N_MODES + N_STATES, N_MODES), 1 - 1 / 20
+    row = np.where(np.eye(N_MODES), stay, (1 - stay) / (N_MODES - 1))
+    believed = np.stack([30 * 20 * (n + 1) / (VISITS + 1).sum() * row for n in VISITS])
+
+    def loss(x):
+        A, b = x.reshape(shape)[:N_MODES], x.reshape(shape)[N_MODES:]
+        log_p = log_softmax(A[None] + b[:, None], axis=-1)
+        all_counts = counts + believed
+        residual = all_counts.sum(axis=-1, keepdims=True) * np.exp(log_p) - all_counts
+        gradient = np.concatenate([residual.sum(axis=0) + 0.005 * A, residual.sum(axis=1) + 0.5 * b])
+        return -np.sum(all_counts * log_p) + 0.25 * (0.01 * np.sum(A**2) + np.sum(b**2)), gradient.ravel()
+
+    start = random_start(form)
+    options = {"maxiter": 20_000, "maxfun": 50_000, "ftol": 1e-16, "gtol": 1e-10}
+    expected = minimize(loss, start.ravel(), jac=True, method="L-BFGS-B", options=options)
+    parameters = start
+    for _ in range(8):
+        parameters = in_double(improve, form, parameters, counts)
+    assert objective(form, parameters, counts) == pytest.approx(-expected.fun, rel=1e-12)
+    assert np.abs(loss(parameters.ravel())[1]).max() < 1e-6
+    log_p = in_double(evaluate, form, parameters, counts)[0]
+    A, b = expected.x.reshape(shape)[:N_MODES], expected.x.reshape(shape)[N_MODES:]
+    np.testing.assert_allclose(np.exp(log_p), np.exp(log_softmax(A[None] + b[:, None], axis=-1)), atol=1e-8)
+
+
+@pytest.mark.parametrize("name", ["state", "state-net"])
+def test_the_gradient_of_the_prior_is_that_of_finite_differences(name):
+    form = sticky(name)
+    at = perturbed(random_start(form), np.random.default_rng(0), 0.5)
+    direction = perturbed(jax.tree.map(np.zeros_like, at), np.random.default_rng(1), 1.0)
+    gradient = in_double(jax.grad(lambda x: form.log_prior(x)), at)
+    slope = sum(np.sum(g * d) for g, d in zip(jax.tree.leaves(gradient), jax.tree.leaves(direction), strict=True))
+    ahead, behind = (jax.tree.map(lambda x, d, e=e: x + e * d, at, direction) for e in (1e-5, -1e-5))
+    nothing = np.zeros((N_STATES, N_MODES, N_MODES))
+    assert slope == pytest.approx((objective(form, ahead, nothing) - objective(form, behind, nothing)) / 2e-5, rel=1e-6)
+
+
+@pytest.mark.parametrize("name", FORMS)
+@pytest.mark.parametrize("steps", [3.0, 50.0])
+def test_where_the_belief_outweighs_the_data_bouts_have_its_length(name, steps):
+    form = sticky(name, steps, strength=1e6)
+    parameters = random_start(form)
+    for _ in range(4):
+        parameters = in_double(improve, form, parameters, random_counts(8))
+    log_p = in_double(evaluate, form, parameters, random_counts(8))[0]
+    np.testing.assert_allclose(mean_bouts(log_p, (VISITS + 1) / 65), steps, rtol=0.02)
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_a_belief_worth_nothing_changes_nothing(name):
+    besides = Dirichlet(0.5) if "table" in name or name == "independent" else None
+    plain, form = build_switching(name, N_STATES, N_MODES, besides), sticky(name, strength=1e-9, besides=besides)
+    at, counts = random_start(plain), random_counts(9)
+    one, other = (in_double(evaluate, f, in_double(improve, f, at, counts), counts)[0] for f in (form, plain))
+    np.testing.assert_allclose(np.exp(one), np.exp(other), atol=1e-6)
+
+
+def test_as_many_bouts_as_the_data_hold_give_the_mean_of_both_lengths():
+    counts = np.zeros((N_STATES, N_MODES, N_MODES))
+    counts[0] = 10 * np.where(np.eye(N_MODES), 9 * 2, 1)  # in each mode 20 bouts of 10 steps
+    form = build_switching("independent", N_STATES, N_MODES, Bouts(50.0, strength=20.0), VISITS)
+    log_p = in_double(evaluate, form, in_double(improve, form, random_start(form), counts), counts)[0]
+    np.testing.assert_allclose(mean_bouts(log_p, np.ones(N_STATES) / N_STATES), 30.0)
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_starts_last_as_long_as_is_believed(name):
+    form = sticky(name, steps=200.0)
+    tables = [in_double(evaluate, form, random_start(form, s), np.ones_like(TABLE))[0] for s in range(30)]
+    assert np.mean([mean_bouts(table, np.ones(N_STATES) / N_STATES) for table in tables]) == pytest.approx(
+        200, rel=0.15
+    )
+
+
+def test_one_mode_has_no_bouts():
+    for name in FORMS:
+        form = build_switching(name, N_STATES, 1, Bouts(50.0), VISITS)
+        counts = np.ones((N_STATES, 1, 1))
+        parameters = in_double(improve, form, random_start(form), counts) if name != "state-net" else random_start(form)
+        log_p, log_prior, _ = in_double(evaluate, form, parameters, counts)
+        np.testing.assert_array_equal(log_p, 0)
+        assert np.isfinite(log_prior)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ({"steps": 1.0}, "steps=1.0: expected more than 1"),
+        ({"steps": 0.5}, "steps=0.5: expected more than 1"),
+        ({"steps": -3.0}, "steps=-3.0: expected a finite number > 0"),
+        ({"steps": np.inf}, "steps=inf: expected a finite number > 0"),
+        ({"steps": 50.0, "strength": -1.0}, "strength=-1.0: expected a finite number > 0"),
+        ({"steps": 50.0, "strength": 0.0}, "strength=0.0: expected a finite number > 0"),
+    ],
+)
+def test_bouts_that_cannot_be_are_refused(arguments, told):
+    with pytest.raises(ValueError) as caught:
+        Bouts(**arguments)
+    assert told in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "besides", "told"),
+    [
+        ("state", Dirichlet(), "switching='state' takes a priors.Gaussian besides"),
+        ("independent", Gaussian(), "switching='independent' takes a priors.Dirichlet besides"),
+        ("fixed", None, "switching='fixed' is given, so nothing is believed about it"),
+    ],
+)
+def test_bouts_with_what_does_not_go_with_a_form_are_refused(name, besides, told):
+    with pytest.raises(ValueError) as caught:
+        build_switching(name, N_STATES, N_MODES, Bouts(50.0, besides=besides))
+    assert told in str(caught.value)
+
+
 # fixed
 
 
@@ -278,7 +455,7 @@ def test_a_form_that_does_not_exist_is_refused():
 def test_a_prior_of_another_kind_is_refused(name, prior, expected):
     with pytest.raises(ValueError) as caught:
         build_switching(name, N_STATES, N_MODES, prior)
-    assert str(caught.value) == f"switching_prior={prior!r}: switching={name!r} takes a {expected}"
+    assert str(caught.value) == f"switching_prior={prior!r}: switching={name!r} takes a {expected} or a priors.Bouts"
 
 
 @pytest.mark.parametrize("name", FORMS)

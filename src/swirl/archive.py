@@ -20,11 +20,11 @@ from swirl._version import __version__
 from swirl.autoregression import MatrixNormal
 from swirl.cautions import RestartAgreement
 from swirl.mdp import MDP
-from swirl.priors import Adaptive, Cauchy, Dirichlet, Gaussian, HabitGoals
+from swirl.priors import Adaptive, Bouts, Cauchy, Dirichlet, Gaussian, HabitGoals
 from swirl.rewards.forms import Habit, Linear, Network, Tabular
 from swirl.switching import Fixed
 
-KNOWN = (Gaussian, Cauchy, Adaptive, Dirichlet, HabitGoals, MatrixNormal, Tabular, Linear, Network, Habit, Fixed)
+KNOWN = (Gaussian, Cauchy, Adaptive, Dirichlet, HabitGoals, Bouts, MatrixNormal, Tabular, Linear, Network, Habit, Fixed)
 OPTIONS = {cls.__name__: cls for cls in KNOWN}
 ABOUT = ("converged", "fit_report", "n_steps", "n_observed", "data_fingerprint", "run", "mode_names")
 ENVIRONMENT = {

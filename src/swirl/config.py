@@ -16,7 +16,7 @@ Every field has a default but `data`; an unknown one is a fault, with the neares
 """
 
 import tomllib
-from dataclasses import asdict, is_dataclass
+from dataclasses import MISSING, asdict, is_dataclass
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -24,11 +24,11 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, ValidationError, model_validator
 
 from swirl.faults import Faults
-from swirl.priors import Adaptive, Cauchy, Dirichlet, Gaussian, HabitGoals
+from swirl.priors import Adaptive, Bouts, Cauchy, Dirichlet, Gaussian, HabitGoals
 from swirl.rewards.forms import Habit, Network, Tabular
 
 MOST = 1000  # modes, states of a history, restarts: beyond is a slip of the pen
-OPTIONS = (Gaussian, Cauchy, Adaptive, Dirichlet, HabitGoals, Habit, Tabular, Network)
+OPTIONS = (Gaussian, Cauchy, Adaptive, Dirichlet, HabitGoals, Bouts, Habit, Tabular, Network)
 KINDS: dict[str, Any] = {cls.__name__: cls for cls in OPTIONS}
 
 
@@ -44,6 +44,9 @@ def _option(value: Any) -> Any:
     unknown = [name for name in fields if name not in known]
     if unknown:
         raise ValueError(f"{kind} has no field {', '.join(unknown)}; it has {', '.join(known)}")
+    required = [name for name, own in known.items() if own.default is MISSING and own.default_factory is MISSING]
+    if lacking := [name for name in required if name not in fields]:
+        raise ValueError(f"{kind} lacks {', '.join(lacking)}")
     number = int if kind in ("Habit", "Network") else float  # TOML tells 1 from 1.0, users do not
     return KINDS[kind](**{key: _numbers(x, number) for key, x in fields.items()})
 
@@ -196,6 +199,26 @@ def merged(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
         elif value is not None:
             result[key] = value
     return result
+
+
+def bouts_option(values: dict[str, Any], steps: float | None, strength: float | None) -> dict[str, Any] | None:
+    """The prior of switching that `--bouts` and `--bouts-strength` ask for, beside the one that a file has.
+
+    >>> bouts_option({"model": {"switching_prior": {"kind": "Gaussian", "strength": 8.0}}}, 50.0, None)
+    {'kind': 'Bouts', 'steps': 50.0, 'besides': {'kind': 'Gaussian', 'strength': 8.0}}
+    >>> bouts_option({"model": {"switching_prior": {"kind": "Bouts", "steps": 50.0}}}, None, 1000.0)
+    {'kind': 'Bouts', 'steps': 50.0, 'strength': 1000.0}
+    """
+    asked = {name: value for name, value in (("steps", steps), ("strength", strength)) if value is not None}
+    if not asked:
+        return None
+    model = values.get("model")
+    given = model.get("switching_prior") if isinstance(model, dict) else None
+    if isinstance(given, dict) and given.get("kind") == "Bouts":
+        return {**given, **asked}
+    if steps is None:
+        raise ValueError("--bouts-strength: says how much --bouts is worth; give that too, as in --bouts 50")
+    return {"kind": "Bouts", **asked, **({} if given is None else {"besides": given})}
 
 
 def checked(values: dict[str, Any], source: str = "the configuration") -> Run:

@@ -240,6 +240,11 @@ def initial_states(encoded: Encoded, n_states: int) -> Float[np.ndarray, "state"
     return starts / starts.sum()
 
 
+def state_visits(encoded: Encoded, n_states: int) -> Float[np.ndarray, "state"]:
+    """Number of steps in each state."""
+    return np.bincount(encoded.states, minlength=n_states).astype(float)
+
+
 def seen_states(encoded: Encoded, n_states: int) -> Bool[np.ndarray, "state"]:
     """True for a state that the data visit."""
-    return np.bincount(encoded.states, minlength=n_states) > 0
+    return state_visits(encoded, n_states) > 0

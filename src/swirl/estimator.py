@@ -314,6 +314,25 @@ class HiddenModeEstimator(Estimator, ABC):
         finite = np.where(np.isfinite(objectives), objectives, np.nan)
         return RestartAgreement(kept, n_modes, ari, distance, finite[kept] - finite)
 
+    def bout_lengths(self, data: Any) -> Float[np.ndarray, "mode"]:
+        """Mean length in steps that the fitted switching gives bouts of each mode, at the states of `data`.
+
+        A mode z is left at a step with probability 1 − P_z(z|z, s_t); its mean over the steps, weighted by how
+        probably each is in the mode, is one over the length. This is what `priors.Bouts(steps)` is a belief about;
+        `behaviour.dwell_times` has the lengths of decoded bouts. Infinite for a mode that is never left.
+
+        >>> from swirl import datasets
+        >>> data = datasets.gridworld(n_sessions=4, n_steps=100)
+        >>> data.true_model().bout_lengths(data.trajectories).round(1)
+        array([17.3, 21.7])
+        """
+        encoded, evidence = self._ready(data)
+        weights = np.concatenate(self._run(smooth_sessions, encoded, evidence))
+        table = np.exp(self._chain(encoded)[1])
+        leave = np.sum(np.where(np.eye(table.shape[1], dtype=bool), 0.0, table), axis=-1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return weights.sum(axis=0) / np.sum(weights * leave[encoded.states], axis=0)
+
     @abstractmethod
     def sample(self, n_sessions: int, n_steps: int, random_state: int = 0) -> Trajectories:
         """Simulate sessions from the fitted model; the result has `.modes`."""

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from swirl.alignment import match_by_distance
-from swirl.discrete import DiscreteEstimator, action_chains, check_env, initial_states, seen_states
+from swirl.discrete import DiscreteEstimator, action_chains, check_env, initial_states, seen_states, state_visits
 from swirl.encoding import Encoded, Impossible, encode
 from swirl.estep.counts import Tables
 from swirl.faults import Faults
@@ -20,7 +20,7 @@ from swirl.mdp import MDP
 from swirl.mstep import Components
 from swirl.online import OnlineFilter
 from swirl.prior_choice import prior_scores
-from swirl.priors import Adaptive, Cauchy, Dirichlet, Gaussian, HabitGoals, in_units
+from swirl.priors import Adaptive, Bouts, Cauchy, Dirichlet, Gaussian, HabitGoals, in_units
 from swirl.rewards.dense import to_dense
 from swirl.rewards.forms import Habit, RewardForm, Tabular, resolve_form
 from swirl.rewards.gauge import GaugeTooLargeError, canonical
@@ -54,7 +54,8 @@ class SWIRL(EMEstimator, DiscreteEstimator):
         γ and α of the soft-optimal policy; the temperature may be one number per mode.
     reward_prior, switching_prior
         ``priors.Cauchy``, ``priors.Gaussian`` or ``priors.Dirichlet``, as the form allows; None takes its default:
-        Cauchy for r(h), Dirichlet for r(h, a) and switching tables, Gaussian elsewhere (docs/priors.md).
+        Cauchy for r(h), Dirichlet for r(h, a) and switching tables, Gaussian elsewhere (docs/priors.md). Any form of
+        switching takes ``priors.Bouts(steps)``: modes that last.
     impossible
         What a transition that `env` rules out means: ``"error"``; ``"gap"``, a new segment; ``"forget"``, the
         history restarts and the mode chain goes on.
@@ -98,7 +99,7 @@ class SWIRL(EMEstimator, DiscreteEstimator):
         discount: float = 0.95,
         temperature: float | Sequence[float] | Float[np.ndarray, "mode"] = 1.0,
         reward_prior: Adaptive | Gaussian | Cauchy | Dirichlet | HabitGoals | None = None,
-        switching_prior: Gaussian | Dirichlet | None = None,
+        switching_prior: Gaussian | Dirichlet | Bouts | None = None,
         impossible: Impossible = "error",
         n_restarts: int = 8,
         max_iter: int = 2000,
@@ -179,7 +180,7 @@ class SWIRL(EMEstimator, DiscreteEstimator):
                 "of two steps or more"
             )
         visited = np.unique(histories.contexts[encoded.histories[encoded.telling]])
-        components, rows = self.build_components(histories, visited)
+        components, rows = self.build_components(histories, visited, state_visits(encoded, self.env.n_states))
         chains, latent = action_chains(encoded, rows, self.env)
         return Problem(encoded, chains, replace(components, latent=latent), (histories, rows))
 
@@ -204,14 +205,18 @@ class SWIRL(EMEstimator, DiscreteEstimator):
         return temperatures(self.temperature, int(self.n_modes))
 
     def build_components(
-        self, histories: Histories, visited: Int[np.ndarray, "context"] | None = None
+        self,
+        histories: Histories,
+        visited: Int[np.ndarray, "context"] | None = None,
+        visits: Float[np.ndarray, "state"] | None = None,
     ) -> tuple[Components, Int[np.ndarray, "history"]]:
         """Make what EM moves from the constructor's arguments, and say which policy row each history uses.
 
-        `visited` are the contexts that the data visit, for forms that need rows for those only.
+        `visited` are the contexts that the data visit, for forms that need rows for those only; `visits` the steps in
+        each state.
         """
         rewards, rows = self._reward_component(histories, visited)
-        switching = build_switching(self.switching, self.env.n_states, int(self.n_modes), self.switching_prior)
+        switching = build_switching(self.switching, self.env.n_states, int(self.n_modes), self.switching_prior, visits)
         return Components(rewards, switching, initial_pseudocount=np.asarray(1.0)), rows
 
     def _reward_component(

@@ -204,3 +204,47 @@ class Dirichlet:
     def __post_init__(self) -> None:
         _positive("pseudocount", self.pseudocount)
         _positive("stay", self.stay, zero=True)
+
+
+@dataclass(frozen=True)
+class Bouts:
+    """Modes last: a belief about the length of a bout, with the same meaning in every form of switching.
+
+    As if `strength` bouts of each mode had been seen before the data: of `steps` steps on average, followed by each
+    of the other modes equally often, and spread over the states as the data's own steps are (each state counted once
+    more, so that none is without). These pseudo-counts c[s, z, z'] enter the M-step beside the expected counts, and
+    the objective has their Σ c log P_z(z'|z, s).
+
+    Parameters
+    ----------
+    steps
+        Mean length of a bout, in steps; above 1. A mode is kept with probability 1 − 1 / `steps`.
+    strength
+        Number of bouts of each mode that the belief is worth: where the data hold as many, the fitted length is
+        half-way between theirs and `steps`. The rate of switching is believed to within a share of about 1 / √strength.
+    besides
+        What is believed besides, in the terms of the form: `Gaussian` on logits, whose default stays where None is
+        given, or `Dirichlet` for tables, whose default gives way.
+
+    Examples
+    --------
+    >>> Bouts(50.0, strength=1000.0).stay
+    0.98
+    """
+
+    steps: float
+    strength: float = 100.0
+    besides: Gaussian | Dirichlet | None = None
+
+    def __post_init__(self) -> None:
+        _positive("steps", self.steps)
+        if self.steps <= 1:
+            raise ValueError(f"steps={self.steps!r}: expected more than 1, as a bout of 1 step never stays in its mode")
+        _positive("strength", self.strength)
+        if not isinstance(self.besides, Gaussian | Dirichlet | None):
+            raise ValueError(f"besides={self.besides!r}: expected a priors.Gaussian, a priors.Dirichlet or None")
+
+    @property
+    def stay(self) -> float:
+        """Probability of the same mode again."""
+        return 1 - 1 / self.steps

@@ -7,10 +7,10 @@
 `fixed`        given, never changed
 
 Each form holds its prior; its parameters are a pytree that `improve` moves given the expected counts
-X[s, z, z'].
+X[s, z, z'].  A belief about bouts (`priors.Bouts`) is pseudo-counts that join them, the same in every form.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import jax
@@ -20,7 +20,7 @@ from jaxtyping import Array, Float
 from scipy.special import log_softmax
 
 from swirl.optimise import lbfgs, newton_cg
-from swirl.priors import Dirichlet, Gaussian
+from swirl.priors import Bouts, Dirichlet, Gaussian
 
 FloatArray = Array | np.ndarray
 
@@ -73,7 +73,31 @@ def log_normalise(counts: Array) -> Array:
     return jnp.log(counts) - jnp.log(jnp.sum(counts, axis=-1, keepdims=True))
 
 
-def sticky_start(rng: np.random.Generator, n_modes: int, stay: float = 0.95) -> Float[np.ndarray, "mode next_mode"]:
+def bout_pseudocounts(
+    bouts: Bouts, n_modes: int, visits: Float[np.ndarray, "state"]
+) -> Float[np.ndarray, "state mode next_mode"]:
+    """Steps of the bouts that were believed before the data: c[s, z, z'], in each mode strength · steps of them.
+
+    Parameters
+    ----------
+    visits
+        Steps of the data in each state. A state counts once more than it was visited, so that none is without prior.
+
+    Examples
+    --------
+    >>> bout_pseudocounts(Bouts(5.0, strength=10.0), 3, visits=np.array([3.0, 0.0]))[:, 0]
+    array([[32.,  4.,  4.],
+           [ 8.,  1.,  1.]])
+    """
+    leave = (1 - np.eye(n_modes)) * (1 - bouts.stay) / max(n_modes - 1, 1)
+    share = (visits + 1) / np.sum(visits + 1)
+    return bouts.strength * bouts.steps * share[:, None, None] * (leave + bouts.stay * np.eye(n_modes))
+
+
+STAY = 0.95  # of a random start, where nothing is believed about bouts
+
+
+def sticky_start(rng: np.random.Generator, n_modes: int, stay: Any = STAY) -> Float[np.ndarray, "mode next_mode"]:
     """Log-probabilities of a random table that keeps the mode with probability about `stay`."""
     spread = 0.3 * rng.standard_normal((n_modes, n_modes))
     bonus = np.log(stay / (1 - stay)) + np.log(max(n_modes - 1, 1))
@@ -85,23 +109,31 @@ def sticky_start(rng: np.random.Generator, n_modes: int, stay: float = 0.95) -> 
 class TableSwitching:
     """One table for all states (`pooled`), or one for each: smoothed counts."""
 
-    pseudocounts: Float[FloatArray, "mode next_mode"]
+    pseudocounts: Float[FloatArray, "*state mode next_mode"]
+    """The same for all states, or for each state its own."""
     n_states: int = field(metadata={"static": True})
     pooled: bool = field(metadata={"static": True})
+    stay: Float[FloatArray, ""] | float = STAY
+    """Probability of the same mode again at the start."""
 
     @classmethod
     def build(cls, n_states: int, n_modes: int, prior: Dirichlet, *, pooled: bool) -> "TableSwitching":
         """Pseudo-counts from `prior`."""
         return cls(prior.pseudocount + prior.stay * np.eye(n_modes), n_states, pooled)
 
+    def with_bouts(self, pseudocounts: Float[np.ndarray, "state mode next_mode"], stay: float) -> "TableSwitching":
+        """The same form with the pseudo-counts of `priors.Bouts` besides its own."""
+        own = np.sum(pseudocounts, axis=0) if self.pooled else pseudocounts
+        return replace(self, pseudocounts=self.pseudocounts + own, stay=stay)
+
     def random_parameters(self, rng: np.random.Generator) -> Float[np.ndarray, "*state mode next_mode"]:
         """Log-probabilities of a sticky random table."""
-        table = sticky_start(rng, self.pseudocounts.shape[0])
+        table = sticky_start(rng, self.pseudocounts.shape[-1], self.stay)
         return table if self.pooled else np.broadcast_to(table, (self.n_states, *table.shape))
 
     def log_transitions(self, parameters: Float[Array, "*state mode next_mode"]) -> Transitions:
         """Log P_z(z'|z, s)."""
-        return jnp.broadcast_to(parameters, (self.n_states, *self.pseudocounts.shape))
+        return jnp.broadcast_to(parameters, (self.n_states, *self.pseudocounts.shape[-2:]))
 
     def normalised(self, parameters: Float[Array, "*state mode next_mode"]) -> Float[Array, "*state mode next_mode"]:
         """Make probabilities sum to one again."""
@@ -128,6 +160,10 @@ class AdditiveSwitching:
     precision: Float[FloatArray, "row"]
     """Of the Gaussian prior: weak on A, stronger on b."""
     n_modes: int = field(metadata={"static": True})
+    pseudocounts: Float[FloatArray, "state mode next_mode"] | None = None
+    """Of `priors.Bouts`; None: nothing is believed about bouts."""
+    stay: Float[FloatArray, ""] | float = STAY
+    """Probability of the same mode again at the start."""
 
     @classmethod
     def build(cls, n_states: int, n_modes: int, prior: Gaussian) -> "AdditiveSwitching":
@@ -135,10 +171,14 @@ class AdditiveSwitching:
         precision = np.concatenate([np.full(n_modes, 0.01 * prior.strength), np.full(n_states, prior.strength)])
         return cls(precision, n_modes)
 
+    def with_bouts(self, pseudocounts: Float[np.ndarray, "state mode next_mode"], stay: float) -> "AdditiveSwitching":
+        """The same form with the pseudo-counts of `priors.Bouts` besides its Gaussian prior."""
+        return replace(self, pseudocounts=pseudocounts, stay=stay)
+
     def random_parameters(self, rng: np.random.Generator) -> Float[np.ndarray, "row next_mode"]:
         """A sticky random A, and b = 0."""
         n_states = self.precision.shape[0] - self.n_modes
-        return np.concatenate([sticky_start(rng, self.n_modes), np.zeros((n_states, self.n_modes))])
+        return np.concatenate([sticky_start(rng, self.n_modes, self.stay), np.zeros((n_states, self.n_modes))])
 
     def logits(self, parameters: Float[Array, "row next_mode"]) -> Transitions:
         """A[z, z'] + b[s, z']."""
@@ -153,11 +193,13 @@ class AdditiveSwitching:
         return parameters
 
     def log_prior(self, parameters: Float[Array, "row next_mode"]) -> Float[Array, ""]:
-        """Gaussian log-density, up to a constant."""
-        return -0.5 * jnp.sum(jnp.asarray(self.precision)[:, None] * parameters**2)
+        """Gaussian log-density, and that of the bouts believed; up to a constant."""
+        penalty = 0.5 * jnp.sum(jnp.asarray(self.precision)[:, None] * parameters**2)
+        return _log_density(self.pseudocounts, self.log_transitions(parameters)) - penalty
 
     def improve(self, parameters: Float[Array, "row next_mode"], counts: Transitions) -> Float[Array, "row next_mode"]:
-        """Maximise Σ X log P + log prior: a convex multinomial logit."""
+        """Maximise Σ X log P + log prior: a convex multinomial logit; pseudo-counts are more of X."""
+        counts = counts if self.pseudocounts is None else counts + self.pseudocounts
         precision = jnp.asarray(self.precision)[:, None]
         totals = jnp.sum(counts, axis=-1, keepdims=True)
 
@@ -195,11 +237,19 @@ class NetworkSwitching:
     n_states: int = field(metadata={"static": True})
     n_modes: int = field(metadata={"static": True})
     hidden: int = field(default=8, metadata={"static": True})
+    pseudocounts: Float[FloatArray, "state mode next_mode"] | None = None
+    """Of `priors.Bouts`; None: nothing is believed about bouts."""
+    stay: Float[FloatArray, ""] | float = STAY
+    """Probability of the same mode again at the start."""
+
+    def with_bouts(self, pseudocounts: Float[np.ndarray, "state mode next_mode"], stay: float) -> "NetworkSwitching":
+        """The same form with the pseudo-counts of `priors.Bouts` besides its Gaussian prior."""
+        return replace(self, pseudocounts=pseudocounts, stay=stay)
 
     def random_parameters(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """Small random weights: no two hidden units alike."""
         return {
-            "table": sticky_start(rng, self.n_modes),
+            "table": sticky_start(rng, self.n_modes, self.stay),
             "input": 0.1 * rng.standard_normal((self.n_states, self.hidden)),
             "output": 0.1 * rng.standard_normal((self.hidden, self.n_modes, self.n_modes)),
         }
@@ -214,9 +264,10 @@ class NetworkSwitching:
         return parameters
 
     def log_prior(self, parameters: dict[str, Array]) -> Float[Array, ""]:
-        """Gaussian log-density of the weights, up to a constant; the table's precision is a hundredth."""
+        """Gaussian log-density of the weights (the table's precision: a hundredth), and of the bouts believed."""
         weights = jnp.sum(parameters["input"] ** 2) + jnp.sum(parameters["output"] ** 2)
-        return -0.5 * jnp.asarray(self.precision) * (weights + 0.01 * jnp.sum(parameters["table"] ** 2))
+        penalty = 0.5 * jnp.asarray(self.precision) * (weights + 0.01 * jnp.sum(parameters["table"] ** 2))
+        return _log_density(self.pseudocounts, self.log_transitions(parameters)) - penalty
 
     def improve(self, parameters: dict[str, Array], counts: Transitions) -> dict[str, Array]:
         """Raise Σ X log P + log prior by a few steps of L-BFGS."""
@@ -225,6 +276,11 @@ class NetworkSwitching:
             return -jnp.sum(counts * self.log_transitions(x)) - self.log_prior(x)
 
         return lbfgs(loss, parameters, tol=1e-4, max_steps=20).x
+
+
+def _log_density(pseudocounts: FloatArray | None, log_transitions: Transitions) -> Float[Array, ""]:
+    """Σ c log P of pseudo-counts c, where there are any."""
+    return jnp.zeros(()) if pseudocounts is None else jnp.sum(pseudocounts * log_transitions)
 
 
 @jax.tree_util.register_dataclass
@@ -262,13 +318,31 @@ class FixedSwitching:
 Switching = TableSwitching | AdditiveSwitching | NetworkSwitching | FixedSwitching
 
 
-def build_switching(form: str | Fixed, n_states: int, n_modes: int, prior: Any) -> Switching:
+def build_switching(
+    form: str | Fixed, n_states: int, n_modes: int, prior: Any, visits: Float[np.ndarray, "state"] | None = None
+) -> Switching:
     """Make the switching component that `form` names, with `prior` or the form's own default.
 
+    Parameters
+    ----------
+    visits
+        Steps of the data in each state, over which `priors.Bouts` spreads its bouts; None: evenly.
+
+    Examples
+    --------
     >>> type(build_switching("independent", 4, 2, None)).__name__
     'TableSwitching'
+    >>> sticky = build_switching("independent", 4, 2, Bouts(5.0, strength=10.0))
+    >>> sticky.pseudocounts.round(9)
+    array([[40., 10.],
+           [10., 40.]])
     """
     if isinstance(form, Fixed) or (isinstance(form, str) and form == "fixed"):
+        if isinstance(prior, Bouts):
+            raise ValueError(
+                f"switching_prior={prior!r}: switching={form!r} is given, so nothing is believed about it; leave the "
+                "prior out, or take a form that is fitted"
+            )
         fixed = form if isinstance(form, Fixed) else Fixed()
         return FixedSwitching(fixed.log_table(n_states, n_modes))
     if not isinstance(form, str) or form not in DEFAULT_PRIORS:
@@ -276,11 +350,24 @@ def build_switching(form: str | Fixed, n_states: int, n_modes: int, prior: Any) 
             f"switching={form!r}: expected 'independent', 'state', 'state-table', 'state-net', 'fixed' or "
             "switching.Fixed(table)"
         )
-    tabular = form in ("independent", "state-table")
-    expected = Dirichlet if tabular else Gaussian
-    prior = DEFAULT_PRIORS[form] if prior is None else prior
-    if not isinstance(prior, expected):
-        raise ValueError(f"switching_prior={prior!r}: switching={form!r} takes a priors.{expected.__name__}")
+    own = prior.besides if isinstance(prior, Bouts) else prior
+    default = DEFAULT_PRIORS[form]
+    if own is not None and not isinstance(own, type(default)):
+        allowed = f"a priors.{type(default).__name__}{' besides' if isinstance(prior, Bouts) else ' or a priors.Bouts'}"
+        raise ValueError(f"switching_prior={prior!r}: switching={form!r} takes {allowed}")
+    component = _without_bouts(form, n_states, n_modes, default if own is None else own)
+    if not isinstance(prior, Bouts):
+        return component
+    if isinstance(component, TableSwitching) and own is None:  # its default would have another length of bouts
+        component = replace(component, pseudocounts=np.zeros((n_modes, n_modes)))
+    visits = np.zeros(n_states) if visits is None else visits
+    return component.with_bouts(bout_pseudocounts(prior, n_modes, visits), prior.stay)
+
+
+def _without_bouts(
+    form: str, n_states: int, n_modes: int, prior: Any
+) -> TableSwitching | AdditiveSwitching | NetworkSwitching:
+    """The component of a form with a prior of its own kind."""
     if isinstance(prior, Dirichlet):
         return TableSwitching.build(n_states, n_modes, prior, pooled=form == "independent")
     if form == "state":

@@ -19,6 +19,7 @@ from swirl.discrete import (
     initial_states,
     options,
     seen_states,
+    state_visits,
 )
 from swirl.encoding import Impossible, encode
 from swirl.estep.counts import Tables
@@ -27,7 +28,7 @@ from swirl.fitting import EMEstimator, Problem, whole_number
 from swirl.history import Histories
 from swirl.mdp import MDP
 from swirl.mstep import Components
-from swirl.priors import Dirichlet, Gaussian
+from swirl.priors import Bouts, Dirichlet, Gaussian
 from swirl.rewards.dense import to_dense
 from swirl.rewards.policies import FreePolicies
 from swirl.switching import Fixed, build_switching
@@ -93,7 +94,7 @@ class ARHMM(EMEstimator, DiscreteEstimator):
         history: int = 1,
         switching: str | Fixed = "independent",
         emission_prior: Dirichlet | Gaussian | None = None,
-        switching_prior: Gaussian | Dirichlet | None = None,
+        switching_prior: Gaussian | Dirichlet | Bouts | None = None,
         impossible: Impossible = "error",
         n_restarts: int = 8,
         max_iter: int = 2000,
@@ -118,8 +119,8 @@ class ARHMM(EMEstimator, DiscreteEstimator):
         if not isinstance(self.emission_prior, Dirichlet | Gaussian | None):
             faults.add(f"emission_prior={self.emission_prior!r}: expected priors.Dirichlet or priors.Gaussian")
 
-    def build_components(self, histories: Histories) -> Components:
-        """Make what EM moves from the constructor's arguments."""
+    def build_components(self, histories: Histories, visits: Float[np.ndarray, "state"] | None = None) -> Components:
+        """Make what EM moves from the constructor's arguments; `visits` are the data's steps in each state."""
         n_modes = int(self.n_modes)
         emissions = FreePolicies.build(
             histories,
@@ -127,7 +128,7 @@ class ARHMM(EMEstimator, DiscreteEstimator):
             temperature=np.ones(n_modes),
             available=np.asarray(histories.moves.available),
         )
-        switching = build_switching(self.switching, self.env.n_states, n_modes, self.switching_prior)
+        switching = build_switching(self.switching, self.env.n_states, n_modes, self.switching_prior, visits)
         return Components(emissions, switching, initial_pseudocount=np.asarray(1.0))
 
     def _problem(self, data: Trajectories) -> Problem:
@@ -138,7 +139,8 @@ class ARHMM(EMEstimator, DiscreteEstimator):
             raise ValueError("data: no state is followed by another in any session, so there is nothing to fit")
         rows, n_options = np.arange(histories.n_histories), histories.moves.n_actions
         chains = choice_chains(encoded, rows, chosen, n_options, self.env.n_states)
-        return Problem(encoded, chains, self.build_components(histories), histories)
+        components = self.build_components(histories, state_visits(encoded, self.env.n_states))
+        return Problem(encoded, chains, components, histories)
 
     def _note(self, data: Trajectories, problem: Problem) -> None:
         del data

@@ -16,7 +16,7 @@ from swirl.faults import Faults
 from swirl.fitting import EMEstimator, Problem, whole_number
 from swirl.likelihood import Evidence
 from swirl.mstep import Components
-from swirl.priors import Dirichlet
+from swirl.priors import Bouts, Dirichlet
 from swirl.simulate import draw
 from swirl.switching import Fixed, build_switching
 from swirl.trajectories import Trajectories
@@ -77,7 +77,7 @@ class GaussianARHMM(EMEstimator):
         lags: int = 1,
         switching: str | Fixed = "independent",
         prior: MatrixNormal | None = None,
-        switching_prior: Dirichlet | None = None,
+        switching_prior: Dirichlet | Bouts | None = None,
         n_restarts: int = 8,
         max_iter: int = 2000,
         tol: float = 0.01,

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 from scipy.special import logsumexp
 
-from swirl.discrete import DiscreteEstimator, check_env, initial_states, seen_states, with_latent
+from swirl.discrete import DiscreteEstimator, check_env, initial_states, seen_states, state_visits, with_latent
 from swirl.em import WARM_UP
 from swirl.encoding import Encoded, Impossible, encode
 from swirl.estep.counts import Chains, LatentChoices, Tables
@@ -168,15 +168,24 @@ class IQLearn(EMEstimator, DiscreteEstimator):
                 "what action leads from state to state"
             )
         triples, chains, latent = _triples(encoded, self._histories, self._world, self._possible_actions())
-        components = replace(self.build_components(self._histories, triples), latent=latent)
+        visits = state_visits(encoded, self._world.n_states)
+        components = replace(self.build_components(self._histories, triples, visits), latent=latent)
         return Problem(encoded, chains, components, (self._histories, chains))
 
     def _possible_actions(self) -> Bool[np.ndarray, "state action"]:
         """Actions that a missing one may have been: without an environment, those that were seen to lead somewhere."""
         return self._world.available if self.env is not None else self.seen_known_
 
-    def build_components(self, histories: Histories, triples: Int[np.ndarray, "symbol part"]) -> Components:
-        """Make what EM moves; `triples` are the distinct (h, a, h') of the data, h' = −1 where there is none."""
+    def build_components(
+        self,
+        histories: Histories,
+        triples: Int[np.ndarray, "symbol part"],
+        visits: Float[np.ndarray, "state"] | None = None,
+    ) -> Components:
+        """Make what EM moves; `triples` are the distinct (h, a, h') of the data, h' = −1 where there is none.
+
+        `visits` are the data's steps in each state.
+        """
         n_modes, world = int(self.n_modes), self._world
         prior = self.q_prior or DEFAULT_Q_PRIOR
         component = InverseQ(
@@ -190,7 +199,7 @@ class IQLearn(EMEstimator, DiscreteEstimator):
             temperature=temperatures(self.temperature, n_modes),
             strength=np.asarray(float(self.strength)),
         )
-        switching = build_switching(self.switching, world.n_states, n_modes, self.switching_prior)
+        switching = build_switching(self.switching, world.n_states, n_modes, self.switching_prior, visits)
         return Components(component, switching, initial_pseudocount=np.asarray(1.0))
 
     def _note(self, data: Trajectories, problem: Problem) -> None:

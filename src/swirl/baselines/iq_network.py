@@ -16,7 +16,7 @@ from swirl.faults import Faults
 from swirl.fitting import EMEstimator, Problem, note_discount, note_temperature, temperatures, whole_number
 from swirl.likelihood import Evidence
 from swirl.mstep import Components
-from swirl.priors import Dirichlet
+from swirl.priors import Bouts, Dirichlet
 from swirl.rewards.inverse_q_network import InverseQNetwork
 from swirl.switching import Fixed, build_switching
 from swirl.trajectories import Trajectories
@@ -89,7 +89,7 @@ class IQNetwork(EMEstimator):
         decay: float = 0.01,
         batch_size: int = 512,
         n_batches: int = 30,
-        switching_prior: Dirichlet | None = None,
+        switching_prior: Dirichlet | Bouts | None = None,
         n_restarts: int = 4,
         max_iter: int = 300,
         tol: float = 0.01,

@@ -46,6 +46,13 @@ def fit(
     switching: Annotated[
         str | None, typer.Option(help="state, independent, state-table, state-net or fixed.", show_default="state")
     ] = None,
+    bouts: Annotated[
+        float | None,
+        typer.Option(metavar="STEPS", help="Ask for modes that last: mean steps of a bout, as a prior."),
+    ] = None,
+    bouts_strength: Annotated[
+        float | None, typer.Option(metavar="N", help="Bouts of each mode that --bouts is worth.", show_default="100")
+    ] = None,
     reward: Annotated[str | None, typer.Option(help="state or state-action.", show_default="state")] = None,
     discount: Annotated[float | None, typer.Option(help="Discount, in [0, 1).", show_default="0.95")] = None,
     temperature: Annotated[float | None, typer.Option(help="Softness of choices.", show_default="1")] = None,
@@ -90,6 +97,7 @@ def fit(
             "reward": reward,
             "discount": discount,
             "temperature": temperature,
+            "switching_prior": configuration.bouts_option(values, bouts, bouts_strength),
             "impossible": impossible,
         },
         "fit": {"restarts": restarts, "max_iter": max_iter, "tol": tol, "seed": seed},
