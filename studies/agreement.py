@@ -29,7 +29,7 @@ from swirl.archive import versions
 from swirl.cautions import SAME_ARI
 from swirl.mdp import MDP
 from swirl.model import SWIRL
-from swirl.priors import Dirichlet, Gaussian
+from swirl.priors import Cauchy, Dirichlet, Gaussian
 from swirl.trajectories import Trajectories
 
 RESULTS = Path(__file__).parent / "results"
@@ -37,8 +37,8 @@ COMMAND = "python studies/agreement.py"
 OLD_RULES = (1e-3, 1e-4)  # nats per step
 BITS = {"history": 1, "reward": "state-action", "switching": "independent"}
 PROBLEMS: dict[str, dict[str, Any]] = {
-    "gridworld, 2 modes": {"n_modes": 2, "history": 2},
-    "gridworld, 3 modes": {"n_modes": 3, "history": 2},
+    "gridworld, 2 modes": {"n_modes": 2, "history": 2, "reward_prior": Cauchy()},
+    "gridworld, 3 modes": {"n_modes": 3, "history": 2, "reward_prior": Cauchy()},
     "two bits, 2 modes": {"n_modes": 2, **BITS},
     "two bits, 4 modes": {"n_modes": 4, **BITS},
     "labyrinth S-2, 3 modes": {

@@ -7,7 +7,7 @@
 
 The world is the paper's gridworld with its switching made additive, as S-2 has it (probabilities differ by 0.004 at
 most), so that the truth is one that the model can reach; what is left is noise and the priors. Each world is fitted
-with S-2 and its defaults, sessions are drawn 20 times, and the 95 % intervals are held against the truth.
+with S-2 under the Cauchy prior, sessions are drawn 20 times, and the 95 % intervals are held against the truth.
 
 Writes studies/results/bootstrap_coverage.json and .md (command, versions and every world inside).
 """
@@ -28,7 +28,7 @@ from swirl.alignment import match_by_distance
 from swirl.archive import versions
 from swirl.datasets import gridworld_env, gridworld_rewards, gridworld_switching
 from swirl.model import SWIRL
-from swirl.priors import Gaussian
+from swirl.priors import Cauchy, Gaussian
 from swirl.uncertainty import bootstrap
 from swirl.uncertainty_draws import log_odds
 from swirl.uncertainty_result import PROBABILITIES, logit, spread_of
@@ -91,7 +91,7 @@ def one_world(
     values, visits = true_values(truth, n_steps)
     data = truth.sample(n_sessions, n_steps, random_state=seed)
     settings = {"n_modes": 2, "history": 2, "switching_prior": switching_prior, "n_restarts": 3, "random_state": seed}
-    model = SWIRL(truth.env, **settings).fit(data)
+    model = SWIRL(truth.env, reward_prior=Cauchy(), **settings).fit(data)
     began = time.perf_counter()
     found = bootstrap(model, data, n_draws=n_draws, random_state=seed)
     seconds = time.perf_counter() - began
@@ -272,7 +272,7 @@ def main() -> None:
     record = {"command": command, "versions": versions(), "summary": summary, "bias": biases, "worlds": worlds}
     (RESULTS / "bootstrap_coverage.json").write_text(json.dumps(record) + "\n", encoding="utf-8")
     made = ", ".join(f"{k} {v}" for k, v in versions().items())
-    about = f"{n_worlds} worlds of each size, sessions of {n_steps} steps, S-2 with its defaults, {DRAWS} draws."
+    about = f"{n_worlds} worlds of each size, sessions of {n_steps} steps, S-2 under the Cauchy prior, {DRAWS} draws."
     page = f"# Do the bootstrap's intervals hold?\n\n`{command}` ({made})\n\n{about}\n\n"
     page += f"{table(summary, biases)}\n\n{reading(summary, biases)}\n"
     (RESULTS / "bootstrap_coverage.md").write_text(page, encoding="utf-8")

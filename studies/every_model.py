@@ -21,7 +21,7 @@ import numpy as np
 from swirl import comparing, comparison, datasets, metrics
 from swirl.archive import versions
 from swirl.baselines import GaussianARHMM, IQNetwork
-from swirl.priors import Dirichlet
+from swirl.priors import Cauchy, Dirichlet
 from swirl.registry import make
 from swirl.trajectories import Trajectories
 
@@ -133,7 +133,8 @@ def null_draw(
     pairs = {}
     for name in names:
         for n_modes in (1, 2):
-            pairs[f"{name}, K={n_modes}"] = make(name, data.env, n_modes=n_modes, **settings)
+            prior = {} if name.endswith(("HMM", "Learn")) else {"reward_prior": Cauchy()}  # as when this was run
+            pairs[f"{name}, K={n_modes}"] = make(name, data.env, n_modes=n_modes, **settings, **prior)
     pairs["Markov"] = make("Markov", data.env, max_order=3, target="next_state")
     result = comparing.compare(pairs, train, test, of="next_state")
     uniform = -np.mean(np.log([np.sum(data.env.available[s]) for s in np.concatenate(test.states)]))

@@ -16,6 +16,7 @@ import numpy as np
 
 from swirl import datasets, metrics
 from swirl.archive import versions
+from swirl.priors import Cauchy
 from swirl.registry import make
 
 MODELS = ("MaxEnt", "I-1", "I-2", "S-1", "S-2")
@@ -30,7 +31,7 @@ def one_draw(seed: int, n_sessions: int, n_restarts: int) -> dict[str, dict[str,
     fits = {"truth": data.true_model()}
     seconds = {"truth": 0.0}
     for name in MODELS:
-        settings = {} if name == "MaxEnt" else {"n_modes": 2}
+        settings = {"reward_prior": Cauchy(), **({} if name == "MaxEnt" else {"n_modes": 2})}
         began = time.perf_counter()
         fits[name] = make(name, data.env, n_restarts=n_restarts, random_state=seed, **settings).fit(train)
         seconds[name] = time.perf_counter() - began

@@ -3,7 +3,7 @@
     python studies/missing_actions.py            # 20 draws; some minutes on an H200, an hour or more on two cores
     python studies/missing_actions.py --quick    # one small draw; nothing is written
 
-Each draw is 100 sessions of 500 steps. S-2 with its defaults (three starting points) is fitted with 0, 10, 30, 60 and
+Each draw is 100 sessions of 500 steps. S-2, Cauchy prior, three starting points, is fitted with 0, 10, 30, 60 and
 100 % of the actions missing and to the states alone. Controls are complete sessions with as many observed actions: 90,
 70 and 40 of the 100; where no action is left all steps are still seen to lead somewhere, so the control is the complete
 data. Shown are the probabilities of leaving a mode at its goal (truth 0.36 and 0.15), the correlation of canonical
@@ -26,6 +26,7 @@ from swirl.archive import versions
 from swirl.datasets import gridworld
 from swirl.metrics import reward_correlation
 from swirl.model import SWIRL
+from swirl.priors import Cauchy
 from swirl.trajectories import Trajectories
 
 RESULTS = Path(__file__).parent / "results"
@@ -76,7 +77,9 @@ def one_draw(
     found = {}
     for name, data in patterns(world.trajectories, seed).items():
         began = time.perf_counter()
-        model = SWIRL(world.env, n_modes=2, history=2, n_restarts=n_restarts, random_state=seed).fit(data)
+        model = SWIRL(
+            world.env, n_modes=2, history=2, reward_prior=Cauchy(), n_restarts=n_restarts, random_state=seed
+        ).fit(data)
         found[name] = {**measured(model, truth, world.truth.rewards), "seconds": time.perf_counter() - began}
     found["truth"] = {
         "leave water": float(world.truth.mode_transitions[WATER, 0, 1]),
@@ -150,7 +153,7 @@ def main() -> None:
 
 
 ABOUT = """\
-The paper's gridworld, 100 sessions of 500 steps, {draws} draws, S-2 with its defaults from three starting points. Mean
+The paper's gridworld, 100 sessions of 500 steps, {draws} draws, S-2, Cauchy prior, three starting points. Mean
 ± standard error over draws. The control is complete data with as many observed actions (where none is left: the
 complete data, as every step is still seen to lead somewhere); differences are paired by draw."""
 

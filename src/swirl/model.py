@@ -53,9 +53,10 @@ class SWIRL(EMEstimator, DiscreteEstimator):
     discount, temperature
         γ and α of the soft-optimal policy; the temperature may be one number per mode.
     reward_prior, switching_prior
-        ``priors.Cauchy``, ``priors.Gaussian`` or ``priors.Dirichlet``, as the form allows; None takes its default:
-        Cauchy for r(h), Dirichlet for r(h, a) and switching tables, Gaussian elsewhere (docs/priors.md). Any form of
-        switching takes ``priors.Bouts(steps)``: modes that last.
+        ``priors.Adaptive``, ``Cauchy``, ``Gaussian`` or ``Dirichlet``, as the form allows; None takes its default:
+        for r(h) ``Adaptive()``, which chooses among priors on folds of the training sessions (`reward_prior_`),
+        Dirichlet for r(h, a) and switching tables, Gaussian elsewhere (docs/priors.md). Any form of switching takes
+        ``priors.Bouts(steps)``: modes that last.
     impossible
         What a transition that `env` rules out means: ``"error"``; ``"gap"``, a new segment; ``"forget"``, the
         history restarts and the mode chain goes on.
@@ -71,6 +72,7 @@ class SWIRL(EMEstimator, DiscreteEstimator):
     mode_transitions_ : [state, mode, next_mode]
     initial_modes_ : [mode];  initial_states_ : [state]
     occupancy_ : [mode], expected share of the training steps; modes are ordered by it, largest first
+    reward_prior_, prior_scores_ : what an adaptive prior chose, and how each candidate did on folds (nats per choice)
     uninformed_ : [history], True where the training data say nothing about the reward
     objective_trace_, log_likelihoods_ : [iteration], of the restart that was kept
     converged_, fit_report_ : whether and, in words, how the fit ended

@@ -29,7 +29,7 @@ MILD_STEPS, STEPS = 5, 12  # M-steps of each candidate on the counts of each fol
 
 
 def fold_counts(
-    problem: Problem, parameters: Parameters, parts: list[Int[np.ndarray, "session"]]
+    problem: Problem, parameters: Parameters, parts: list[Int[np.ndarray, "_"]]
 ) -> Float[np.ndarray, "fold symbol mode"]:
     """Expected counts of every choice in each fold of the sessions, under one restart's parameters."""
     encoded = problem.encoded
@@ -115,7 +115,8 @@ def prior_scores(
     by_row = counts.reshape(len(parts), -1, first.env.n_actions, counts.shape[-1])
     found = []
     for model in models:
-        components, own_rows = model.build_components(histories, contexts)
+        rewards, own_rows = model._reward_component(histories, contexts)
+        components = replace(problem.components, rewards=rewards, latent=None)
         own_place = np.zeros(histories.n_contexts, dtype=np.int64)
         own_place[histories.contexts] = own_rows
         table = np.zeros((len(parts), int(own_rows.max()) + 1, *by_row.shape[2:]))

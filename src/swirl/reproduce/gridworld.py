@@ -14,6 +14,7 @@ from swirl.datasets import GRIDWORLD_MODES, HOME, WATER, Dataset, Truth, gridwor
 from swirl.demo.figures import matched_modes
 from swirl.model import SWIRL
 from swirl.predictive import predictive_checks
+from swirl.priors import Cauchy
 from swirl.registry import make
 from swirl.reproduce import gridworld_figures as figures
 from swirl.reproduce.checked import endings
@@ -71,10 +72,11 @@ def world(scale: Scale, offset: int = 0) -> World:
 
 
 def model_of(name: str, here: World, scale: Scale, **settings: Any) -> Any:
-    """A model of the experiment, not yet fitted; everything but its name is at the package's defaults."""
+    """A model of the experiment, not yet fitted; everything but its name and prior is at the package's defaults."""
     modes = {} if name in ("MaxEnt", "Markov") else {"n_modes": 2}
     if name != "Markov":
         modes |= {"n_restarts": scale.n_runs, "max_iter": scale.max_iter}
+        modes |= {"reward_prior": Cauchy()}  # what S-2 chooses here by itself; the same for every model
     return make(name, here.data.env, **{**modes, **settings})
 
 
