@@ -9,6 +9,7 @@ from small_worlds import recording, world
 from swirl import convergence, em, iteration
 from swirl.convergence import recent_gain, remaining_gain, schedule, unfinished
 from swirl.model import SWIRL
+from swirl.priors import Cauchy
 
 
 def said_converged(trace, tol=0.01):
@@ -89,6 +90,7 @@ def test_the_rule_is_asked_only_after_plain_iterations():
 
 def fitted(**options):
     model = SWIRL(world(), history=2, switching="independent", n_restarts=3, max_iter=2000, tol=1e-6)
+    model.set_params(reward_prior=Cauchy())  # under which EM crawls
     return model.set_params(**options).fit(recording(history=2))
 
 
@@ -108,6 +110,7 @@ def test_the_size_of_a_chunk_changes_nothing(monkeypatch):
     whole = fitted(max_iter=90, tol=1e-12)
     monkeypatch.setattr(iteration, "CHUNK", 7)
     model = SWIRL(world(), history=2, switching="independent", n_restarts=3, max_iter=90, tol=1e-12)
+    model.set_params(reward_prior=Cauchy())
     parts = model.fit(recording(history=2), engine="scan")
     for a, b in zip(whole.restarts_, parts.restarts_, strict=True):
         np.testing.assert_allclose(a.objective_trace, b.objective_trace, rtol=1e-7)

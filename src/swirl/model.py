@@ -260,7 +260,8 @@ class SWIRL(EMEstimator, DiscreteEstimator):
         goal: Gaussian,
     ) -> tuple[SharedValues, Int[np.ndarray, "history"]]:
         """Values that are sums of parts, with policy rows for the visited contexts only."""
-        visited = np.arange(histories.n_contexts) if visited is None else visited
+        if visited is None or histories.n_contexts <= FEW_CONTEXTS:
+            visited = np.arange(histories.n_contexts)
         rows = np.zeros(histories.n_contexts, dtype=np.int64)  # of contexts that are not visited: any, never read
         rows[visited] = np.arange(len(visited))
         component = SharedValues.build(
@@ -472,6 +473,7 @@ class SWIRL(EMEstimator, DiscreteEstimator):
 
 
 DEFAULT_REWARD_PRIOR = Adaptive()
+FEW_CONTEXTS = 2_000  # up to here all have a row: then folds of the same data have the same shapes, and compile once
 
 
 def _uninformed(encoded: Encoded, histories: Histories) -> Bool[np.ndarray, "history"]:

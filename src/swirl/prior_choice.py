@@ -77,7 +77,8 @@ def held_out(
                     parameters, chain, _ = improve_restarts(each, numpy_tree(parameters), seen, active)
             log_emissions = np.asarray(chain.log_emissions)
             for place, fold in enumerate(range(first, min(first + n_restarts, len(counts)))):
-                total += float(np.sum(np.where(counts[fold] > 0, counts[fold] * log_emissions[place], 0.0)))
+                made = counts[fold] > 0
+                total += float(counts[fold][made] @ log_emissions[place][made])
     return total / counts.sum()
 
 

@@ -151,8 +151,8 @@ class Adaptive:
 def in_units(prior: Gaussian | Cauchy, unit: float) -> Gaussian | Cauchy:
     """The prior that means the same where rewards are counted in another unit, such as the temperature.
 
-    >>> in_units(Gaussian(0.5), 0.1).strength, in_units(Cauchy(), 2.0).width
-    (50.0, 0.1)
+    >>> in_units(Gaussian(0.5), 0.5).strength, in_units(Cauchy(), 2.0).width
+    (2.0, 0.1)
     """
     if isinstance(prior, Cauchy):
         return replace(prior, width=prior.width * unit)
