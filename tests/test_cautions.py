@@ -157,6 +157,7 @@ def test_equal_objectives_with_other_modes_are_not_the_same(bits):
     assert sum("with other modes" in text for text in cautions(True, 2, forced, [0.5, 0.5], "ab").values()) == 1
 
 
+@pytest.mark.slow
 def test_one_optimum_is_found_by_all():
     world = gridworld(n_sessions=40, n_steps=200)
     model = swirl.SWIRL(world.env, n_modes=2, history=2, n_restarts=3, max_iter=300).fit(world.trajectories)
@@ -175,6 +176,7 @@ def test_the_policy_distance_is_a_mean_over_the_steps(bits):
     assert model.restart_agreement_.policy_distance[other] == pytest.approx(np.mean(steps))
 
 
+@pytest.mark.slow
 def test_with_one_mode_only_policies_matter():
     world = gridworld(n_sessions=4, n_steps=50)
     model = swirl.SWIRL(world.env, n_modes=1, history=1, n_restarts=2, max_iter=100).fit(world.trajectories)
@@ -202,7 +204,10 @@ def small_fits():
     }
 
 
-@pytest.mark.parametrize("name", ["SWIRL", "ARHMM", "IQLearn", "IQNetwork", "GaussianARHMM", "DriftingReward"])
+SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in ("IQNetwork", "IQLearn", "DriftingReward")]
+
+
+@pytest.mark.parametrize("name", ["SWIRL", "ARHMM", "GaussianARHMM", *SLOW])
 def test_every_estimator_says_it_and_its_file_keeps_it(name, tmp_path):
     model, data = small_fits()[name]
     model.fit(data)

@@ -39,6 +39,7 @@ def run(*arguments):
     return done.stdout
 
 
+@pytest.mark.slow
 def test_the_readme_holds_with_57_syllables(folder):
     sessions, comparison, fit = folder / "sessions.csv", folder / "comparison.json", folder / "fit.nc"
     columns = ("--session", "uuid", "--subject", "mouse", "--state", "syllable")

@@ -94,6 +94,7 @@ def fitted(**options):
     return model.set_params(**options).fit(recording(history=2))
 
 
+@pytest.mark.slow
 def test_extrapolated_iterations_end_where_plain_ones_do_and_never_fall(monkeypatch):
     quick = fitted()
     monkeypatch.setattr(em, "schedule", lambda accelerated: schedule(False))
@@ -106,6 +107,7 @@ def test_extrapolated_iterations_end_where_plain_ones_do_and_never_fall(monkeypa
     assert sum(r.n_iterations for r in quick.restarts_) < sum(r.n_iterations for r in plain.restarts_)
 
 
+@pytest.mark.slow
 def test_the_size_of_a_chunk_changes_nothing(monkeypatch):
     whole = fitted(max_iter=90, tol=1e-12)
     monkeypatch.setattr(iteration, "CHUNK", 7)

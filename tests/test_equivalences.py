@@ -313,6 +313,7 @@ def test_other_backups_are_the_same_family_for_r_of_state_and_action(kind):
     assert np.abs(other - soft).max() > 1e-2
 
 
+@pytest.mark.slow
 def test_maxent_is_any_of_them_with_one_mode():
     options = {"n_restarts": 1, "max_iter": 30, "tol": 1e-12, "reward_prior": Gaussian(0.1)}
     maxent = make("MaxEnt", SYLLABLES, **options).fit(walk()).log_likelihood(walk())

@@ -62,6 +62,7 @@ def test_bouts_come_back_as_they_were_and_the_inspector_agrees(data, tmp_path):
     np.testing.assert_allclose(read.signals["duration"][1], [1.5, 0.75])
 
 
+@pytest.mark.slow
 def test_what_pynwb_reads(data, tmp_path):
     settings = {"n_modes": 3, "prior": np.float64(0.5)}
     start = datetime(2026, 3, 1, 14, 30, tzinfo=UTC)

@@ -246,6 +246,7 @@ def test_models_that_emit_states_do_not_care(share):
     assert of[0] == pytest.approx(of[1])
 
 
+@pytest.mark.slow
 def test_every_em_step_rises_with_missing_actions():
     env = world("chance")
     data = masked(truth(env, 2, "state").sample(10, 60, random_state=2), 0.6, 0)

@@ -126,6 +126,7 @@ def test_uninformed_histories_are_neither_visited_nor_next_to_a_visited_one():
 # Limits
 
 
+@pytest.mark.slow
 def test_one_mode_is_maxent():
     options = {"n_restarts": 1, "max_iter": 30, "tol": 1e-12, "reward_prior": Gaussian(0.1)}
     maxent = make("MaxEnt", world(), **options).fit(recording())
@@ -761,6 +762,7 @@ def test_with_few_data_a_belief_in_long_bouts_finds_them():
     assert agree[1] > agree[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["independent", "state"])
 def test_with_many_data_a_wrong_belief_does_little_harm(form):
     """In each mode 30,000 steps of data against 500 believed: (30,000 + 500) / (6,000 + 10) is 1.5 % more than 5."""

@@ -196,6 +196,7 @@ def trace_of(form, times, n_steps=3):
     return [*trace, float(in_double(evaluate, road, weights, counts)[0])]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", [FORMS["linear"], FORMS["network"]], ids=["linear", "network"])
 def test_the_unit_of_reward_changes_nothing(form):
     one = trace_of(form, 1.0)

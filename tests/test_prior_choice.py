@@ -11,7 +11,7 @@ from swirl.folding import folds
 from swirl.history import Histories
 from swirl.iteration import emission_counts
 from swirl.model import SWIRL
-from swirl.prior_choice import fold_counts, prior_scores
+from swirl.prior_choice import LEAST, fold_counts, prior_scores
 from swirl.priors import Adaptive, Cauchy, Gaussian, in_units
 from swirl.registry import load
 from swirl.trajectories import Trajectories
@@ -35,7 +35,11 @@ def with_dense_rewards(n_sessions, n_steps, size=2.0):
     return env, truth.sample(n_sessions, n_steps, random_state=1)
 
 
-@pytest.mark.parametrize("prior", CANDIDATES, ids=lambda prior: type(prior).__name__)
+@pytest.mark.parametrize(
+    "prior",
+    [pytest.param(CANDIDATES[0], marks=pytest.mark.slow), *CANDIDATES[1:]],
+    ids=lambda prior: type(prior).__name__,
+)
 def test_for_one_mode_it_is_cross_validation(world, prior):
     data = world.trajectories
     model = SWIRL(world.env, n_modes=1, history=2, n_restarts=2, reward_prior=prior)
@@ -64,6 +68,7 @@ def test_folds_add_up_to_the_e_step(world, missing):
     assert parts.sum() == pytest.approx(informative)
 
 
+@pytest.mark.slow
 def test_sharp_goals_and_dense_rewards_get_other_priors(world):
     sharp = gridworld(n_sessions=20, n_steps=300, random_state=0)
     found = SWIRL(sharp.env, n_modes=2, history=2, n_restarts=3, max_iter=60).fit(sharp.trajectories)
@@ -74,6 +79,7 @@ def test_sharp_goals_and_dense_rewards_get_other_priors(world):
     assert found.prior_scores_.max() - found.prior_scores_[0] > 0.01  # what the fixed default would have cost
 
 
+@pytest.mark.slow
 def test_the_unit_of_reward_does_not_matter(world):
     settings = {"n_modes": 1, "history": 2, "n_restarts": 2, "reward_prior": Adaptive(CANDIDATES)}
     warm = SWIRL(world.env, **settings).fit(world.trajectories)
@@ -97,6 +103,9 @@ def test_one_session_takes_the_first(world):
     found = SWIRL(world.env, n_modes=1, history=2, n_restarts=1, max_iter=3).fit(world.trajectories[:1])
     assert found.reward_prior_ == Adaptive().candidates[0]
     assert found.prior_scores_ is None
+    few = world.trajectories[:2]
+    assert few.lengths.sum() < LEAST
+    assert prior_scores([SWIRL(world.env, history=2)], few, n_folds=2) is None
 
 
 def test_refusals(world):

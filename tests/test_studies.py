@@ -157,6 +157,7 @@ def test_committed_results_of_predictive_checks_say_what_the_documentation_claim
             assert numbers["39"]["maximum"] > 0.25 > numbers["39"]["Holm"] == 0
 
 
+@pytest.mark.slow
 def test_missing_actions_on_a_small_draw():
     module = study("missing_actions")
     draw = module.one_draw(0, n_sessions=10, n_steps=60, n_restarts=1)

@@ -25,6 +25,7 @@ from swirl.precision import float64, numpy_tree
 from swirl.trajectories import Trajectories
 
 PILOT_ITERATIONS = 60
+LEAST = 300  # steps
 MILD_STEPS, STEPS = 5, 12  # M-steps of each candidate on the counts of each fold: few move the score any more
 
 
@@ -85,7 +86,9 @@ def held_out(
 def prior_scores(
     models: list[Any], data: Trajectories, *, n_folds: int, pilot: int = 0
 ) -> Float[np.ndarray, "candidate"] | None:
-    """Cross-validated log-likelihood per choice of each model's prior; None where the data cannot be cut into folds.
+    """Cross-validated log-likelihood per choice of each model's prior; None where there is too little to choose on.
+
+    That is one session (or animal), which cannot be cut into folds, or fewer than `LEAST` steps.
 
     Parameters
     ----------
@@ -93,7 +96,7 @@ def prior_scores(
         The same model under each of the priors; that at `pilot` is fitted for a while.
     """
     n_folds = most_folds(data, n_folds)
-    if n_folds < 2:
+    if n_folds < 2 or data.lengths.sum() < LEAST:
         return None
     parts = folds(data, n_folds)
     first = models[pilot]

@@ -117,7 +117,7 @@ class Adaptive:
     """The prior on rewards that suits the data best, of several: sharp goals, dense rewards, long habits.
 
     Every fit chooses anew, on folds of its own training sessions (`prior_choice`): `reward_prior_` is what it chose,
-    `prior_scores_` how each candidate did.  A single session cannot be cut into folds; then the first is taken.
+    `prior_scores_` how each candidate did.  Of a single session, or fewer than 300 steps, the first is taken.
 
     Parameters
     ----------
