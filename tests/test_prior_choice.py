@@ -115,3 +115,14 @@ def test_refusals(world):
         Adaptive(n_folds=1)
     with pytest.raises(ValueError, match=r"takes priors\.Dirichlet or priors\.Gaussian"):
         SWIRL(world.env, reward="state-action", reward_prior=Adaptive()).fit(world.trajectories)
+
+
+def test_an_interrupt_during_the_pilot_is_an_interrupt(world, monkeypatch):
+    full = em.run
+
+    def interrupted(*args, **options):
+        return [replace(restart, status="interrupted") for restart in full(*args, **{**options, "max_iter": 1})]
+
+    monkeypatch.setattr(em, "run", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        SWIRL(world.env, n_modes=1, history=2, n_restarts=2).fit(world.trajectories)

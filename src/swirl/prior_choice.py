@@ -110,6 +110,8 @@ def prior_scores(
         max_iter=min(PILOT_ITERATIONS, int(first.max_iter)),
         tol=float(first.tol),
     )
+    if any(restart.status == "interrupted" for restart in restarts):
+        raise KeyboardInterrupt  # there is no fit yet that could be kept
     best = max(restarts, key=lambda restart: restart.objective if np.isfinite(restart.objective) else -np.inf)
     histories, rows = problem.context
     contexts = np.unique(histories.contexts[problem.encoded.histories[problem.encoded.telling]])
