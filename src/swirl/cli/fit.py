@@ -154,6 +154,8 @@ def summary(model: Any, ready: Any) -> dict[str, Any]:
         "shares of modes": [float(x) for x in getattr(model, "occupancy_", [1.0])],
         "remarks": remarks(model, ready),
     }
+    if getattr(model, "prior_scores_", None) is not None:
+        facts["prior chosen on folds"] = repr(model.reward_prior_)
     if ready.test is not None:
         facts["score on the held-out sessions"] = model.score(ready.test, of=of)
         facts["held-out sessions"] = len(ready.test)
@@ -178,6 +180,7 @@ def worded(facts: dict[str, Any]) -> str:
         *([("actions", _missing(facts))] if facts["actions that are missing"] else []),
         ("environment", facts["environment"]),
         ("model", facts["model"]),
+        *([("prior", f"{chosen}, chosen on folds")] if (chosen := facts.get("prior chosen on folds")) else []),
         ("fit", f"{facts['how it ended']} ({facts['seconds']:.1f} s)"),
         ("modes", f"{len(facts['shares of modes'])}, with {shares} of the steps"),
         ("score", f"{facts['score on the training sessions']:.4f} nats per {per} on the sessions it was fitted to"),
