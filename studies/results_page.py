@@ -1,6 +1,6 @@
 """docs/results.md from a full reproduction: tables and figures as they came out.
 
-    swirl reproduce all --output reproduction          # about an hour on an H200, hours on two cores; resumes
+    swirl reproduce all --output reproduction          # hours on two cores; goes on where it stopped
     git show HEAD:docs/results.md > before.md
     python studies/results_page.py reproduction --before before.md     # seconds: nothing is computed again
 

@@ -14,6 +14,7 @@ from swirl.model import SWIRL
 from swirl.prior_choice import LEAST, fold_counts, prior_scores
 from swirl.priors import Adaptive, Cauchy, Gaussian, in_units
 from swirl.registry import load
+from swirl.report.methods import _prior
 from swirl.trajectories import Trajectories
 
 CANDIDATES = (Cauchy(), Gaussian(0.1, backoff=3.0, of="value"), Gaussian(30.0, backoff=3.0, of="value"))
@@ -93,6 +94,9 @@ def test_the_file_names_the_prior_that_was_chosen(world, tmp_path):
     made.fit(world.trajectories)
     again = load(made.save(tmp_path / "fit.nc"))
     assert again.reward_prior == made.reward_prior_ in CANDIDATES
+    np.testing.assert_array_equal(again.prior_scores_, made.prior_scores_)
+    assert "chosen on folds" in _prior(made)
+    assert _prior(again) == _prior(made)
     assert isinstance(made.reward_prior, Adaptive)  # the next fit chooses anew
     before = made.objective_trace_[-1]
     made.fit(world.trajectories, resume=True)  # and going on does not

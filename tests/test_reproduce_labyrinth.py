@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from swirl.reproduce import labyrinth, labyrinth_fits, labyrinth_studies
+from swirl.priors import in_units
+from swirl.reproduce import labyrinth, labyrinth_fits
 from swirl.reproduce.ledger import Ledger
 from swirl.reproduce.page import Drawing, Numbers, write
 from swirl.reproduce.settings import TINY
@@ -99,9 +100,9 @@ def test_the_temperature_is_not_identified(made):
 
 
 def test_rescaled_priors_keep_their_meaning():
-    gaussian = labyrinth_studies.rescaled(labyrinth_fits.REWARD_PRIORS[1], 0.5)
+    gaussian = in_units(labyrinth_fits.REWARD_PRIORS[1], 0.5)
     assert gaussian.strength == pytest.approx(4 * labyrinth_fits.REWARD_PRIORS[1].strength)
-    assert labyrinth_studies.rescaled(labyrinth_fits.REWARD_PRIORS[0], 0.5).width == pytest.approx(0.025)
+    assert in_units(labyrinth_fits.REWARD_PRIORS[0], 0.5).width == pytest.approx(0.025)
 
 
 def test_the_settings_beyond_the_paper_are_those_the_folds_chose():

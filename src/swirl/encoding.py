@@ -56,6 +56,11 @@ class Encoded:
         """Cut a per-step array into chains."""
         return np.split(values, self.chains[1:-1])
 
+    @property
+    def chain_sessions(self) -> Int[np.ndarray, "chain"]:
+        """The session that each chain is of."""
+        return np.searchsorted(self.sessions, self.chains[:-1], side="right") - 1
+
     def split_sessions(self, values: np.ndarray) -> list[np.ndarray]:
         """Cut a per-step array into sessions."""
         return np.split(values, self.sessions[1:-1])

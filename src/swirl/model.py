@@ -136,6 +136,7 @@ class SWIRL(EMEstimator, DiscreteEstimator):
         "mode_temperatures": ("mode",),
         "occupancy": ("mode",),
         "uninformed": ("history",),
+        "prior_scores": ("candidate",),
         "seen_states": ("state",),
         "objective_trace": ("iteration",),
         "log_likelihoods": ("iteration",),
@@ -144,6 +145,8 @@ class SWIRL(EMEstimator, DiscreteEstimator):
     needed: ClassVar[tuple[str, ...]] = ("env", "rewards", "policies")
 
     def _settle(self, data: Trajectories) -> None:
+        for name in ("reward_prior_", "prior_scores_"):  # of another fit
+            vars(self).pop(name, None)
         if (adaptive := self._adaptive) is None:
             return
         unit = float(np.exp(np.mean(np.log(self._temperatures()))))

@@ -33,14 +33,12 @@ def fold_counts(
     problem: Problem, parameters: Parameters, parts: list[Int[np.ndarray, "_"]]
 ) -> Float[np.ndarray, "fold symbol mode"]:
     """Expected counts of every choice in each fold of the sessions, under one restart's parameters."""
-    encoded = problem.encoded
-    session = np.searchsorted(encoded.sessions, encoded.chains[:-1], side="right") - 1  # of each chain
     with float64():
         one = em.stack([parameters])
         tables: Tables = numpy_tree(tables_and_prior(problem.components, one)[0])
         found = []
         for part in parts:
-            times = np.isin(session, part).astype(np.int64)
+            times = np.isin(problem.encoded.chain_sessions, part).astype(np.int64)
             counts = choose("auto", replace(problem.chains, times=times), tables).counts(tables)
             found.append(problem.components.emission_counts(parameters, np.asarray(counts.emissions)[0]))
         return np.stack([np.asarray(each) for each in found])
@@ -88,7 +86,7 @@ def prior_scores(
 ) -> Float[np.ndarray, "candidate"] | None:
     """Cross-validated log-likelihood per choice of each model's prior; None where there is too little to choose on.
 
-    That is one session (or animal), which cannot be cut into folds, or fewer than `LEAST` steps.
+    That is one session, which cannot be cut into folds, or fewer than `LEAST` steps.
 
     Parameters
     ----------

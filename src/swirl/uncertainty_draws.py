@@ -70,7 +70,7 @@ def draw_times(units: Int[np.ndarray, "session"], rng: np.random.Generator) -> I
 
 def chain_times(encoded: Encoded, times: Int[np.ndarray, "session"]) -> Int[np.ndarray, "chain"]:
     """How often each chain (a stretch between gaps) counts: as often as its session."""
-    return times[np.searchsorted(encoded.sessions, encoded.chains[:-1], side="right") - 1]
+    return times[encoded.chain_sessions]
 
 
 def _expected(

@@ -153,10 +153,11 @@ def _fit(case: Case, fit: dict[str, Any], agreement: RestartAgreement | None) ->
 
 
 def _prior(model: Any) -> str:
-    given = {name: getattr(model, name, None) for name in ("reward_prior", "switching_prior")}
+    names = ("reward_prior", "switching_prior")
+    given = {name: getattr(model, f"{name}_", getattr(model, name, None)) for name in names}
     told = [f"{name.removesuffix('_prior')}: {value!r}" for name, value in given.items() if value is not None]
-    if (chosen := getattr(model, "reward_prior_", None)) is not None:
-        told[: given["reward_prior"] is not None] = [f"reward: {chosen!r}, chosen on folds of the training sessions"]
+    if getattr(model, "prior_scores_", None) is not None:
+        told[0] += ", chosen on folds of the training sessions"
     return f" ({'; '.join(told)})" if told else " (the package's defaults)"
 
 

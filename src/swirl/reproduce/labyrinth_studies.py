@@ -1,12 +1,12 @@
 """The labyrinth's studies of choice: modes, history, temperature, starts (paper App. B)."""
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from swirl.metrics import adjusted_rand_index
 from swirl.model import SWIRL
+from swirl.priors import in_units
 from swirl.reproduce import labyrinth_figures as figures
 from swirl.reproduce.labyrinth_fits import BEYOND_NAME, N_MODES, OF, SESSION, SWEPT, Labyrinth
 from swirl.reproduce.page import Numbers, Section, Text, minus
@@ -103,7 +103,7 @@ def temperature(maze: Labyrinth, model: SWIRL, tiny: bool) -> Section:
     prior = maze.settings("S-2")["reward_prior"]
     for temperature in TEMPERATURES[-2:] if tiny else TEMPERATURES:
         fitted = model if temperature == 1.0 else maze.named("S-2", temperature=temperature)
-        scaled = rescaled(prior, temperature)
+        scaled = in_units(prior, temperature)
         same = model if temperature == 1.0 else maze.named("S-2", temperature=temperature, reward_prior=scaled)
         rows.append(
             {
@@ -119,13 +119,6 @@ def temperature(maze: Labyrinth, model: SWIRL, tiny: bool) -> Section:
         "temperatures suit some modes is a finding about regularisation."
     )
     return Section("Temperature", [Text(words), Numbers("temperature", f"S-2, {N_MODES} modes, test score.", rows)])
-
-
-def rescaled(prior: Any, temperature: float) -> Any:
-    """The same prior in units of the temperature."""
-    if hasattr(prior, "width"):
-        return replace(prior, width=prior.width * temperature)
-    return replace(prior, strength=prior.strength / temperature**2)
 
 
 def do_starts_agree(
