@@ -72,7 +72,8 @@ class SWIRL(EMEstimator, DiscreteEstimator):
     mode_transitions_ : [state, mode, next_mode]
     initial_modes_ : [mode];  initial_states_ : [state]
     occupancy_ : [mode], expected share of the training steps; modes are ordered by it, largest first
-    reward_prior_, prior_scores_ : what an adaptive prior chose, and how each candidate did on folds (nats per choice; None: given)
+    reward_prior_, prior_scores_ : what an adaptive prior chose, and how each candidate did on folds (nats per
+        choice); None where the prior was given
     uninformed_ : [history], True where the training data say nothing about the reward
     objective_trace_, log_likelihoods_ : [iteration], of the restart that was kept
     converged_, fit_report_ : whether and, in words, how the fit ended
