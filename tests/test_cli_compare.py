@@ -1,6 +1,7 @@
 """`swirl compare`, its file, and `swirl name`: which model, how many modes, and what they are called."""
 
 import json
+import shlex
 
 import numpy as np
 import pandas as pd
@@ -53,6 +54,36 @@ def test_it_says_who_won_and_what_was_scored(folder):
     assert facts["test_sessions"]["subject"] == ["m2"] * 4
     assert facts["run"]["config"]["compare"]["modes"] == [2, 3]
     assert facts["run"]["config"]["hold_out_subjects"] == ["m2"]
+
+
+def test_what_to_do_next_is_about_the_model_that_training_folds_picked(folder):
+    last = (folder / "said.txt").read_text().strip().splitlines()[-1]
+    picked = read_comparison(folder / "comparison.json").picked()
+    file = {"ARHMM": "ARHMM.nc", "Markov-1": "Markov-1.nc"}[picked]
+    assert last.startswith("Next: swirl report ")
+    assert f"{folder / 'fits' / file}" in last
+
+
+def test_without_fits_the_command_to_fit_is_named(folder, tmp_path):
+    command = ["compare", folder / "sessions.csv", "--env", folder / "grid.csv", "--models", "Markov-1,ARHMM"]
+    command += ["--modes", 2, "--restarts", 1, "--max-iter", 3, "--hold-out", 4, "--seed", 3, "--folds", 0]
+    done = run(*command, "-o", tmp_path / "c.json")
+    assert done.exit_code == 0, done.output
+    last = done.stdout.strip().splitlines()[-1]
+    words = shlex.split(last.removeprefix("Next: "))
+    first, second = words[: words.index("&&")], words[words.index("&&") + 1 :]
+    assert first[:3] == ["swirl", "fit", str(folder / "sessions.csv")]
+    assert " ".join(first[5:]) == "--restarts 1 --max-iter 3 --seed 3 --model ARHMM --modes 2 -o fit.nc"
+    assert second == ["swirl", "report", "fit.nc", "--comparison", str(tmp_path / "c.json"), "-o", "report.html"]
+
+
+def test_the_test_scores_do_not_pick_the_model_to_go_on_with():
+    better_on_test = np.array([[-9.0, -9.0], [-4.0, -5.5]])
+    assert made().picked() == "S-1"
+    assert made(log_likelihoods=better_on_test).best == "Markov"
+    assert made(log_likelihoods=better_on_test).picked() == "S-1"
+    none = made(log_likelihoods=better_on_test, modes={"S-1": 1, "Markov": 1})
+    assert none.picked() == "S-1"  # on the folds it is ahead
 
 
 def test_a_model_that_has_no_room_is_named_before_any_is_fitted(folder):

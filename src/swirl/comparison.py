@@ -130,6 +130,16 @@ class Comparison:
         without, second = self._picked(others, simplest=False) if others else (None, False)
         return Contest(with_modes, alike, without, first or second)
 
+    def picked(self) -> str:
+        """The model to go on with: picked on training folds where there are scores of them, not by the test.
+
+        With modes where any model has several (the simplest within one standard error of the best), else the best.
+        """
+        contest = self.contest()
+        if contest is not None:
+            return contest.with_modes
+        return self._picked(list(self.names), simplest=False)[0]
+
     def _picked(self, names: list[str], *, simplest: bool) -> tuple[str, bool]:
         """One of the models, and whether the test scores had to pick it."""
         if len(names) == 1:

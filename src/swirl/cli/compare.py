@@ -124,8 +124,29 @@ def compare(
     typer.echo(f"{ready.train!r} to fit to, {ready.test!r} to score\n")
     typer.echo(result)
     typer.echo(f"\nSaved to {saved}" + (f", fits to {fits}" if kept else ""))
-    best = fits / fit_file(result.best) if fits is not None else "fit.nc"
-    typer.echo(f"Next: swirl report {shlex.quote(str(best))} --comparison {shlex.quote(str(saved))} -o report.html")
+    picked = result.picked()
+    fit = str(fits / fit_file(picked)) if fits is not None else "fit.nc"
+    report = shlex.join(["swirl", "report", fit, "--comparison", str(saved), "-o", "report.html"])
+    if fits is not None:
+        typer.echo(f"Next: {report}")
+        return
+    given = {"--config": config, "--env": env, "--states": states, "--reward": reward, "--impossible": impossible}
+    given |= {"--restarts": restarts, "--max-iter": max_iter, "--tol": tol, "--seed": seed}
+    words = ["swirl", "fit", *([data] if data is not None else []), *fit_words(picked, result.n_modes(picked), given)]
+    typer.echo(f"Next: {shlex.join(words)} && {report}")
+
+
+def fit_words(name: str, n_modes: int, given: dict[str, Any]) -> list[str]:
+    """Options of `swirl fit` for a model that was compared, beside those that were given here.
+
+    >>> fit_words("S-1", 2, {"--env": "grid.csv", "--seed": None})
+    ['--env', 'grid.csv', '--model', 'S-1', '--modes', '2', '-o', 'fit.nc']
+    """
+    from swirl.registry import fixed_arguments, known_arguments
+
+    free = "n_modes" in known_arguments(name) and "n_modes" not in fixed_arguments(name)
+    words = [str(word) for option, value in given.items() if value is not None for word in (option, value)]
+    return [*words, "--model", name, *(["--modes", str(n_modes)] if free else []), "-o", "fit.nc"]
 
 
 def check_folder(folder: Path, force: bool) -> None:
