@@ -211,3 +211,29 @@ def test_committed_results_on_agreement_hold_on_other_sessions():
     two = record["found"]["two bits, 2 modes"]
     assert "with other modes" in two["sentence"]
     assert module.false_by_objective(two, 1e-4) > 0  # by the objective alone they would agree
+
+
+@pytest.mark.slow
+def test_the_readme_finds_both_goals_of_a_small_arena(tmp_path):
+    module = study("newcomer_arena")
+    draw = module.quick_draw(0, tmp_path)
+    assert module.faults(draw) == []
+    assert 0.92 < draw["truth"]["right"] < 0.98
+    spoilt = {**draw["readme"], "right": 0.66, "goals": ["B6", "F1"], "peak": 0.5}
+    assert len(module.faults({**draw, "readme": spoilt, "modes": 3})) == 4
+
+
+def test_the_arena_runs_every_command_of_the_readme_and_matches_modes_to_the_truth():
+    module = study("newcomer_arena")
+    commands = module.readme_commands()
+    assert [words[1] for words in commands] == [
+        "import", "check", "compare", "fit", "report", "name", "plot", "apply", "export"
+    ]  # fmt: skip
+    fit, compare = (next(words for words in commands if words[1] == name) for name in ("fit", "compare"))
+    assert "state-action" not in fit
+    assert "--reward" not in compare
+    assert "--models" not in compare  # the model that is fitted is among the usual ones
+    true = np.array([0, 0, 1, 1, 1])
+    assert module.matched(true, 1 - true).tolist() == [1, 0]
+    course = module.signal(np.array([1] * 5 + [0] * 25), np.random.default_rng(0))
+    assert 8 <= np.convolve(course, np.ones(5) / 5, mode="same").argmax() <= 13  # five steps after the onset
