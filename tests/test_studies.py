@@ -211,3 +211,21 @@ def test_committed_results_on_agreement_hold_on_other_sessions():
     two = record["found"]["two bits, 2 modes"]
     assert "with other modes" in two["sentence"]
     assert module.false_by_objective(two, 1e-4) > 0  # by the objective alone they would agree
+
+
+@pytest.mark.slow
+def test_the_verdict_on_small_sets():
+    module = study("verdict")
+    rows = [module.one_set(kind, 1, size=(16, 100), n_restarts=3) for kind in ("easy", "no modes", "unfinished")]
+    assert [row["verdict"] for row in rows[1:]] == ["don't", "don't"]
+    assert all(row["verdict"] != "trust" or module.good(row) for row in rows)
+
+
+def test_committed_results_on_the_verdict_are_right_often_enough():
+    module = study("verdict")
+    record = json.loads((module.RESULTS / "verdict.json").read_text(encoding="utf-8"))
+    sets, made = record["sets"], ", ".join(f"{key} {value}" for key, value in record["versions"].items())
+    assert (module.RESULTS / "verdict.md").read_text(encoding="utf-8") == module.page(sets, made)
+    assert len(sets) == sum(module.KINDS.values())
+    assert sum(row["verdict"] != "trust" or module.good(row) for row in sets) >= module.LEAST_RIGHT
+    assert sum(row["verdict"] == "trust" for row in sets) >= 5  # a verdict that never trusts says nothing
