@@ -1,13 +1,14 @@
 """Does the README's recipe find what is there? An arena with two goals, and the README's own commands.
 
     python studies/newcomer_arena.py           # three draws; says what it will cost, then starts
-    python studies/newcomer_arena.py --quick   # a small draw, fit and signal only; half a minute; nothing is written
+    python studies/newcomer_arena.py --quick   # a small draw, fit and signal only; a minute and a half; nothing is written
 
 Ten mice in two groups live in an arena of 6 × 6 cells, with food in A6 and a nest in F1. Each was recorded in five
 sessions of 300 steps: which cell it was in, and a dF/F signal that rises where it sets out for food. No action was
 noted. The mice are simulated: two modes, one for each goal, and a mouse
 changes its mind more readily where it has arrived. It stays there for about twenty steps; which mode that time belongs
-to is the hard part.
+to is the hard part. Some thirty settings of such an arena were tried before, on other draws: in most of them the old
+recipe was as good as the true model's own decoding, or a few points below it; in some it missed both goals.
 
 What a laboratory would have is written to a folder: a table `visits.csv` and the environment. Then every command of
 the README's section "Your own recordings" is run as it stands there. Asked for are both goals, two modes, 88 % of
@@ -44,8 +45,8 @@ from swirl.triggered import mode_triggered_average
 RESULTS = Path(__file__).parent / "results"
 README = Path(__file__).parent.parent / "README.md"
 COMMAND = "python studies/newcomer_arena.py"
-SEEDS = (0, 1, 2)
-MINUTES = 8  # of one core, for one draw: for the notice
+SEEDS = (3, 4, 5)  # 0 to 2 were looked at while the arena was made
+MINUTES = 15  # of one core, for one draw: for the notice
 LEAST_SHARE, MOST_OFF = 0.88, 0.15  # steps in the right mode; dF/F peak, as a share of the true one
 ROWS, COLUMNS = "ABCDEF", range(1, 7)
 CELLS = [f"{row}{column}" for row in ROWS for column in COLUMNS]
@@ -74,9 +75,9 @@ def true_model(group: str) -> SWIRL:
     goals = [CELLS.index(cell) for cell in GOALS.values()]
     rewards = np.zeros((2, len(CELLS)))
     rewards[[0, 1], goals] = 1.9
-    switching = np.tile([[0.97, 0.03], [0.03, 0.97]], (len(CELLS), 1, 1))
-    leave = 0.05 if group == "control" else 0.04
-    switching[goals[0], 0], switching[goals[1], 1] = [0.95, 0.05], [leave, 1 - leave]
+    switching = np.tile([[0.99, 0.01], [0.01, 0.99]], (len(CELLS), 1, 1))
+    leave = 0.06 if group == "control" else 0.045
+    switching[goals[0], 0], switching[goals[1], 1] = [0.94, 0.06], [leave, 1 - leave]
     return SWIRL.from_parameters(
         arena(), history=1, rewards=rewards, mode_transitions=switching, initial_modes=[0.5, 0.5]
     )

@@ -42,7 +42,7 @@ LAYERS = [
     ("baselines.contexts", "baselines.markov", "baselines.arhmm", "baselines.gaussian_arhmm", "baselines.iq_learn"),
     ("baselines.iq_network", "baselines.drifting", "baselines"),
     ("registry",),
-    ("selection", "comparison", "comparing"),
+    ("selection", "verdicts", "comparison", "comparing"),
     ("state_tables", "uncertainty_draws", "uncertainty_result", "uncertainty"),
     ("significance", "behaviour", "naming", "signals", "predictive", "robustness"),
     ("triggered.given", "triggered.means", "triggered.windows", "triggered.average", "triggered"),

@@ -239,7 +239,7 @@ def test_advice_is_true():
 def test_a_shorter_history_is_advised_where_histories_are_the_trouble():
     needs = memory.predict(random_world(), **(USUAL | {"history": 5}))
     with pytest.raises(ValueError, match=r"What would fit: .*history=4 \("):
-        memory.check(needs, limit=15 * 10**8)
+        memory.check(needs, limit=9 * 10**8)
 
 
 def test_one_long_session_is_to_be_cut(monkeypatch):

@@ -237,3 +237,20 @@ def test_the_arena_runs_every_command_of_the_readme_and_matches_modes_to_the_tru
     assert module.matched(true, 1 - true).tolist() == [1, 0]
     course = module.signal(np.array([1] * 5 + [0] * 25), np.random.default_rng(0))
     assert 8 <= np.convolve(course, np.ones(5) / 5, mode="same").argmax() <= 13  # five steps after the onset
+
+
+def test_the_verdict_on_small_sets():
+    module = study("verdict")
+    rows = [module.one_set(kind, 1, size=(16, 100), n_restarts=3) for kind in ("easy", "no modes", "unfinished")]
+    assert [row["verdict"] for row in rows[1:]] == ["don't", "don't"]
+    assert all(row["verdict"] != "trust" or module.good(row) for row in rows)
+
+
+def test_committed_results_on_the_verdict_are_right_often_enough():
+    module = study("verdict")
+    record = json.loads((module.RESULTS / "verdict.json").read_text(encoding="utf-8"))
+    sets, made = record["sets"], ", ".join(f"{key} {value}" for key, value in record["versions"].items())
+    assert (module.RESULTS / "verdict.md").read_text(encoding="utf-8") == module.page(sets, made)
+    assert len(sets) == sum(module.KINDS.values())
+    assert sum(row["verdict"] != "trust" or module.good(row) for row in sets) >= module.LEAST_RIGHT
+    assert sum(row["verdict"] == "trust" for row in sets) >= 5  # a verdict that never trusts says nothing

@@ -7,7 +7,7 @@ field and rebuilt from a short list of known classes.
 import inspect
 import sys
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import asdict, fields
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ import numpy as np
 from swirl import em, hdf5, storage
 from swirl._version import __version__
 from swirl.autoregression import MatrixNormal
-from swirl.cautions import RestartAgreement
+from swirl.cautions import RestartAgreement, read_verdict
 from swirl.mdp import MDP
 from swirl.priors import Adaptive, Bouts, Cauchy, Dirichlet, Gaussian, HabitGoals
 from swirl.rewards.forms import Habit, Linear, Network, Tabular
@@ -108,6 +108,8 @@ def save_model(model: Any, path: Any, *, overwrite: bool = False) -> Path:
     if (agreement := getattr(model, "restart_agreement_", None)) is not None:
         header["restart_agreement"] = {"kept": agreement.kept, "n_modes": agreement.n_modes}
         arrays |= {f"restart_agreement.{name}": (("restart",), getattr(agreement, name)) for name in AGREEMENT}
+    if (verdict := getattr(model, "verdict_", None)) is not None:
+        header["verdict"] = asdict(verdict)
     return storage.write(Path(path), arrays, header, overwrite=overwrite)
 
 
@@ -194,6 +196,8 @@ def _rebuilt(cls: Any, arrays: dict[str, np.ndarray], header: dict[str, Any]) ->
         kept, n_modes = (int(header["restart_agreement"][name]) for name in ("kept", "n_modes"))
         numbers = [arrays[f"restart_agreement.{name}"] for name in AGREEMENT]
         model.restart_agreement_ = RestartAgreement(kept, n_modes, *numbers)
+    if "verdict" in header:
+        model.verdict_ = read_verdict(header["verdict"])
     if "fit" in header:  # said anew: the words of an older version may rest on another rule
         agreement = getattr(model, "restart_agreement_", None)
         said = None if agreement is None else agreement.sentence()

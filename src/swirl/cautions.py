@@ -1,6 +1,10 @@
 """What should make one careful with a fit, and what to do: the same words in `fit_report_`, after `swirl fit` and in
 the report.
 
+The verdict at the top of terminal and report, *trust*, *with care* or *don't*, is made here too. How the fit itself
+ended comes first: one that had not settled, or whose starting points found several results that are equally good, is
+not to be trusted whatever else holds. Then come fits to two halves of the sessions (`verdicts`).
+
 Here is the one rule of when two restarts "came to the same result": by what they say of the sessions, never by the
 objective alone. Restarts that fit equally well can cut the sessions in unrelated ways.
 """
@@ -8,7 +12,7 @@ objective alone. Restarts that fit equally well can cut the sessions in unrelate
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -22,6 +26,14 @@ SAME_POLICIES = 0.05
 FEW_NATS = 5.0
 """Behind the best by no more, another result is as good: e⁵ ≈ 150 is where evidence is called decisive."""
 MOST_NAMED = 4  # rivals whose numbers a sentence lists
+Level = Literal["trust", "with care", "don't"]
+LEVELS: tuple[Level, ...] = ("trust", "with care", "don't")
+WORST_FIRST: tuple[Level, ...] = ("don't", "with care", "trust")
+SAID = {"trust": "trust it", "with care": "with care", "don't": "don't trust it"}
+SAME_MODES = 0.93
+"""Least share of the steps at which fits to either half decode the same mode, to be trusted."""
+OTHER_MODES = 0.8
+"""Where fewer agree, the modes are those of one half only."""
 LEAST_SHARE = 0.02  # of the steps; a mode with fewer is often a few odd stretches of one session
 
 
@@ -113,6 +125,136 @@ modes (ARI 0.14)'
             return f"{self.policy_distance[r]:.2f}"
         near = f" but policies {self.policy_distance[r]:.2f} apart" if self.ari[r] >= SAME_ARI else ""
         return f"{self.ari[r]:.2f}{near}"
+
+
+@dataclass(frozen=True)
+class Halves:
+    """What fits to two halves of the sessions say.
+
+    Parameters
+    ----------
+    n_modes
+        Number of modes of the fit.
+    agreement
+        Share of all steps at which the fits to either half decode the same mode, once modes are matched.
+    over_one, more, counts
+        Gain in nats per step on the other half, and its standard error (paired by animal where five or more are
+        known, else by session): of the model over itself with one mode; of one mode more over the model; of counts
+        over the model.  None where there is nothing to compare.
+
+    Examples
+    --------
+    >>> found = Halves(2, 0.98, (0.13, 0.01), (-0.002, 0.001), (-0.05, 0.004)).verdict()
+    >>> found.level, found.reasons[0]
+    ('trust', 'fits to either half of the sessions agree on the mode at 98 % of the steps')
+    >>> Halves(2, 0.61, (0.001, 0.002), (-0.002, 0.001), None).verdict().level
+    "don't"
+    """
+
+    n_modes: int
+    agreement: float
+    over_one: tuple[float, float] | None
+    more: tuple[float, float] | None
+    counts: tuple[float, float] | None
+
+    def verdict(self) -> "Verdict":
+        """The verdict by the halves alone, and the reasons for it, the worst first."""
+        found: dict[Level, list[str]] = {level: [] for level in LEVELS}
+        if self.over_one is not None:
+            words = f"than the same model with one mode ({_worded(self.over_one)})"
+            if self.over_one[0] > self.over_one[1]:
+                found["trust"].append(f"each half predicts the other better {words}")
+            else:
+                found["don't"].append(f"each half predicts the other no better {words}")
+        elif self.n_modes > 1:
+            found["with care"].append("whether one mode would do could not be scored")
+        if self.n_modes > 1:
+            share = f"the mode at {100 * self.agreement:.0f} % of the steps"
+            if self.agreement >= SAME_MODES:
+                found["trust"].insert(0, f"fits to either half of the sessions agree on {share}")
+            else:
+                level: Level = "with care" if self.agreement >= OTHER_MODES else "don't"
+                found[level].insert(0, f"fits to either half of the sessions agree on {share} only")
+        if self.more is not None and self.more[0] > self.more[1]:
+            more = counted(self.n_modes + 1, "mode")
+            found["with care"].append(f"{more} would predict better ({_worded(self.more)})")
+        if self.counts is not None and self.counts[0] > self.counts[1]:
+            found["with care"].append(
+                f"plain counts of what follows the last states predict better ({_worded(self.counts)}), so the model "
+                "misses something: try a longer history"
+            )
+        worst: list[Level] = [level for level in WORST_FIRST if found[level]] or ["trust"]
+        reasons = [words for each in WORST_FIRST for words in found[each]]
+        return Verdict(worst[0], tuple(reasons), self)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether to build on a fit: ``"trust"``, ``"with care"`` or ``"don't"``, why, and what two halves said.
+
+    Examples
+    --------
+    >>> print(Verdict("don't", ("the fit had not settled",)))
+    don't trust it: the fit had not settled
+    """
+
+    level: Level
+    reasons: tuple[str, ...]
+    halves: Halves | None = None
+
+    def __str__(self) -> str:
+        return f"{SAID[self.level]}: {'; '.join(self.reasons)}"
+
+
+def _worded(gain: tuple[float, float]) -> str:
+    return f"{gain[0]:+.4f} ± {gain[1]:.4f} nats per step"
+
+
+def read_verdict(stored: dict[str, Any]) -> Verdict:
+    """The verdict that `dataclasses.asdict` made plain, as files have it.
+
+    >>> from dataclasses import asdict
+    >>> found = Halves(1, 1.0, None, (-0.002, 0.001), None).verdict()
+    >>> read_verdict(asdict(found)) == found
+    True
+    """
+    halves = stored["halves"]
+    if halves is not None:
+        gains = {name: None if halves[name] is None else tuple(halves[name]) for name in ("over_one", "more", "counts")}
+        halves = Halves(halves["n_modes"], halves["agreement"], **gains)
+    return Verdict(LEVELS[LEVELS.index(stored["level"])], tuple(stored["reasons"]), halves)
+
+
+def against(model: Any, agreement: RestartAgreement | None) -> Verdict | None:
+    """What the fit itself says against it, without any look at other sessions; None: nothing.
+
+    Parameters
+    ----------
+    agreement
+        Whether its restarts came to the same result; None: not known.
+    """
+    if getattr(model, "converged_", None) is False:
+        return Verdict("don't", ("the iterations ran out before the fit had settled",))
+    if agreement is not None and len(agreement.rivals):
+        return Verdict("don't", (f"of the starting points {agreement.rival_words()}",))
+    n_restarts = len(getattr(model, "restarts_", [])) if agreement is None else agreement.n_restarts
+    if n_restarts == 1:
+        return Verdict("with care", ("there was a single starting point",))
+    if n_restarts and agreement is None:
+        return Verdict("with care", ("whether its starting points came to the same result is not known",))
+    if agreement is not None and agreement.n_same < 2:
+        return Verdict("with care", (f"only one of {n_restarts} starting points came to this result",))
+    shares = np.atleast_1d(getattr(model, "occupancy_", 1.0))
+    if shares.min() < LEAST_SHARE:
+        return Verdict("with care", (f"mode {shares.argmin()} has only {100 * shares.min():.1f} % of the steps",))
+    return None
+
+
+def verdict_of(model: Any, agreement: RestartAgreement | None) -> Verdict:
+    """The verdict on a fit as far as it is known: that of `verdicts.verdict`, or what the fit itself says."""
+    known = getattr(model, "verdict_", None) or against(model, agreement)
+    unchecked = "whether other sessions give the same was not checked (swirl fit does; in Python, verdicts.verdict)"
+    return known or Verdict("with care", (unchecked,))
 
 
 def cautions(

@@ -83,13 +83,13 @@ class Comparison:
     def difference(self, name: str, reference: str) -> tuple[float, float]:
         """How much better `name` is than `reference` per step, and half the width of the 95 % interval.
 
-        The interval is that of a ratio of sums over sessions (over subjects where several are known).
+        The interval is that of a ratio of sums over sessions (over animals where five or more are known).
         """
         unknown = [wanted for wanted in (name, reference) if wanted not in self.names]
         if unknown:
             raise ValueError(f"{', '.join(map(repr, unknown))}: not compared here; there are {', '.join(self.names)}")
         row = dict(zip(self.names, self.log_likelihoods, strict=True))
-        units = animals(self.subjects, least=2)
+        units = animals(self.subjects)
         units = np.arange(len(self.steps)) if units is None else units
         mean, error, n = paired(row[name] - row[reference], self.steps, units)
         quantile = Z95 if n >= MANY or n < 2 else student.ppf(0.975, n - 1)

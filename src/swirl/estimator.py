@@ -16,7 +16,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int, UInt64
 
 from swirl.alignment import match_by_overlap
-from swirl.cautions import RestartAgreement
+from swirl.cautions import RestartAgreement, Verdict
 from swirl.encoding import Encoded
 from swirl.faults import Notice, counted, some
 from swirl.likelihood import Evidence
@@ -112,6 +112,7 @@ class HiddenModeEstimator(Estimator, ABC):
     training_sessions_: UInt64[np.ndarray, "session"]  # `Trajectories.session_fingerprints`
     restart_agreement_: RestartAgreement  # where restarts were compared
     run_: dict[str, Any]  # where a fit came from, when it came from the command line
+    verdict_: Verdict  # of `verdicts.verdict`
     mode_names_: tuple[str, ...]  # where the user has named the modes
     mode_transitions_: Float[np.ndarray, "state mode next_mode"]
     stored: ClassVar[dict[str, tuple[str, ...]]]

@@ -208,7 +208,7 @@ class EMEstimator(HiddenModeEstimator):
         tables, fitted = em.unpack(self._components, restart.parameters)
         order = np.argsort(-restart.occupancy, kind="stable")
         self.best_restart_ = index
-        for name in ("mode_names_", "restart_agreement_"):  # they were of other modes
+        for name in ("mode_names_", "restart_agreement_", "verdict_"):  # they were of other modes
             vars(self).pop(name, None)
         self.occupancy_ = restart.occupancy[order]
         transitions, initial = np.exp(tables.log_transitions), np.exp(tables.log_initial)
@@ -232,6 +232,8 @@ class EMEstimator(HiddenModeEstimator):
         other = copy(self)._adopt(index)
         if index == self.best_restart_ and hasattr(self, "restart_agreement_"):
             other._set_agreement(self.restart_agreement_)
+            if hasattr(self, "verdict_"):
+                other.verdict_ = self.verdict_
         return other
 
     def compare_restarts(self, data: Any) -> RestartAgreement:

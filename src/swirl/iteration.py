@@ -78,7 +78,11 @@ def improve_restarts(
 ) -> tuple[Parameters, Tables, Array]:
     """One M-step of every restart that is `active`, and the chains it leads to."""
     if jax.default_backend() == "cpu" and getattr(components.rewards, "one_at_a_time", False):
-        new = jax.lax.map(lambda both: components.improve(*both), (parameters, counts))
+
+        def one(each: tuple[Parameters, Counts, Array]) -> Parameters:  # a restart that has ended costs nothing
+            return jax.lax.cond(each[2], components.improve, lambda same, _: same, *each[:2])
+
+        new = jax.lax.map(one, (parameters, counts, active))
     else:
         new = jax.vmap(components.improve)(parameters, counts)
     better = _chosen(active, new, parameters)

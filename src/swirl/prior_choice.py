@@ -60,10 +60,11 @@ def held_out(
         rest, total = counts.sum(axis=0) - counts, 0.0
         blank = components.rewards.random_parameters(np.random.default_rng(0), 0.0)
         start = em.stack([replace(like, rewards=blank)] * n_restarts)
-        active = np.ones(n_restarts, dtype=bool)
         chain = tables_and_prior(components, numpy_tree(start))[0]
         for first in range(0, len(counts), n_restarts):
-            own = np.minimum(first + np.arange(n_restarts), len(counts) - 1)  # the last fold fills what is left over
+            folds_here = first + np.arange(n_restarts)
+            active = folds_here < len(counts)
+            own = np.minimum(folds_here, len(counts) - 1)
             seen = Counts(
                 initial=np.zeros(chain.log_initial.shape),
                 transitions=np.zeros(chain.log_transitions.shape),

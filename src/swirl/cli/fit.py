@@ -65,6 +65,13 @@ def fit(
         int | None, typer.Option(metavar="N", help="Hold out and score every N-th session.", show_default="none")
     ] = None,
     hold_out_subjects: HeldOutSubjects = None,
+    judge: Annotated[
+        bool,
+        typer.Option(
+            "--verdict/--no-verdict",
+            help="Fit both halves of the sessions too, and say whether to trust the modes.",
+        ),
+    ] = True,
     force: Force = False,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -78,7 +85,7 @@ def fit(
     command and the data's fingerprint are kept in the file.
     """
     from swirl import config as configuration
-    from swirl.cli.words import check_free, listed, show_json
+    from swirl.cli.words import check_free, listed, show_json, status_line
     from swirl.fit_run import fit as run_fit
 
     check_free(output, force, data, env, states, config)
@@ -107,7 +114,15 @@ def fit(
         raise ValueError("no data: give a CSV or Parquet file, as in `swirl fit sessions.csv`, or data = … in --config")
     run = configuration.checked(merged, "the settings" if config is None else str(config))
     command = shlex.join(["swirl", *sys.argv[1:]])
-    fitted, ready = run_fit(run, command=command, progress=False if quiet or as_json else verbose or None)
+    silent = quiet or as_json
+    with status_line(False if silent else None) as show:
+        fitted, ready = run_fit(
+            run,
+            command=command,
+            progress=False if silent else verbose or None,
+            judge=judge,
+            callback=lambda words: show(f"verdict: {words}"),
+        )
     saved = fitted.save(output, overwrite=force)
     if quiet:
         return
@@ -138,10 +153,13 @@ def details(model: Any, memory: Any) -> str:
 
 def summary(model: Any, ready: Any) -> dict[str, Any]:
     """What a fit came to, ready for JSON."""
+    from swirl.cautions import verdict_of
     from swirl.fit_run import remarks
 
     of = model.currency_of(ready.data)
+    found = verdict_of(model, getattr(model, "restart_agreement_", None))
     facts: dict[str, Any] = {
+        "verdict": {"level": found.level, "reasons": list(found.reasons)},
         "model": repr(model),
         "data": repr(ready.train),
         "actions that are missing": ready.data.n_missing_actions,
@@ -170,12 +188,15 @@ def _missing(facts: dict[str, Any]) -> str:
 
 def worded(facts: dict[str, Any]) -> str:
     """The summary as lines for people."""
+    from swirl.cautions import SAID
     from swirl.estimator import PER
     from swirl.faults import counted
 
     shares = ", ".join(f"{share:.0%}" for share in facts["shares of modes"])
     per = PER[facts["scored"]]
     lines = [
+        ("verdict", SAID[facts["verdict"]["level"]]),
+        *(("", f"– {reason}") for reason in facts["verdict"]["reasons"]),
         ("data", facts["data"]),
         *([("actions", _missing(facts))] if facts["actions that are missing"] else []),
         ("environment", facts["environment"]),

@@ -14,7 +14,6 @@ BASELINE = {"values": 590e6, "policies": 450e6, "planned": 950e6, "shared": 580e
 SWITCHING_NET = 150e6  # more, for compiling the network of switching="state-net"
 # Programs and work space, measured on an H200 (up to 268 MB); what the driver takes is not in JAX's limit.
 ON_GPU = 240e6
-ONE_AT_A_TIME = 5_000  # `SharedValues.one_at_a_time`
 
 
 def of_sizes(sizes: Sizes) -> Prediction:
@@ -106,7 +105,8 @@ def _m_step(s: Sizes) -> Prediction:
     switches = s.n_restarts * s.n_states * s.n_modes**2
     if s.kind == "values":
         vectors = (2 if len(s.paths) == 1 else 10) * s.n_histories
-        numbers = side_by_side * (10.6 * s.n_contexts * s.branches + vectors)
+        at_once, each = (side_by_side, 10.6) if s.on_gpu else (s.n_modes, 14.5)  # `ValueRewards.one_at_a_time`
+        numbers = at_once * (each * s.n_contexts * s.branches + vectors)
     elif s.kind == "policies":
         numbers = side_by_side * 2 * s.n_histories * s.n_actions
     elif s.kind == "planned":
@@ -114,7 +114,7 @@ def _m_step(s: Sizes) -> Prediction:
     else:
         active = min(s.n_histories, s.n_rows * s.branches * len(s.paths))
         goals = min(sum(s.paths[: s.goal_history]), active)
-        at_once = 1 if s.n_modes * active > ONE_AT_A_TIME and not s.on_gpu else s.n_restarts
+        at_once = s.n_restarts if s.on_gpu else 1
         one = 11 * (active + s.n_modes * goals) + 2 * s.n_modes * s.n_rows * s.branches
         numbers = max(2 * side_by_side * active, at_once * one)
     if s.switching == "state":

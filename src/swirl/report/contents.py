@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from swirl.cautions import RestartAgreement, cautions_of
+from swirl.cautions import RestartAgreement, Verdict, cautions_of, verdict_of
 from swirl.comparison import Comparison
 from swirl.faults import counted
 from swirl.report.animals import animal_facts, animal_note, animal_sentences
@@ -99,6 +99,7 @@ def contents(
         "data_words": data_sentence(about_data, nouns(case)["state"]),
         "fit_words": fit_sentences(about_fit, about_data),
         "tiles": _tiles(case, about_data, about_fit, careful, agreement),
+        "verdict": _verdict(verdict_of(model, agreement), case.n_modes),
         "cautions": list(careful.values()),
         "modes": _mode_cards(case, modes, maps),
         "n_modes": case.n_modes,
@@ -178,6 +179,16 @@ def _sections(page: dict[str, Any]) -> list[tuple[str, str]]:
 
 def _animals_heading(facts: dict[str, Any] | None) -> str:
     return "Animals" if facts and facts["noun"] == "animal" else "Sessions"
+
+
+VERDICTS = {"trust": "Trust {}", "with care": "Use {} with care", "don't": "Don't trust {}"}
+
+
+def _verdict(found: Verdict, n_modes: int) -> dict[str, Any]:
+    """The verdict as a heading and a list."""
+    reasons = [f"{words[0].upper()}{words[1:]}." for words in found.reasons]
+    words = VERDICTS[found.level].format("this fit" if n_modes == 1 else "these modes")
+    return {"kind": found.level.replace(" ", "-").replace("'", ""), "words": words, "reasons": reasons}
 
 
 def _tiles(

@@ -11,7 +11,7 @@ sum of its own part and its suffixes'.
 """
 
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -58,6 +58,7 @@ class SharedValues:
     """Number of histories that have goals."""
     discount: Float[FloatArray, ""]
     temperature: Float[FloatArray, "mode"]
+    one_at_a_time: ClassVar[bool] = True
     # One step per M-step, as for `values.ValueRewards`: the counts move on anyway.
     max_steps: int = field(default=1, metadata={"static": True})
     max_cg_steps: int = field(default=60, metadata={"static": True})
@@ -114,11 +115,6 @@ class SharedValues:
     def n_modes(self) -> int:
         """Number of modes."""
         return self.temperature.shape[0]
-
-    @property
-    def one_at_a_time(self) -> bool:
-        """Whether restarts side by side would only push each other out of a CPU's cache."""
-        return self.n_modes * self.active.shape[0] > 5_000
 
     @property
     def n_habits(self) -> int:

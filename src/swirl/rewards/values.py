@@ -10,7 +10,7 @@ met by a normal one that touches it from above at the present rewards (majorise,
 """
 
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -59,6 +59,8 @@ class ValueRewards:
     width: Float[FloatArray, "mode"] | None
     """Of the Cauchy prior, in units of reward; None when the prior is Gaussian."""
     linearised: bool = field(metadata={"static": True})
+    one_at_a_time: ClassVar[bool] = True
+    """On a CPU: side by side, each restart would take as many steps of CG as the slowest, and ended ones too."""
     # One step per M-step: measured on the labyrinth, as good per iteration as five and less than half the time.
     max_steps: int = field(default=1, metadata={"static": True})
     reweightings: int = field(default=REWEIGHTINGS, metadata={"static": True})
