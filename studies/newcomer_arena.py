@@ -1,7 +1,7 @@
 """Does the README's recipe find what is there? An arena with two goals, and the README's own commands.
 
     python studies/newcomer_arena.py           # three draws; says what it will cost, then starts
-    python studies/newcomer_arena.py --quick   # a small draw, fit and signal only; a minute and a half; nothing is written
+    python studies/newcomer_arena.py --quick   # a small draw, fit and signal only; 90 seconds; nothing is written
 
 Ten mice in two groups live in an arena of 6 × 6 cells, with food in A6 and a nest in F1. Each was recorded in five
 sessions of 300 steps: which cell it was in, and a dF/F signal that rises where it sets out for food. No action was

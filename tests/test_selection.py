@@ -116,6 +116,11 @@ def test_simpler_is_fewer_modes_then_shorter_history_then_switching_that_does_no
         assert tried(candidates, gains).best == candidates[best]
 
 
+def test_models_with_different_settings_share_a_table():
+    printed = str(Choice([{"model": "Markov"}, {"model": "S-1", "n_modes": 2}], np.array([[-1.0, -1.1], [-1.3, -1.2]])))
+    assert "| Markov |  | -1.0500 |" in printed
+
+
 def test_among_equally_simple_settings_the_highest_wins_however_small_the_gain():
     candidates = [{"n_modes": k, "tol": tol} for k in (1, 2) for tol in (1, 2)]
     noise = np.array([1.0, -1.0, 1.0, -1.0])

@@ -254,3 +254,35 @@ def test_committed_results_on_the_verdict_are_right_often_enough():
     assert len(sets) == sum(module.KINDS.values())
     assert sum(row["verdict"] != "trust" or module.good(row) for row in sets) >= module.LEAST_RIGHT
     assert sum(row["verdict"] == "trust" for row in sets) >= 5  # a verdict that never trusts says nothing
+
+
+def test_committed_results_on_the_arena_hold_what_is_asked_for():
+    module = study("newcomer_arena")
+    record = json.loads((STUDIES / "results" / "newcomer_arena.json").read_text(encoding="utf-8"))
+    assert record["command"] == module.COMMAND
+    assert [draw["seed"] for draw in record["draws"]] == list(module.SEEDS)
+    assert (STUDIES / "results" / "newcomer_arena.md").read_text(encoding="utf-8") == module.page(record)
+    for draw in record["draws"]:
+        assert module.faults(draw) == []
+        assert 0.92 <= draw["truth"]["right"] <= 0.98
+        assert "--modes 2 " in draw["next"]
+
+
+@pytest.mark.slow
+def test_no_modes_are_claimed_on_a_small_draw_without_any():
+    module = study("one_mode")
+    small = {"n_sessions": 12, "n_steps": 40, "n_restarts": 2, "max_iter": 20, "n_folds": 2}
+    row = module.one_draw("stochastic grid", 0, **small)
+    assert not row["claim"]
+    assert not row["claim with counts"]
+
+
+def test_committed_results_on_one_mode_claim_few():
+    module = study("one_mode")
+    record = json.loads((module.RESULTS / "one_mode.json").read_text(encoding="utf-8"))
+    found, made = record["draws"], ", ".join(f"{key} {value}" for key, value in record["versions"].items())
+    assert (module.RESULTS / "one_mode.md").read_text(encoding="utf-8") == module.page(found, made)
+    for world in module.worlds():
+        own = [row for row in found if row["world"] == world]
+        assert sum(row["claim"] for row in own) <= module.MOST
+        assert sum(row["claim with counts"] for row in own) <= module.MOST

@@ -144,7 +144,7 @@ class Choice:
         titles = [*names, "nats/step", "to the highest (± 1 standard error)", ""]
         lines = [self.why(), "", f"| {' | '.join(titles)} |", f"|{'--:|' * (len(titles) - 1)}:--|"]
         for row in self.table():
-            cells = [str(row[name]) for name in names]
+            cells = [str(row.get(name, "")) for name in names]
             cells += [f"{row['score']:.4f}", f"{row['behind_highest']:+.4f} ± {row['standard_error']:.4f}"]
             lines.append(f"| {' | '.join([*cells, 'chosen' if row['chosen'] else ''])} |")
         return "\n".join(lines)
