@@ -38,7 +38,12 @@ def told(**changes):
         ({"counts": AHEAD}, "with care", "plain counts"),
         ({"counts": None}, "trust", "agree"),
         ({"agreement": 0.5, "counts": AHEAD}, "don't", "at 50 % of the steps only"),
-        ({"n_modes": 1, "over_one": None, "agreement": 1.0, "more": AHEAD}, "with care", "2 modes would predict"),
+        (
+            {"n_modes": 1, "over_one": None, "agreement": 1.0, "more": AHEAD},
+            "with care",
+            "2 modes would predict better",
+        ),
+        ({"n_modes": 1, "over_one": None, "agreement": 1.0}, "trust", "2 modes would predict no better"),
     ],
 )
 def test_each_reason_has_its_level(changes, level, first):
@@ -76,6 +81,7 @@ def test_what_the_fit_says_against_itself(model, agreement, level, reason):
 
 
 def test_a_fit_that_was_not_checked_is_never_trusted():
+    assert verdict_of(SimpleNamespace(), None) is None  # counts, or a model made from parameters
     fit = SimpleNamespace(converged_=True, occupancy_=np.array([0.5, 0.5]))
     assert against(fit, ALL_SAME) is None
     assert verdict_of(fit, ALL_SAME).level == "with care"

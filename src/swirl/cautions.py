@@ -175,9 +175,12 @@ class Halves:
             else:
                 level: Level = "with care" if self.agreement >= OTHER_MODES else "don't"
                 found[level].insert(0, f"fits to either half of the sessions agree on {share} only")
-        if self.more is not None and self.more[0] > self.more[1]:
+        if self.more is not None:
             more = counted(self.n_modes + 1, "mode")
-            found["with care"].append(f"{more} would predict better ({_worded(self.more)})")
+            if self.more[0] > self.more[1]:
+                found["with care"].append(f"{more} would predict better ({_worded(self.more)})")
+            elif self.n_modes == 1:
+                found["trust"].append(f"{more} would predict no better ({_worded(self.more)})")
         if self.counts is not None and self.counts[0] > self.counts[1]:
             found["with care"].append(
                 f"plain counts of what follows the last states predict better ({_worded(self.counts)}), so the model "
@@ -250,8 +253,13 @@ def against(model: Any, agreement: RestartAgreement | None) -> Verdict | None:
     return None
 
 
-def verdict_of(model: Any, agreement: RestartAgreement | None) -> Verdict:
-    """The verdict on a fit as far as it is known: that of `verdicts.verdict`, or what the fit itself says."""
+def verdict_of(model: Any, agreement: RestartAgreement | None) -> Verdict | None:
+    """The verdict on a fit as far as it is known: that of `verdicts.verdict`, or what the fit itself says.
+
+    None for a model that was not fitted from starting points, such as counts.
+    """
+    if agreement is None and not hasattr(model, "restarts_"):
+        return None
     known = getattr(model, "verdict_", None) or against(model, agreement)
     unchecked = "whether other sessions give the same was not checked (swirl fit does; in Python, verdicts.verdict)"
     return known or Verdict("with care", (unchecked,))

@@ -159,7 +159,7 @@ def summary(model: Any, ready: Any) -> dict[str, Any]:
     of = model.currency_of(ready.data)
     found = verdict_of(model, getattr(model, "restart_agreement_", None))
     facts: dict[str, Any] = {
-        "verdict": {"level": found.level, "reasons": list(found.reasons)},
+        "verdict": None if found is None else {"level": found.level, "reasons": list(found.reasons)},
         "model": repr(model),
         "data": repr(ready.train),
         "actions that are missing": ready.data.n_missing_actions,
@@ -194,9 +194,13 @@ def worded(facts: dict[str, Any]) -> str:
 
     shares = ", ".join(f"{share:.0%}" for share in facts["shares of modes"])
     per = PER[facts["scored"]]
+    found = facts["verdict"]
     lines = [
-        ("verdict", SAID[facts["verdict"]["level"]]),
-        *(("", f"– {reason}") for reason in facts["verdict"]["reasons"]),
+        *(
+            []
+            if found is None
+            else [("verdict", SAID[found["level"]]), *(("", f"– {why}") for why in found["reasons"])]
+        ),
         ("data", facts["data"]),
         *([("actions", _missing(facts))] if facts["actions that are missing"] else []),
         ("environment", facts["environment"]),

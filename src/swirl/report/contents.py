@@ -184,8 +184,10 @@ def _animals_heading(facts: dict[str, Any] | None) -> str:
 VERDICTS = {"trust": "Trust {}", "with care": "Use {} with care", "don't": "Don't trust {}"}
 
 
-def _verdict(found: Verdict, n_modes: int) -> dict[str, Any]:
+def _verdict(found: Verdict | None, n_modes: int) -> dict[str, Any] | None:
     """The verdict as a heading and a list."""
+    if found is None:
+        return None
     reasons = [f"{words[0].upper()}{words[1:]}." for words in found.reasons]
     words = VERDICTS[found.level].format("this fit" if n_modes == 1 else "these modes")
     return {"kind": found.level.replace(" ", "-").replace("'", ""), "words": words, "reasons": reasons}
