@@ -5,12 +5,17 @@ Only the module that numba compiles is left out: machine code has no place for c
 Most of the time goes into compiling, once for each shape: XLA is asked to take fewer pains (a quarter less time), and
 what was compiled is kept for the next run, and for the other worker, in a folder of this machine's own (machine code).
 Half a file that the other worker is still writing is compiled anew (pyproject.toml lets JAX's warning of it pass).
+
+Every program takes a few maps of memory, of which Linux gives a process 65,530; without them XLA crashes. So a worker
+that has many lets go of its programs.
 """
 
+import gc
 import os
 import platform
 from pathlib import Path
 
+import pytest
 from jaxtyping import install_import_hook
 
 os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} --xla_backend_optimization_level=0"
@@ -40,3 +45,17 @@ LONG += ("seeding", "autoregression", "arhmm", "gaussian_arhmm", "shared", "read
 def pytest_collection_modifyitems(items):
     rank = {f"test_{name}": place for place, name in enumerate(LONG)}
     items.sort(key=lambda item: rank.get(item.path.stem, len(rank)))  # stable: within a file nothing moves
+
+
+MOST_MAPS = 25_000
+MAPS = Path("/proc/self/maps")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def few_maps():
+    yield
+    if MAPS.exists() and MAPS.read_bytes().count(b"\n") > MOST_MAPS:
+        import jax  # after the hook
+
+        jax.clear_caches()
+        gc.collect()

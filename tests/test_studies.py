@@ -218,7 +218,7 @@ def test_the_readme_finds_both_goals_of_a_small_arena(tmp_path):
     module = study("newcomer_arena")
     draw = module.quick_draw(0, tmp_path)
     assert module.faults(draw) == []
-    assert 0.92 < draw["truth"]["right"] < 0.98
+    assert 0.92 < draw["truth"]["right"] < 0.99
     spoilt = {**draw["readme"], "right": 0.66, "goals": ["B6", "F1"], "peak": 0.5}
     assert len(module.faults({**draw, "readme": spoilt, "modes": 3})) == 4
 
@@ -269,6 +269,7 @@ def test_committed_results_on_the_arena_hold_what_is_asked_for():
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::swirl.estimator.UnseenStatesWarning")
 def test_no_modes_are_claimed_on_a_small_draw_without_any():
     module = study("one_mode")
     small = {"n_sessions": 12, "n_steps": 40, "n_restarts": 2, "max_iter": 20, "n_folds": 2}
