@@ -41,8 +41,16 @@ LONG = ("reproduce_labyrinth", "reproduce_gridworld", "em", "demo", "model", "re
 LONG += ("estep", "planned", "iq_learn", "drifting", "soft_q", "equivalences", "iq_network", "report_browser")
 LONG += ("seeding", "autoregression", "arhmm", "gaussian_arhmm", "shared", "readme", "broken_inputs")
 
+# Examples in docstrings that take seconds of a processor
+SLOW_EXAMPLES = ("fitting.EMEstimator.compare_restarts", "baselines.drifting.DriftingReward", "uncertainty.bootstrap")
+SLOW_EXAMPLES += ("baselines.gaussian_arhmm.GaussianARHMM", "optimise.lbfgs", "verdicts.verdict", "model.SWIRL")
 
+
+@pytest.hookimpl(tryfirst=True)  # before pytest leaves out what is marked slow
 def pytest_collection_modifyitems(items):
+    for item in items:
+        if item.name.removeprefix("swirl.") in SLOW_EXAMPLES:
+            item.add_marker("slow")
     rank = {f"test_{name}": place for place, name in enumerate(LONG)}
     items.sort(key=lambda item: rank.get(item.path.stem, len(rank)))  # stable: within a file nothing moves
 

@@ -39,6 +39,7 @@ def same_options(a, b):
     return type(a) is type(b) and a == b
 
 
+@pytest.mark.slow
 def test_predictions_are_the_same_bit_for_bit(model, tmp_path):
     loaded, data = round_trip(model, tmp_path), recording(history=2)
     assert type(loaded) is SWIRL
@@ -52,6 +53,7 @@ def test_predictions_are_the_same_bit_for_bit(model, tmp_path):
         np.testing.assert_array_equal(model.reward_table(gauge), loaded.reward_table(gauge))
 
 
+@pytest.mark.slow
 def test_attributes_and_restarts_are_the_same(model, tmp_path):
     loaded = round_trip(model, tmp_path)
     for name in SWIRL.stored:

@@ -148,6 +148,7 @@ def starting_point(model, index):
     return np.exp(start.log_initial), table, emissions
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "history", "switching"),
     [
@@ -231,6 +232,7 @@ def test_modes_that_behave_differently_are_found():
 # The likelihood
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("history", [1, 2])
 @pytest.mark.parametrize("kind", KINDS)
 def test_likelihood_and_decoding_by_enumeration_of_mode_paths(kind, history):
@@ -264,6 +266,7 @@ def test_likelihood_and_decoding_by_enumeration_of_mode_paths(kind, history):
     assert model.score(short) == pytest.approx(expected.sum() / n, rel=1e-10)
 
 
+@pytest.mark.slow
 def test_independent_switching_is_a_categorical_hmm_of_pairs():
     """hmmlearn: the symbol (s, s') with p_z(s, s') = p_z(s'|s) / S has S^−T times the likelihood."""
     data = Trajectories(recording().states, n_states=N_STATES)

@@ -140,6 +140,7 @@ def test_usable_steps_against_a_loop(lags):
 # Densities
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lags", [0, 2])
 def test_log_densities_against_scipy(lags):
     emissions, parameters, _, steps = small_problem(lags)
@@ -161,6 +162,7 @@ def test_log_densities_against_scipy(lags):
 # Prior and M-step
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lags", [0, 2])
 def test_log_prior_against_scipy(lags):
     """Differences between parameters: the constant is left out."""
@@ -388,6 +390,7 @@ def test_more_modes_than_the_data_need_stay_finite():
     assert all(np.isfinite(leaf).all() for leaf in restart.parameters.rewards)
 
 
+@pytest.mark.slow
 def test_units_do_not_matter():
     values, _ = simulate(2)
     runs, weights = [], []
@@ -442,6 +445,7 @@ def test_faults_are_told():
         Autoregression.build(steps.inputs, steps.targets, 2, dataclasses.replace(PRIOR, degrees=1.0))
 
 
+@pytest.mark.slow
 def test_coordinates_that_copy_each_other_leave_the_fit_finite():
     values = [x[:, [0, 0]] for x in simulate(1)[0]]
     components, chains, _ = assemble(values, 1)

@@ -70,6 +70,7 @@ def fitted(data):
     return trace, visited
 
 
+@pytest.mark.slow
 def test_plans_the_soft_optimal_policy(data, parameters):
     histories = Histories.reachable(MDP.deterministic(FOLLOWING).successors, length=2)
     state, previous = histories.table.T
@@ -80,6 +81,7 @@ def test_plans_the_soft_optimal_policy(data, parameters):
     np.testing.assert_allclose(found, expected, atol=1e-4)
 
 
+@pytest.mark.slow
 def test_e_step_agrees_with_our_messages(recorded, data, parameters):
     log_policy = np.asarray(log_policies(parameters, data, BUDGET.sweeps), dtype=float)
     logits = np.asarray(parameters.mode_logits, dtype=float) + np.asarray(parameters.state_logits)[:, None, :]

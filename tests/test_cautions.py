@@ -207,6 +207,7 @@ def small_fits():
 SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in ("IQNetwork", "IQLearn", "DriftingReward")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["SWIRL", "ARHMM", "GaussianARHMM", *SLOW])
 def test_every_estimator_says_it_and_its_file_keeps_it(name, tmp_path):
     model, data = small_fits()[name]
@@ -223,6 +224,7 @@ def test_every_estimator_says_it_and_its_file_keeps_it(name, tmp_path):
     assert again.fit_report_ == model.fit_report_
 
 
+@pytest.mark.slow
 def test_an_older_file_is_read_and_can_be_compared(tmp_path):
     model, data = small_fits()["SWIRL"]
     model.fit(data, compare_restarts=False)

@@ -45,6 +45,7 @@ def folder(tmp_path_factory):
     return place
 
 
+@pytest.mark.slow
 def test_it_says_who_won_and_what_was_scored(folder):
     said = (folder / "said.txt").read_text()
     facts = json.loads((folder / "comparison.json").read_text())
@@ -56,6 +57,7 @@ def test_it_says_who_won_and_what_was_scored(folder):
     assert facts["run"]["config"]["hold_out_subjects"] == ["m2"]
 
 
+@pytest.mark.slow
 def test_what_to_do_next_is_about_the_model_that_training_folds_picked(folder):
     last = (folder / "said.txt").read_text().strip().splitlines()[-1]
     picked = read_comparison(folder / "comparison.json").picked()
@@ -129,6 +131,7 @@ def test_the_number_of_modes_was_chosen_on_folds_of_the_rest(folder):
     assert result.n_modes("Markov-1") == 1
 
 
+@pytest.mark.slow
 def test_a_report_takes_the_comparison(folder, tmp_path):
     done = run(
         "report", folder / "fits" / "Markov-1.nc", "--comparison", folder / "comparison.json", "--draws", 0,

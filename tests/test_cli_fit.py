@@ -41,6 +41,7 @@ def folder(tmp_path_factory):
     return place
 
 
+@pytest.mark.slow
 def test_the_summary_says_what_was_fitted(folder):
     facts = json.loads((folder / "summary.json").read_text())
     assert facts["held-out sessions"] == 2
@@ -52,6 +53,7 @@ def test_the_summary_says_what_was_fitted(folder):
     assert "iterations" in facts["how it ended"]
 
 
+@pytest.mark.slow
 def test_a_page_of_the_fit(folder, tmp_path):
     done = run(
         "report", folder / "fit.nc", "--data", folder / "sessions.csv", "--draws", 1, "-o", tmp_path / "fit.html"
@@ -92,6 +94,7 @@ def test_a_fit_to_be_wary_of_says_so():
     assert "not known" in remarks(old)[0]
 
 
+@pytest.mark.slow
 def test_the_file_keeps_where_it_came_from(folder):
     model = swirl.load(folder / "fit.nc")
     assert model.run_["config"]["model"] == {"modes": 2, "history": 1, "impossible": "error"}
@@ -181,6 +184,7 @@ def test_data_that_moved_or_changed(folder, tmp_path):
     assert len(pd.read_csv(tmp_path / "x.csv")) == 395
 
 
+@pytest.mark.slow
 def test_modes_that_last_are_asked_for_by_an_option(folder, tmp_path):
     model = tmp_path / "fit.nc"
     done = run(

@@ -43,6 +43,7 @@ def folder(tmp_path_factory):
     return place
 
 
+@pytest.mark.slow
 def test_figures_and_their_numbers(folder, tmp_path):
     out = tmp_path / "figures"
     given = [folder / "fit.nc", "-o", out, "--signal", "dopamine", "--only", FEW, "--format", "png,svg", "--json"]

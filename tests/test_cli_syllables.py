@@ -70,6 +70,7 @@ def test_the_readme_holds_with_57_syllables(folder):
     run("report", folder / "fits" / "Markov.nc", "-o", folder / "counts.html")
 
 
+@pytest.mark.slow
 def test_a_history_that_cannot_be_had_says_which_can():
     data = swirl.Trajectories([np.arange(N)] * 2, n_states=N, n_actions=N)
     env = swirl.MDP.deterministic(np.tile(np.arange(N), (N, 1)))

@@ -129,6 +129,7 @@ def test_other_steps_are_refused():
         choose(Tiny(), walk(), {"skip": [100]}, n_folds=2)
 
 
+@pytest.mark.slow
 def test_scores_are_those_of_plain_fits_each_scored_once():
     train, test = walk().split(every=3)
     result = counted()

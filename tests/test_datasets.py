@@ -123,6 +123,7 @@ def test_the_agent_plans_with_slips(slippery):
         assert np.abs(policy - planned(gridworld_env(), rewards)).max() > 0.01  # slips make a difference
 
 
+@pytest.mark.slow
 def test_the_slippery_data_are_drawn_from_their_truth(slippery):
     env, model, data = slippery.env, slippery.true_model(), slippery.trajectories
     env.check(data)

@@ -74,6 +74,7 @@ def test_names_seed_and_truth(maze):
     assert a.fingerprint() == b.fingerprint() != c.fingerprint()
 
 
+@pytest.mark.slow
 def test_one_mode_holds_it_exactly():
     """The docstring's claim: r(s) = −α log(number of available actions) makes the walk; its score follows."""
     env = uneven()

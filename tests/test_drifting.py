@@ -127,6 +127,7 @@ def test_the_split_into_maps_and_weights(fitted):
 # The objective
 
 
+@pytest.mark.slow
 def test_the_objective_and_its_gradient():
     """Against soft values by plain iteration, counts by a plain loop, and finite differences."""
     data, rng, n_bins = recording("stochastic", history=2), np.random.default_rng(0), 3
@@ -195,6 +196,7 @@ def score_loop(model, data):
     return total / count
 
 
+@pytest.mark.slow
 def test_bins_count_from_the_sessions_start(truth):
     """Gaps do not set the clock back, and what lasts longer than training stays in the last bin."""
     drawn = truth.sample(3, 130, random_state=5)

@@ -30,6 +30,7 @@ def never_ends(monkeypatch):
     monkeypatch.setattr(em._Ledger, "ask", lambda ledger: None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("reward", "switching"),
     [pytest.param(*form, marks=[pytest.mark.slow] * (form[1] != "state-table")) for form in FREE],
@@ -44,6 +45,7 @@ def test_the_objective_never_falls_in_100_iterations_of_20_seeds(reward, switchi
     assert all(r.objective > r.objective_trace[0] for r in model.restarts_)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     [
@@ -71,6 +73,7 @@ def small(**options):
     return SWIRL(world(), **{"switching": "independent", "reward": "state-action", **QUICK, **options})
 
 
+@pytest.mark.slow
 def test_one_iteration_is_never_convergence():
     model = small(max_iter=1, tol=1e10).fit(recording())
     assert not model.converged_
@@ -78,6 +81,7 @@ def test_one_iteration_is_never_convergence():
     assert "not converged: the 1 iterations ran out" in model.fit_report_
 
 
+@pytest.mark.slow
 def test_converged_fits_have_next_to_nothing_left_to_gain():
     model = small(max_iter=2000, tol=0.01, n_restarts=6).fit(recording())
     assert all(r.converged for r in model.restarts_)
@@ -92,6 +96,7 @@ def test_converged_fits_have_next_to_nothing_left_to_gain():
     assert max(gains) < 0.05
 
 
+@pytest.mark.slow
 def test_more_data_do_not_stop_a_fit_sooner():
     """A nat is worth the same however many steps there are: twice the same sessions take no fewer iterations."""
     data = recording()
@@ -134,6 +139,7 @@ def interrupted(request, monkeypatch):
     return small().fit(recording(), callback=stop_in_callback, engine=engine)
 
 
+@pytest.mark.slow
 def test_ctrl_c_keeps_what_there_is(interrupted):
     assert [r.status for r in interrupted.restarts_] == ["interrupted"] * 2
     assert not interrupted.converged_
@@ -146,6 +152,7 @@ def test_ctrl_c_keeps_what_there_is(interrupted):
         assert own.log_likelihood(recording()).sum() == pytest.approx(restart.log_likelihood_trace[-1], rel=1e-9)
 
 
+@pytest.mark.slow
 def test_resume_goes_on_where_the_fit_was(interrupted):
     last, made = [r.objective for r in interrupted.restarts_], interrupted.restarts_[0].n_iterations
     interrupted.set_params(max_iter=12 - made).fit(recording(), resume=True)

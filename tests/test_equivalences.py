@@ -123,6 +123,7 @@ def short(data, n_steps=7):
 # State-action S-1 on syllables is the rARHMM, I-1 the ARHMM
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("swirl", "baseline", "more"),
     [
@@ -145,6 +146,7 @@ def test_on_syllables_state_action_rewards_are_the_autoregressive_models(swirl, 
     assert len(mine.objective_trace_) > 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WORLDS)
 def test_any_autoregressive_model_is_a_state_action_model(name):
     """r_z(s, a) = log p_z(where a leads | s): the policy is the table, whatever the order of the actions."""
@@ -162,6 +164,7 @@ def test_any_autoregressive_model_is_a_state_action_model(name):
 # State-only rewards: L = 2 spans the rARHMM's family, L = 1 does not
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("discount", "temperature"), [(0.95, 1.0), (0.6, 0.5)])
 @pytest.mark.parametrize("name", WORLDS)
 def test_any_rarhmm_is_a_state_only_model_of_two_states(name, discount, temperature):
@@ -185,6 +188,7 @@ def test_any_rarhmm_is_a_state_only_model_of_two_states(name, discount, temperat
     np.testing.assert_allclose(model.log_likelihood(walk(name)), theirs.log_likelihood(walk(name)), **SAME)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WORLDS)
 def test_any_state_only_model_of_two_states_is_an_rarhmm(name):
     env, (table, initial) = WORLDS[name], switching(WORLDS[name])
@@ -270,6 +274,7 @@ def backup(env, rewards, discount, temperature, kind):
     return q, policy
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["deterministic", "stochastic"])
 @pytest.mark.parametrize("name", ["I-1", "S-1"])
 def test_i1_and_s1_by_their_definition(name, kind):
@@ -289,6 +294,7 @@ def test_i1_and_s1_by_their_definition(name, kind):
     np.testing.assert_allclose(model.log_likelihood(data), expected, **SAME)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["greedy", "mean"])
 def test_other_backups_are_the_same_family_for_r_of_state_and_action(kind):
     """Inverse Q-learning plans greedily, maximum-likelihood IRL by its policy's mean: same likelihoods, other rewards.
@@ -340,6 +346,7 @@ def test_one_mode_of_the_arhmm_is_the_markov_model_of_order_one(pseudocount):
 # What the likelihood does not know
 
 
+@pytest.mark.slow
 def test_discount_does_not_matter_for_free_rewards_of_history_and_action():
     options = {"history": 1, "reward": "state-action", "n_restarts": 2, "max_iter": 25, "tol": 1e-12}
     near, far = (SWIRL(SYLLABLES, discount=discount, **options).fit(walk()) for discount in (0.2, 0.99))

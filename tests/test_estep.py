@@ -99,6 +99,7 @@ def large():
 # against enumeration
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES)
 def test_enumeration_of_all_mode_paths(engine, small):
     tables, chains, expected = small
@@ -115,6 +116,7 @@ def test_chains_of_one_step(engine):
     assert not got.transitions.any()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES)
 def test_one_mode_leaves_nothing_to_infer(engine):
     rng = np.random.default_rng(3)
@@ -128,6 +130,7 @@ def test_one_mode_leaves_nothing_to_infer(engine):
     assert got.log_likelihood[0] == pytest.approx(seen @ tables.log_emissions[0, :, 0], rel=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES)
 def test_nothing_observed(engine):
     rng = np.random.default_rng(4)
@@ -203,6 +206,7 @@ def test_counts_of_shards_add(engine, small):
     assert_close(total, expected, 1e-10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES)
 def test_restarts_do_not_see_one_another(engine, small):
     tables, chains, together = small

@@ -43,6 +43,7 @@ def model(data):
     return GaussianARHMM("place", n_modes=2, n_restarts=3, max_iter=60).fit(data)
 
 
+@pytest.mark.slow
 def test_it_finds_how_the_walker_moves(model, data):
     assert model.converged_
     test = drawn(seed=1)
@@ -54,6 +55,7 @@ def test_it_finds_how_the_walker_moves(model, data):
     assert model.score(test) > one.score(test) + 0.5
 
 
+@pytest.mark.slow
 def test_every_step_of_em_raises_the_objective(model):
     for restart in model.restarts_:
         assert (np.diff(restart.objective_trace) >= -1e-9 * np.abs(restart.objective_trace[1:])).all()

@@ -208,6 +208,7 @@ def test_other_notes_are_kept_and_are_no_warnings(read, note, tmp_path):
     assert note in read(tmp_path).notes[0]  # a warning would be an error here
 
 
+@pytest.mark.slow
 def test_a_warning_points_at_the_line_of_the_user(tmp_path):
     program = tmp_path / "mine.py"
     program.write_text(

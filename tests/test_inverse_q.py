@@ -147,6 +147,7 @@ def test_step_rewards():
         assert found == (pytest.approx(q[1, h, a] - DISCOUNT * value, abs=1e-12) if after >= 0 else 0.0)
 
 
+@pytest.mark.slow
 def test_a_step_without_successor_has_no_reward():
     """Whatever stands for its next history."""
     model = component()
@@ -176,6 +177,7 @@ def test_policies_are_a_softmax_over_available_actions():
             np.testing.assert_allclose(pi, weights / weights.sum(), rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_q_of_unavailable_actions_does_not_matter():
     q = random_q()
     other = np.where(AVAILABLE, q, 40.0)
@@ -258,6 +260,7 @@ def differences(function, x, width=1e-5):
     return np.array([(function(x + width * e) - function(x - width * e)) / (2 * width) for e in np.eye(x.size)])
 
 
+@pytest.mark.slow
 def test_gradient_and_curvature(monkeypatch):
     """What the Newton step is handed, against finite differences of the plain objective."""
     seen = {}

@@ -208,6 +208,7 @@ def increments_loop(model, data):
     return np.concatenate(increments)
 
 
+@pytest.mark.slow
 def test_the_likelihood_of_the_fit_is_the_filters(model):
     """EM's likelihood is of the same policies; the penalty is in the prior's part of the objective."""
     total = increments_loop(model, data_of(model)).sum()
@@ -215,6 +216,7 @@ def test_the_likelihood_of_the_fit_is_the_filters(model):
     assert model.objective_trace_[-1] < model.log_likelihoods_[-1]
 
 
+@pytest.mark.slow
 def test_score_is_the_filters(model):
     data = data_of(model)
     increments, seen = increments_loop(model, data), np.concatenate(data.actions) >= 0

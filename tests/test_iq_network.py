@@ -134,6 +134,7 @@ def test_inputs_by_a_plain_loop(given):
     np.testing.assert_array_equal(component.rows, scored)
 
 
+@pytest.mark.slow
 def test_objective_by_a_plain_loop(given):
     """Σ γ (log π − λ r²/2α) − ½ decay ‖w‖², one step at a time."""
     model, component, parameters = given
@@ -168,6 +169,7 @@ def test_reading_is_the_components(given):
     assert np.all(log_likelihoods[~observed] == 0)
 
 
+@pytest.mark.slow
 def test_every_m_step_raises_its_own_objective():
     """Or leaves the weights alone and halves the rate, as after far too long a step."""
     _, component, parameters = by_hand(1)

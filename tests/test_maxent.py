@@ -110,6 +110,7 @@ def test_the_recursion_is_maximum_entropy_over_paths():
     np.testing.assert_allclose(np.exp(log_policy), weights / weights.sum(axis=1, keepdims=True), atol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_policies_of_given_rewards_are_those_of_a_long_horizon(kind):
     for seed, (discount, temperature) in enumerate(SETTINGS):
@@ -186,6 +187,7 @@ FITS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "strength", "discount", "temperature"), FITS)
 def test_a_fit_is_the_maximum_that_lbfgs_finds_through_the_recursion(kind, strength, discount, temperature):
     counts = behaviour(kind)[1]
@@ -228,6 +230,7 @@ def visit_mismatch(kind, policy, counts, discount):
     return np.einsum("sa,sax->x", counts - expected, after)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "strength", "discount", "temperature"), FITS)
 def test_at_the_fit_visits_are_matched_up_to_the_pull_of_the_prior(kind, strength, discount, temperature):
     """Feature matching: the mismatch of visits is α λ r(x), state by state."""

@@ -70,6 +70,7 @@ def test_enumeration_of_all_mode_paths(seed, kind):
         np.testing.assert_allclose(got[name], expected[name], err_msg=name, **EXACT)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_modes", [1, 3])
 def test_each_scan_equals_its_plain_loop(n_modes):
     chain = reference.random_chain(np.random.default_rng(n_modes), n_steps=150, n_modes=n_modes)
@@ -225,6 +226,7 @@ def random_sessions(seed, lengths, n_modes=3, n_states=4):
     return np.log(rng.dirichlet(np.ones(n_modes))), table, states, log_likelihoods
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cut", ["one batch", "small batches"])
 def test_sessions_equal_chains_one_by_one(monkeypatch, cut):
     if cut == "small batches":

@@ -106,6 +106,7 @@ def drawn(model: SWIRL, share: float, seed: int) -> Trajectories:
     return masked(gapped, share, seed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "history", "form"), CASES)
 @pytest.mark.parametrize("share", [0.5, 1.0])
 def test_the_likelihood_is_that_of_what_was_observed(kind, history, form, share):
@@ -120,6 +121,7 @@ def test_the_likelihood_is_that_of_what_was_observed(kind, history, form, share)
         assert path.shape == probabilities.shape[:1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "history", "form"), CASES)
 def test_the_filter_never_sees_the_next_state(kind, history, form):
     model = truth(world(kind), history, form)
@@ -137,6 +139,7 @@ def test_the_filter_never_sees_the_next_state(kind, history, form):
     np.testing.assert_allclose(found, expected, atol=TOLERANCE)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "history", "form"), CASES)
 def test_expected_counts_of_every_engine(kind, history, form):
     env = world(kind)
@@ -172,6 +175,7 @@ def test_expected_counts_of_every_engine(kind, history, form):
         assert float(counts.log_likelihood[0]) == pytest.approx(total, abs=TOLERANCE)
 
 
+@pytest.mark.slow
 def test_the_expected_log_likelihood_has_its_maximum_at_the_truth():
     """All sequences of a small world and all masks, 60 % missing: no sampling noise at all."""
     env = MDP.deterministic([[0, 1], [0, 1]])
@@ -203,6 +207,7 @@ def test_the_expected_log_likelihood_has_its_maximum_at_the_truth():
     assert grid[int(np.argmax(expected))] == pytest.approx(0.20)
 
 
+@pytest.mark.slow
 def test_an_action_that_the_states_say_is_as_good_as_seen():
     """On syllables a missing action costs nothing but the last step of a segment."""
     model = truth(world("syllables"), 2, "state-action")
@@ -234,6 +239,7 @@ def test_scores_count_what_was_seen():
     assert np.isfinite(model.score(blank, of="next_state"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", [0.3, 1.0])
 def test_models_that_emit_states_do_not_care(share):
     """The next state is all an ARHMM reads: whether the action was noted changes nothing."""
@@ -259,6 +265,7 @@ def test_every_em_step_rises_with_missing_actions():
             assert np.diff(restart.objective_trace).min() > -1e-8 * abs(restart.objective)
 
 
+@pytest.mark.slow
 def test_impossible_moves_without_an_action_follow_the_rule():
     env = MDP.deterministic([[0, 1], [1, 2], [2, 0]])
     data = Trajectories([[0, 1, 0, 1]], [[-1, -1, -1]], n_states=3, n_actions=2)
@@ -278,6 +285,7 @@ def test_impossible_moves_without_an_action_follow_the_rule():
         np.testing.assert_allclose(found, model.filter_proba(data)[0], atol=TOLERANCE)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", ["gap", "forget"])
 @pytest.mark.parametrize("history", [1, 2])
 def test_the_online_filter_is_the_batch_filter_where_a_move_contradicts_its_action(rule, history):
@@ -296,6 +304,7 @@ def test_the_online_filter_is_the_batch_filter_where_a_move_contradicts_its_acti
         [strict.update(s, a) for s, a in zip(states, actions, strict=True)]
 
 
+@pytest.mark.slow
 def test_what_is_all_but_impossible_has_a_finite_likelihood():
     """Policies below exp(−745), which no float64 holds, are kept as logarithms."""
     env = MDP.deterministic([[0, 1], [0, 1]])

@@ -67,6 +67,7 @@ def segments(data):
 # What a fit leaves behind
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reward", ["state", "state-action"])
 def test_shapes_sums_and_order_after_a_fit(reward):
     model = fitted(reward)
@@ -89,6 +90,7 @@ def test_shapes_sums_and_order_after_a_fit(reward):
     assert model.n_observed_ == telling.sum() > recording(history=2).n_observed_actions
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reward", ["state", "state-action"])
 def test_scoring_the_training_data_gives_the_likelihood_of_the_fit(reward):
     model, data = fitted(reward), recording(history=2)
@@ -142,6 +144,7 @@ def test_one_mode_is_maxent():
     assert maxent.score(recording()) == pytest.approx(direct, abs=1e-12)
 
 
+@pytest.mark.slow
 def test_a_reward_of_one_state_is_the_special_case_of_longer_histories():
     short, given = truth(history=1), truth(history=1).rewards_
     tables = {2: np.broadcast_to(given[:, :, None], (N_MODES, N_STATES, N_STATES))}
@@ -159,6 +162,7 @@ def test_a_reward_of_one_state_is_the_special_case_of_longer_histories():
         assert [p.tolist() for p in long.predict(recording())] == [p.tolist() for p in short.predict(recording())]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("history", "per_action", "seen"), [(2, False, 1), (3, False, 2), (2, True, 2)])
 def test_what_a_policy_can_see(history, per_action, seen):
     """DESIGN §2d: r(h) gives a policy in the last max(1, L − 1) states; r(h, a) one in all L."""
@@ -177,6 +181,7 @@ def test_what_a_policy_can_see(history, per_action, seen):
 # Gauge and scale
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reward", ["state", "state-action"])
 @pytest.mark.parametrize("kind", ["deterministic", "stochastic"])
 def test_a_gauge_move_changes_the_reward_and_nothing_that_can_be_seen(kind, reward):
@@ -234,6 +239,7 @@ def test_reward_and_temperature_scale_together():
     same_policies(model, scaled)
 
 
+@pytest.mark.slow
 def test_discount_and_temperature_hardly_matter_for_free_rewards():
     """Only (γ/α) V enters the policy; what is left is the prior's meaning, rescaled here and weak (DESIGN §2g)."""
     scores = []
@@ -310,6 +316,7 @@ def test_names_of_states_and_actions_do_not_matter(kind):
         np.testing.assert_allclose(a, b, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_a_fit_does_not_depend_on_the_names_of_states_and_actions():
     """One mode: the M-step is convex, so the fit is the same function of the data whatever things are called."""
     options = {"n_modes": 1, "history": 1, "n_restarts": 1, "max_iter": 30, "tol": 1e-13, "reward_prior": Gaussian(0.1)}
@@ -411,6 +418,7 @@ def test_score_and_filter_equal_the_plain_loop(kind):
     assert [len(p) for p in model.predict(data)] == data.lengths.tolist()
 
 
+@pytest.mark.slow
 def test_the_score_knows_nothing_of_the_future():
     """Σ over steps of what each prefix adds; a score from smoothed modes would be higher."""
     model, data = truth(history=2), recording(history=2)[1]
@@ -593,6 +601,7 @@ def test_parameters_that_cannot_be_are_refused(change, told):
         SWIRL.from_parameters(world(), **{**given, **change})
 
 
+@pytest.mark.slow
 def test_a_reward_missing_for_an_action_that_exists_is_refused():
     rewards = np.zeros((1, N_STATES, N_ACTIONS))
     rewards[0, 1, 2] = np.nan  # not available: may be missing
@@ -608,6 +617,7 @@ def test_a_reward_missing_for_an_action_that_exists_is_refused():
 # Tables, maps, matching, samples
 
 
+@pytest.mark.slow
 def test_reward_table_and_map():
     model = truth(history=2)
     table = model.reward_table()
@@ -717,6 +727,7 @@ def two_habits(steps, strength):
 HABITS = {"n_modes": 2, "history": 1, "reward": "state-action", "n_restarts": 3, "max_iter": 200}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["compiled", "scan", "associative"])
 def test_the_objective_with_bouts_never_falls_in_any_engine(engine):
     model = SWIRL(world(), switching_prior=Bouts(30.0, 5.0), **{**HABITS, "max_iter": 30, "tol": 1e-9})
@@ -725,6 +736,7 @@ def test_the_objective_with_bouts_never_falls_in_any_engine(engine):
         assert (np.diff(restart.objective_trace) >= -1e-9 * np.abs(restart.objective_trace[:-1])).all()
 
 
+@pytest.mark.slow
 def test_modes_last_as_long_as_is_believed_where_nothing_else_is_known(tmp_path):
     """Few steps against many believed: the fitted mean bout, by occupancy, is the one asked for; so it is in a file."""
     data = recording(per_action=True, n_sessions=2, n_steps=20)
@@ -739,6 +751,7 @@ def test_modes_last_as_long_as_is_believed_where_nothing_else_is_known(tmp_path)
     np.testing.assert_allclose(loaded.use_restart(0).bout_lengths(data), model.bout_lengths(data))
 
 
+@pytest.mark.slow
 def test_bout_lengths_weigh_states_by_how_often_a_mode_is_there():
     model, data = truth(), recording()
     probable, states = np.concatenate(model.predict_proba(data)), np.concatenate(data.states)
@@ -749,6 +762,7 @@ def test_bout_lengths_weigh_states_by_how_often_a_mode_is_there():
     assert one.bout_lengths(data) == [np.inf]
 
 
+@pytest.mark.slow
 def test_with_few_data_a_belief_in_long_bouts_finds_them():
     true = two_habits(100.0, strength=1.5)
     data = true.sample(4, 60, random_state=2)
@@ -824,6 +838,7 @@ MISTAKES = {
 }
 
 
+@pytest.mark.slow
 def test_mistakes_are_answered_with_the_argument_and_the_remedy():
     """One interpreter for all of them: it has to import JAX."""
     program = f"""

@@ -163,6 +163,7 @@ def many_short():
     return recording(n_sessions=30, n_steps=12)
 
 
+@pytest.mark.slow
 def test_em_is_that_of_a_plain_mixture_iteration_by_iteration():
     data, env = many_short(), world()
     model = SWIRL(
@@ -187,6 +188,7 @@ def test_em_is_that_of_a_plain_mixture_iteration_by_iteration():
     assert min(gains[1::2]) > 1.0  # the random starts had a way to go (every other restart is seeded)
 
 
+@pytest.mark.slow
 def test_fixed_without_a_table_is_the_identity(monkeypatch):
     # Among modes that never switch a share can shrink for ever: the E-step must be the one in logarithms.
     monkeypatch.setattr(compiled, "expected_counts", None)

@@ -221,6 +221,7 @@ def test_newton_side_by_side():
 # L-BFGS
 
 
+@pytest.mark.slow
 def test_lbfgs_finds_the_optima_that_scipy_finds_side_by_side():
     problems = [random_logit(seed) for seed in range(4)]
     stacked = {name: np.stack([p[name] for p in problems]) for name in problems[0]}
@@ -240,6 +241,7 @@ def test_lbfgs_finds_the_optima_that_scipy_finds_side_by_side():
 START = {"a": np.array([-1.2, 0.5]), "b": np.array([1.0, -2.0])}
 
 
+@pytest.mark.slow
 def test_lbfgs_on_a_tree_through_a_curved_valley():
     values = []
     for max_steps in (0, 1, 2, 3, 10, 200):

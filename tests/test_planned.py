@@ -81,6 +81,7 @@ def test_both_roads_reach_the_same_objective_and_policy(kind, of, backoff, own):
     np.testing.assert_allclose(paper_rewards, rewards, atol=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("of", ["reward", "linearised"])
 def test_both_roads_value_any_reward_alike(of):
     """Not only at the optimum: the objective is the same function of the reward."""
@@ -96,6 +97,7 @@ def test_both_roads_value_any_reward_alike(of):
 # Parametric rewards
 
 
+@pytest.mark.slow
 def test_the_gradient_through_planning_is_that_of_finite_differences():
     form = planned(FORMS["linear in actions"], Gaussian(1.0))
     counts, _ = history_counts(lifted())

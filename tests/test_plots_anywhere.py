@@ -420,6 +420,7 @@ ALWAYS = [
 SIGNAL = ["signal_by_mode", "signal_around_starts", "signal_and_reward"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "history", "per_action", "extra"),
     [

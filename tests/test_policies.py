@@ -42,6 +42,7 @@ def test_dirichlet_is_smoothed_counts():
     np.testing.assert_allclose(policy.T.reshape(expected.shape), expected, rtol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PRIORS)
 def test_the_step_leads_to_the_maximum(name):
     """No small change of the logits is better, and a second optimiser finds nothing better either."""
@@ -86,6 +87,7 @@ def test_backoff_against_an_explicit_sum_of_parts():
     assert policy.min() >= 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PRIORS)
 def test_the_reward_makes_the_policy_optimal_with_values_zero(name):
     policies, counts = component(PRIORS[name]), random_counts()

@@ -113,6 +113,7 @@ def test_the_same_seed_gives_the_same_table():
         predictive_checks(Cycle(), data, places=PLACES, n_draws=0)
 
 
+@pytest.mark.slow
 def test_the_truth_passes_its_own_check_and_a_stranger_does_not():
     drawn = truth().sample(12, 60, random_state=5)
     own = predictive_checks(truth(), drawn, places=PLACES, n_draws=19).table()["p_value"]
@@ -166,6 +167,7 @@ def test_states_alone_are_simulated_as_states_alone():
     assert not any(told.any() for told in model.told)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", [0.0, 0.3, 0.7, 1.0])
 def test_the_truth_is_not_rejected_whatever_share_of_the_actions_is_missing(share):
     # Many actions missing leave long decoded bouts: simulations with all actions would have much shorter ones.

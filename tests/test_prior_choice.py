@@ -36,6 +36,7 @@ def with_dense_rewards(n_sessions, n_steps, size=2.0):
     return env, truth.sample(n_sessions, n_steps, random_state=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "prior",
     [pytest.param(CANDIDATES[0], marks=pytest.mark.slow), *CANDIDATES[1:]],
@@ -52,6 +53,7 @@ def test_for_one_mode_it_is_cross_validation(world, prior):
     assert found[0] == pytest.approx(total / data.lengths.sum(), abs=2e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("missing", [False, True])
 def test_folds_add_up_to_the_e_step(world, missing):
     data = world.trajectories
@@ -61,7 +63,7 @@ def test_folds_add_up_to_the_e_step(world, missing):
         data = Trajectories(data.states, actions, n_states=data.n_states, n_actions=data.n_actions)
     model = SWIRL(world.env, n_modes=2, history=2, n_restarts=1, max_iter=5, reward_prior=CANDIDATES[1]).fit(data)
     problem, parameters = model._problem(data), model.restarts_[0].parameters
-    parts = fold_counts(problem, parameters, folds(data, 3))
+    parts = fold_counts(problem, parameters, folds(data, 3)).emissions
     tables, _ = em.unpack(replace(problem.components, latent=None), parameters)
     if not missing:
         np.testing.assert_allclose(parts.sum(axis=0), emission_counts(tables, problem.chains), atol=1e-10)
@@ -89,6 +91,7 @@ def test_the_unit_of_reward_does_not_matter(world):
     assert cold.reward_prior_ == in_units(warm.reward_prior_, 0.1)
 
 
+@pytest.mark.slow
 def test_the_file_names_the_prior_that_was_chosen(world, tmp_path):
     made = SWIRL(world.env, n_modes=2, history=2, n_restarts=2, max_iter=8, reward_prior=Adaptive(CANDIDATES))
     made.fit(world.trajectories)
@@ -103,6 +106,7 @@ def test_the_file_names_the_prior_that_was_chosen(world, tmp_path):
     assert made.objective_trace_[0] == pytest.approx(before)
 
 
+@pytest.mark.slow
 def test_one_session_takes_the_first(world):
     found = SWIRL(world.env, n_modes=1, history=2, n_restarts=1, max_iter=3).fit(world.trajectories[:1])
     assert found.reward_prior_ == Adaptive().candidates[0]
@@ -121,6 +125,7 @@ def test_refusals(world):
         SWIRL(world.env, reward="state-action", reward_prior=Adaptive()).fit(world.trajectories)
 
 
+@pytest.mark.slow
 def test_an_interrupt_during_the_pilot_is_an_interrupt(world, monkeypatch):
     full = em.run
 

@@ -379,6 +379,7 @@ def test_checks_name_what_lies_outside():
     assert checks.check_facts(read_case(model, data), 0) is None
 
 
+@pytest.mark.slow
 def test_bouts_are_not_cut_where_only_the_history_forgets():
     model, data = grid()
     jumps = [path.copy() for path in data.states]

@@ -70,6 +70,7 @@ def test_none_and_seeds():
         perturb(data, 1.2)
 
 
+@pytest.mark.slow
 def test_a_model_that_forgets_reads_the_result_and_a_strict_one_refuses():
     made = gridworld(n_sessions=6, n_steps=60)
     damaged = perturb(made.trajectories, 0.3)

@@ -40,6 +40,7 @@ def test_too_few_or_too_many_folds_are_refused(n_folds):
         folds(recording(), n_folds)
 
 
+@pytest.mark.slow
 def test_the_best_on_average_is_chosen_and_the_model_is_untouched():
     choice = choose(MODEL, recording(), GRID, n_folds=2)
     assert choice.best["reward_prior"] == Dirichlet(1.0)
@@ -172,6 +173,7 @@ def grid_truth(n_modes):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_modes", [1, 2])
 def test_the_true_number_of_modes_is_taken(n_modes):
     agent = grid_truth(n_modes)

@@ -304,6 +304,7 @@ def fitted_with_one_mode():
     return model(n_modes=1, temperature=1.0, n_restarts=1).fit(recording())
 
 
+@pytest.mark.slow
 def test_the_objective_never_falls():
     for restart in fitted().restarts_:
         assert len(restart.objective_trace) > 4
@@ -318,6 +319,7 @@ def test_modes_are_found():
     assert fitted().score(recording()) > fitted_with_one_mode().score(recording()) + 0.02
 
 
+@pytest.mark.slow
 def test_the_reward_explains_the_policy():
     fit, histories = fitted(), Histories.reachable(world("stochastic").successors, 3)
     planned = soft_optimal_policies(
@@ -335,6 +337,7 @@ def test_the_policies_are_those_of_the_last_iteration():
     assert total == pytest.approx(fit.log_likelihoods_[-1], rel=1e-9)
 
 
+@pytest.mark.slow
 def test_one_mode_is_the_convex_optimum():
     env = world("stochastic")
     fit = fitted_with_one_mode()
@@ -380,6 +383,7 @@ def test_a_saved_model_is_the_same_model(tmp_path):
     assert went_on.objective_trace_[0] == pytest.approx(fit.objective_trace_[-1], rel=1e-9)
 
 
+@pytest.mark.slow
 def test_one_mode_is_saved_too(tmp_path):
     fit = fitted_with_one_mode()
     again = load(fit.save(tmp_path / "model.nc"))

@@ -54,6 +54,7 @@ def loop_sweep(successors, rewards, values, discount, temperature):
     return new
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("branches", [1, 3])
 @pytest.mark.parametrize("per_action", [False, True])
 def test_sweep_equals_the_plain_loop(branches, per_action):
@@ -64,6 +65,7 @@ def test_sweep_equals_the_plain_loop(branches, per_action):
     np.testing.assert_allclose(got, loop_sweep(successors, rewards, values, GAMMA, ALPHA), atol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["newton", "sweeps"])
 def test_closed_form_of_the_complete_graph(method):
     # Every state follows every state, so V(h) = r(h) + C with C = α log Σ exp(γ r/α) / (1 − γ).
@@ -76,6 +78,7 @@ def test_closed_form_of_the_complete_graph(method):
     np.testing.assert_allclose(np.exp(log_policy), np.tile(chosen / chosen.sum(), (5, 1)), atol=1e-9)
 
 
+@pytest.mark.slow
 def test_a_bandit_by_thought():
     # One state, two actions: π ∝ exp(r/α) and V = α log Σ exp(r/α) / (1 − γ).
     successors = Successors(np.zeros((1, 2, 1), int), np.ones((1, 2, 1)), np.ones((1, 2), bool))
@@ -101,6 +104,7 @@ def test_newton_and_sweeps_agree_within_the_tolerance(branches, per_action, scal
     assert np.max(residual) <= 1e-10 * (1 - GAMMA) * (alpha + np.max(np.abs(newton)))
 
 
+@pytest.mark.slow
 def test_newton_survives_a_cold_temperature_and_a_long_horizon():
     successors = random_successors(5, branches=3)
     rewards = np.random.default_rng(6).normal(size=(2, 7, 3))
@@ -124,6 +128,7 @@ def test_single_precision_ends_too():
         assert np.all(np.isfinite(values))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("branches", [1, 3])
 def test_values_to_rewards_and_back(branches):
     successors = random_successors(10, branches=branches)
@@ -133,6 +138,7 @@ def test_values_to_rewards_and_back(branches):
     np.testing.assert_allclose(again, values, atol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("branches", [1, 3])
 def test_state_action_rewards_and_back(branches):
     successors = random_successors(12, branches=branches)
@@ -177,6 +183,7 @@ def test_scaling_reward_and_temperature_together_changes_nothing(per_action):
     np.testing.assert_allclose(np.exp(one), np.exp(other), atol=1e-9)
 
 
+@pytest.mark.slow
 def test_each_mode_has_its_temperature_and_vmap_agrees():
     successors = random_successors(20, branches=3)
     rewards, alphas = np.random.default_rng(21).normal(size=(2, 7)), np.array([0.3, 4.0])
@@ -201,6 +208,7 @@ def scores(successors, rewards, discount, temperature, weights):
     return jnp.sum(weights * jnp.where(successors.available, log_policy, 0.0))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("branches", "per_action"), [(1, False), (3, True)])
 def test_implicit_gradient_matches_finite_differences(branches, per_action):
     successors = random_successors(22, branches=branches)
@@ -218,6 +226,7 @@ def test_implicit_gradient_matches_finite_differences(branches, per_action):
         np.testing.assert_allclose(np.sum(gradient * direction), (ends[0] - ends[1]) / 2e-5, rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_implicit_gradient_matches_the_unrolled_one():
     successors = random_successors(24, branches=3)
     rng = np.random.default_rng(25)
@@ -239,6 +248,7 @@ def test_implicit_gradient_matches_the_unrolled_one():
         np.testing.assert_allclose(got, expected, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_gradients_stay_finite_beside_unavailable_actions():
     successors = random_successors(26, branches=3)
     rewards = np.broadcast_to(np.where(successors.available, 1.0, -np.inf), (2, 7, 3))

@@ -124,6 +124,7 @@ def test_committed_results_of_bootstrap_coverage_say_what_the_documentation_clai
         assert rows["of these with the wrong sign"] < 0.01
 
 
+@pytest.mark.slow
 def test_predictive_checks_on_two_small_worlds():
     module = study("predictive_missing")
     small = {"n_sessions": 4, "n_steps": 40, "n_draws": 10}
@@ -188,6 +189,7 @@ def test_committed_results_on_convergence_hold_the_promises():
     assert module.table(record["found"]).count("\n") == 1 + summary["fits"]
 
 
+@pytest.mark.slow
 def test_agreement_on_a_small_world():
     module = study("agreement")
     found = {"two bits, 2 modes": module.one_problem("two bits, 2 modes", n_sessions=20, n_restarts=3)}
@@ -239,6 +241,7 @@ def test_the_arena_runs_every_command_of_the_readme_and_matches_modes_to_the_tru
     assert 8 <= np.convolve(course, np.ones(5) / 5, mode="same").argmax() <= 13  # five steps after the onset
 
 
+@pytest.mark.slow
 def test_the_verdict_on_small_sets():
     module = study("verdict")
     rows = [module.one_set(kind, 1, size=(16, 100), n_restarts=3) for kind in ("easy", "no modes", "unfinished")]
@@ -271,19 +274,45 @@ def test_committed_results_on_the_arena_hold_what_is_asked_for():
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::swirl.estimator.UnseenStatesWarning")
 def test_no_modes_are_claimed_on_a_small_draw_without_any():
-    module = study("one_mode")
+    module = study("modes_claimed")
     small = {"n_sessions": 12, "n_steps": 40, "n_restarts": 2, "max_iter": 20, "n_folds": 2}
     row = module.one_draw("stochastic grid", 0, **small)
     assert not row["claim"]
     assert not row["claim with counts"]
 
 
-def test_committed_results_on_one_mode_claim_few():
-    module = study("one_mode")
-    record = json.loads((module.RESULTS / "one_mode.json").read_text(encoding="utf-8"))
+def test_committed_results_on_modes_claim_few_and_find_as_many_as_the_tuned_model():
+    module = study("modes_claimed")
+    record = json.loads((module.RESULTS / "modes_claimed.json").read_text(encoding="utf-8"))
     found, made = record["draws"], ", ".join(f"{key} {value}" for key, value in record["versions"].items())
-    assert (module.RESULTS / "one_mode.md").read_text(encoding="utf-8") == module.page(found, made)
-    for world in module.worlds():
-        own = [row for row in found if row["world"] == world]
+    page = module.page(found, made, record["before"])
+    assert (module.RESULTS / "modes_claimed.md").read_text(encoding="utf-8") == page
+    for world in module.ONE:
+        own = [row for row in [*found, *record["before"]] if row["world"] == world]
         assert sum(row["claim"] for row in own) <= module.MOST
         assert sum(row["claim with counts"] for row in own) <= module.MOST
+    both = [row for row in found if row["world"] in module.TWO]
+    ours, tuned = (sum(module.found_modes(row, who) for row in both) for who in (module.OURS, module.TUNED))
+    assert ours >= tuned > 0
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::swirl.estimator.UnseenStatesWarning")
+def test_two_modes_are_looked_for_on_a_small_draw():
+    module = study("modes_claimed")
+    small = {"n_sessions": 12, "n_steps": 40, "n_restarts": 2, "max_iter": 20, "n_folds": 2}
+    row = module.one_draw("stochastic grid, two goals", 10, **small)
+    assert row["truth"]["accuracy"] > 0.8
+    assert {row[who]["modes"] for who in (module.OURS, module.TUNED)} <= set(module.MODES)
+    assert module.table_of_two([row]).count("\n") == 3
+    assert not module.found_modes({**row, module.OURS: {**row[module.OURS], "modes": 3}}, module.OURS)
+
+
+def test_committed_results_on_the_adaptive_prior_cost_little():
+    module = study("prior_cost")
+    record = json.loads((module.RESULTS / "prior_cost.json").read_text(encoding="utf-8"))
+    rows, made = record["rows"], ", ".join(f"{key} {value}" for key, value in record["versions"].items())
+    assert (module.RESULTS / "prior_cost.md").read_text(encoding="utf-8") == module.page(rows, made)
+    assert {row["data"] for row in rows} == set(module.CASES)
+    for row in rows:
+        assert module.cost(row) <= module.ALLOWED, row

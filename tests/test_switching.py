@@ -62,6 +62,7 @@ def perturbed(parameters, rng, scale):
 # every form
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*FORMS, "fixed"])
 @pytest.mark.parametrize("n_modes", [1, 3])
 def test_every_row_is_a_distribution(name, n_modes):
@@ -80,6 +81,7 @@ def test_every_row_is_a_distribution(name, n_modes):
         assert np.isfinite(log_prior)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FORMS)
 @pytest.mark.parametrize("scale", [0.0, 0.5, 500.0])
 def test_the_m_step_never_lowers_the_objective(name, scale):
@@ -255,6 +257,7 @@ def test_bouts_are_pseudocounts_of_every_form(name):
             np.testing.assert_allclose(one, other, atol=1e-10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FORMS)
 @pytest.mark.parametrize("scale", [0.0, 50.0])
 def test_the_m_step_with_bouts_never_lowers_the_objective(name, scale):
@@ -295,6 +298,7 @@ def test_additive_switching_with_bouts_is_the_optimum_that_scipy_finds():
     np.testing.assert_allclose(np.exp(log_p), np.exp(log_softmax(A[None] + b[:, None], axis=-1)), atol=1e-8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["state", "state-net"])
 def test_the_gradient_of_the_prior_is_that_of_finite_differences(name):
     form = sticky(name)
@@ -307,6 +311,7 @@ def test_the_gradient_of_the_prior_is_that_of_finite_differences(name):
     assert slope == pytest.approx((objective(form, ahead, nothing) - objective(form, behind, nothing)) / 2e-5, rel=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FORMS)
 @pytest.mark.parametrize("steps", [3.0, 50.0])
 def test_where_the_belief_outweighs_the_data_bouts_have_its_length(name, steps):

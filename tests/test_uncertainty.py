@@ -232,6 +232,7 @@ def test_a_refit_is_a_fit_to_the_resampled_sessions():
     assert weighted.restarts_[0].objective != pytest.approx(model.restarts_[model.best_restart_].objective, rel=1e-3)
 
 
+@pytest.mark.slow
 def test_bootstrap_of_a_small_fit():
     model, data = small_fit()
     found = drawn()
@@ -251,6 +252,7 @@ def test_bootstrap_of_a_small_fit():
     assert found.drift < 2
 
 
+@pytest.mark.slow
 def test_modes_keep_the_numbers_of_the_fit():
     model, data = small_fit()
     turned = model.use_restart(model.best_restart_)

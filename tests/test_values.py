@@ -92,6 +92,7 @@ def plain_objective(histories, prior):
     return loss
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["deterministic", "stochastic"])
 @pytest.mark.parametrize("length", [1, 2, 3])
 def test_what_follows_is_worked_out_once_for_each_context(length, kind):
@@ -104,6 +105,7 @@ def test_what_follows_is_worked_out_once_for_each_context(length, kind):
     assert rewards.contexts.n_nodes == histories.n_contexts
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["deterministic", "stochastic"])
 @pytest.mark.parametrize("name", ["reward", "linearised backoff"])
 def test_the_optimum_is_that_of_the_plain_objective(name, kind):
@@ -122,6 +124,7 @@ def test_the_optimum_is_that_of_the_plain_objective(name, kind):
         assert loss(values, table, temperature) == pytest.approx(best.fun, abs=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PRIORS)
 def test_no_step_makes_the_objective_worse(name):
     rewards, histories = component(PRIORS[name]), lifted()
@@ -187,6 +190,7 @@ def test_the_policy_sees_one_state_less_than_the_reward(length, seen):
         assert np.ptp(rows[:, newest, 0], axis=1).min() > 1e-3
 
 
+@pytest.mark.slow
 def test_cauchy_prior_carries_its_parts():
     rewards, histories = component(PRIORS["cauchy"]), lifted()
     found = optimum(rewards, random_counts(histories))

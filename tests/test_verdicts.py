@@ -55,7 +55,7 @@ def test_each_reason_has_its_level(changes, level, first):
 @pytest.mark.parametrize(
     ("model", "agreement", "level", "reason"),
     [
-        ({"converged_": False}, ALL_SAME, "don't", "the iterations ran out before the fit had settled"),
+        ({"converged_": False}, ALL_SAME, "don't", "the fit had not settled"),
         (
             {"converged_": True},
             RestartAgreement(0, 2, np.array([1, 1, 0.1]), np.array([0, 0, 0.3]), np.array([0, 0, 2.0])),
@@ -98,6 +98,7 @@ def line(n_sessions, n_steps):
     return env, truth.sample(n_sessions, n_steps, random_state=5)
 
 
+@pytest.mark.slow
 def test_one_session_says_nothing_of_others():
     env, data = line(1, 200)
     fit = SWIRL(env, n_modes=1, history=1, n_restarts=2, reward_prior=Gaussian()).fit(data)
@@ -116,8 +117,8 @@ def test_modes_that_are_there_are_trusted_and_the_verdict_is_kept(tmp_path):
     assert found.level == "trust", found
     right, best = (metrics.segmentation_accuracy(data.modes, m.predict(data)) for m in (fit, world.true_model()))
     assert right > best - 0.03
-    assert told_of[0] == "half 1 of the sessions, 2 modes"
-    assert len(told_of) == 6
+    assert told_of[0] == "n_modes=2, fold 1 of 2"
+    assert len(told_of) == 8  # counts too
     again = swirl.load(fit.save(tmp_path / "fit.nc"))
     assert again.verdict_ == found
     assert not hasattr(again.use_restart((again.best_restart_ + 1) % 3), "verdict_")  # that was of other modes
@@ -135,13 +136,74 @@ def test_modes_that_are_not_there_are_not_trusted():
         assert fit_halves(fit, part).verdict().level == "don't"  # whatever its restarts say
 
 
+@pytest.fixture(scope="module")
+def settled():
+    """A fit with nothing against it, of a model that has a temperature for each mode."""
+    env, data = line(6, 30)
+    fit = SWIRL(env, history=1, n_restarts=2, max_iter=300, reward_prior=Gaussian(), temperature=[1.0, 0.5]).fit(data)
+    fit.restart_agreement_ = RestartAgreement(0, 2, np.ones(2), np.zeros(2), np.zeros(2))
+    fit.converged_, fit.occupancy_ = True, np.array([0.5, 0.5])
+    assert against(fit, fit.restart_agreement_) is None
+    return fit, data
+
+
+@pytest.mark.slow
+def test_settings_for_each_mode_leave_other_numbers_of_modes_out(settled):
+    fit, data = settled
+    halves = fit_halves(fit, data)
+    assert halves.over_one is None
+    assert halves.more is None
+    assert halves.counts is not None
+    assert 0.5 <= halves.agreement <= 1
+    assert verdict(fit, data).level != "trust"
+
+
+@pytest.mark.slow
+def test_halves_that_cannot_be_scored_are_said_to_be_so(settled, monkeypatch):
+    fit, data = settled
+
+    def unscorable(*_, **__):
+        raise ValueError("fold 1 of 2: nothing was observed in it")
+
+    monkeypatch.setattr("swirl.verdicts.fit_halves", unscorable)
+    found = verdict(fit, data)
+    assert found.level == "with care"
+    assert "nothing was observed" in found.reasons[0]
+
+
+def stopped(*_, **__):
+    """As Ctrl-C after an iteration would: EM ends well, but is not done."""
+    raise KeyboardInterrupt
+
+
+@pytest.mark.slow
+def test_ctrl_c_during_the_folds_is_never_a_result(settled, monkeypatch):
+    fit, data = settled
+    monkeypatch.setattr("swirl.iteration.improve_restarts", stopped)
+    assert SWIRL(**fit.get_params()).fit(data, progress=False).restarts_[0].status == "interrupted"
+    with pytest.raises(KeyboardInterrupt):
+        fit_halves(fit, data)
+
+
+@pytest.mark.slow
+def test_ctrl_c_during_the_verdict_keeps_the_fit(tmp_path, monkeypatch):
+    _, data = line(6, 30)
+    write_table(to_frame(Trajectories(data.states, data.actions)), tmp_path / "s.csv")
+    monkeypatch.setattr("swirl.verdicts.verdict", stopped)
+    command = ["fit", str(tmp_path / "s.csv"), "--modes", "2", "--history", "1", "--max-iter", "2", "--restarts", "2"]
+    done = CliRunner().invoke(app, [*command, "-o", str(tmp_path / "fit.nc")])
+    assert done.exit_code == 0, done.output
+    assert swirl.load(tmp_path / "fit.nc").n_modes == 2
+
+
+@pytest.mark.slow
 def test_the_terminal_begins_with_the_verdict(tmp_path):
     _, data = line(6, 30)
     write_table(to_frame(Trajectories(data.states, data.actions)), tmp_path / "s.csv")
     command = ["fit", str(tmp_path / "s.csv"), "--modes", "2", "--history", "1", "--max-iter", "2", "--restarts", "2"]
     done = CliRunner().invoke(app, [*command, "-o", str(tmp_path / "fit.nc")])
     assert done.exit_code == 0, done.output
-    assert done.stdout.startswith("verdict       don't trust it\n              – the iterations ran out before")
+    assert done.stdout.startswith("verdict       don't trust it\n              – the fit had not settled")
     done = CliRunner().invoke(app, [*command, "--no-verdict", "--json", "-o", str(tmp_path / "other.nc")])
     assert done.exit_code == 0, done.output
     assert json.loads(done.stdout)["verdict"]["level"] == "don't"

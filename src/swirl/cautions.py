@@ -237,7 +237,7 @@ def against(model: Any, agreement: RestartAgreement | None) -> Verdict | None:
         Whether its restarts came to the same result; None: not known.
     """
     if getattr(model, "converged_", None) is False:
-        return Verdict("don't", ("the iterations ran out before the fit had settled",))
+        return Verdict("don't", ("the fit had not settled",))
     if agreement is not None and len(agreement.rivals):
         return Verdict("don't", (f"of the starting points {agreement.rival_words()}",))
     n_restarts = len(getattr(model, "restarts_", [])) if agreement is None else agreement.n_restarts
@@ -293,8 +293,8 @@ def cautions(
     found = {}
     if converged is False:
         found["converged"] = (
-            "The iterations ran out before the fit had settled, so its numbers would still move. Fit again with more: "
-            "--max-iter 20000 (in Python, max_iter=20000)."
+            "The fit had not settled: its iterations ran out, or it was stopped, so its numbers would still move. Fit "
+            "again with more: --max-iter 20000 (in Python, max_iter=20000)."
         )
     if n_restarts == 1:
         found["restarts"] = (

@@ -16,7 +16,7 @@ from swirl.comparison import Comparison
 from swirl.estimator import WORDS, HiddenModeEstimator, Scored, as_trajectories
 from swirl.folding import SameAnimalsWarning, animals, check_apart, most_folds, shared_animals
 from swirl.registry import fixed_arguments, keeps, make, models
-from swirl.selection import Choice, choose, score_on_folds
+from swirl.selection import Choice, choose, joined, modes_can_change, score_on_folds
 from swirl.trajectories import Trajectories
 
 ONE_MODE = "{}, one mode"  # the name of a model's twin
@@ -214,7 +214,7 @@ class _Work:
             rows.append(({"model": name, **_complexity(own[name])}, scored))
             self.seconds[name] += time.perf_counter() - began
         if rows:
-            self.on_folds = _joined(rows)
+            self.on_folds = joined(rows)
 
     def fit(self, name: str) -> None:
         """Fit a model to all training sessions, and score it on the test."""
@@ -233,7 +233,7 @@ class _Work:
             return
         name = contest.with_modes
         params = self.models[name].get_params()
-        if "n_modes" not in params or np.ndim(params.get("temperature", 1.0)) or _given(params.get("switching")):
+        if not modes_can_change(self.models[name]):
             self.notes += (f"{name} has settings for each mode, so there is no such model with one mode.",)
             return
         rest = {key: values for key, values in grids.get(name, {}).items() if key != "n_modes"}
@@ -294,25 +294,6 @@ def _complexity(params: Mapping[str, Any]) -> dict[str, Any]:
     """What `selection.choose` tells simple from less simple by, as plain values."""
     kinds = {"n_modes": int, "history": int, "switching": str}
     return {key: kind(params[key]) for key, kind in kinds.items() if params.get(key) is not None}
-
-
-def _joined(rows: list[tuple[dict[str, Any], Choice]]) -> Choice:
-    """Several models on the same folds, as one choice."""
-    each = [scored for _, scored in rows]
-    first = each[0]
-    together = [scored.log_likelihoods for scored in each if scored.log_likelihoods is not None]
-    return Choice(
-        [settings for settings, _ in rows],
-        np.concatenate([scored.scores for scored in each]),
-        np.concatenate(together),
-        first.steps,
-        first.subjects,
-    )
-
-
-def _given(switching: Any) -> bool:
-    """Whether switching is given, as tables of a fixed number of modes."""
-    return getattr(switching, "table", None) is not None
 
 
 def _same(model: HiddenModeEstimator, other: HiddenModeEstimator) -> bool:

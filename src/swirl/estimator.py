@@ -272,8 +272,9 @@ class HiddenModeEstimator(Estimator, ABC):
         filtered, _, predicted = map(np.concatenate, self._run(filter_sessions, encoded, evidence))
         return encoded.split_sessions(np.where(evidence.later[:, None], predicted, filtered))
 
-    def _fit_to_score(self: H, data: Any) -> H:
+    def _fit_to_score(self: H, data: Any, progress: bool | None = None) -> H:
         """Fit for the score alone, leaving out what nobody will read."""
+        del progress  # for models that take long enough to show any
         return self.fit(data)
 
     def _policy_distance(

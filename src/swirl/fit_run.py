@@ -2,8 +2,6 @@
 
 import inspect
 import time
-from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,13 +12,11 @@ from swirl.config import Run
 from swirl.data_files import read_data
 from swirl.environments import SHORTHANDS, environment_for, read_environment
 from swirl.faults import some
-from swirl.fitting import EMEstimator
 from swirl.folding import animals_to_hold_out, shared_animals
 from swirl.mdp import MDP
 from swirl.model import SWIRL
 from swirl.registry import fixed_arguments, known_arguments, make
 from swirl.trajectories import Trajectories
-from swirl.verdicts import verdict
 
 ARGUMENTS = {"modes": "n_modes", "restarts": "n_restarts", "seed": "random_state"}  # of a model, where ours differ
 
@@ -108,23 +104,8 @@ def given_arguments(run: Run) -> tuple[set[str], dict[str, Any]]:
     return spelled, {name: value for name, value in arguments.items() if value is not None}
 
 
-def fit(
-    run: Run,
-    *,
-    command: str | None = None,
-    progress: bool | None = None,
-    judge: bool = True,
-    callback: Callable[[str], Any] | None = None,
-) -> tuple[Any, Prepared]:
-    """Fit, and tie the model to what it was fitted to (`run_`, which `save` keeps).
-
-    Parameters
-    ----------
-    judge
-        Also make the verdict on it (`verdict_`); stopped by Ctrl-C, the fit is kept without.
-    callback
-        Called with a few words on what is fitted for the verdict.
-    """
+def fit(run: Run, *, command: str | None = None, progress: bool | None = None) -> tuple[Any, Prepared]:
+    """Fit, and tie the model to what it was fitted to (`run_`, which `save` keeps)."""
     ready = prepare(run)
     model = build(run, ready.env)
     if isinstance(model, SWIRL):
@@ -135,9 +116,6 @@ def fit(
     else:
         model.fit(ready.train)
     model.run_ = provenance(run, ready, command, time.perf_counter() - began)
-    if judge and isinstance(model, EMEstimator):
-        with suppress(KeyboardInterrupt):
-            verdict(model, ready.train, callback=callback)
     return model, ready
 
 

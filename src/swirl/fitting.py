@@ -155,8 +155,11 @@ class EMEstimator(HiddenModeEstimator):
                 self._set_agreement(self.compare_restarts(data))
         return self
 
-    def _fit_to_score(self: F, data: Any) -> F:
-        return self.fit(data, compare_restarts=False)
+    def _fit_to_score(self: F, data: Any, progress: bool | None = None) -> F:
+        self.fit(data, progress=progress, compare_restarts=False)
+        if any(restart.status == "interrupted" for restart in self.restarts_):
+            raise KeyboardInterrupt  # `fit` ends well on Ctrl-C, but what is not done must not be compared
+        return self
 
     def _resumed(self, components: Components) -> Parameters:
         """The restarts of the last fit side by side, if they are of this model."""

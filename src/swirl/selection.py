@@ -262,8 +262,12 @@ def score_on_folds(
     n_folds: int = 3,
     of: Scored | None = None,
     callback: Callable[[str], Any] | None = None,
+    on_fit: Callable[[dict[str, Any], Any], Any] | None = None,
 ) -> Choice:
-    """Fit the model with each candidate's settings to all folds but one, and score the sessions of that one."""
+    """Fit the model with each candidate's settings to all folds but one, and score the sessions of that one.
+
+    `on_fit` is called with the settings and the fitted model, once for each candidate and fold.
+    """
     parts = folds(data, n_folds)
     log_likelihoods = np.empty((len(candidates), len(data)))
     steps = np.empty((len(candidates), len(data)), np.int64)
@@ -275,8 +279,10 @@ def score_on_folds(
             rest = np.setdiff1d(np.arange(len(data)), held_out)
             with warnings.catch_warnings():  # the same for every candidate; the final score will tell
                 warnings.simplefilter("ignore", UnseenStatesWarning)
-                fresh._fit_to_score(data[rest])
+                fresh._fit_to_score(data[rest], progress=None if callback is None else False)
                 log_likelihoods[i, held_out] = fresh.session_scores(data[held_out], of=of)
+                if on_fit is not None:
+                    on_fit(settings, fresh)
             steps[i, held_out] = [int(own.sum()) for own in fresh.scored_steps(data[held_out], of=of)]
             if steps[i, held_out].sum() == 0:
                 raise ValueError(f"fold {j + 1} of {n_folds}: nothing was observed in it, so there is nothing to score")
@@ -288,3 +294,29 @@ def score_on_folds(
             )
     by_fold = [log_likelihoods[:, part].sum(axis=1) / steps[0, part].sum() for part in parts]
     return Choice(candidates, np.stack(by_fold, axis=1), log_likelihoods, steps[0], data.subjects)
+
+
+def joined(rows: Sequence[tuple[dict[str, Any], Choice]]) -> Choice:
+    """Models that were scored on the same folds, as one choice: the settings to show for each, and its own choice."""
+    each = [scored for _, scored in rows]
+    together = [scored.log_likelihoods for scored in each if scored.log_likelihoods is not None]
+    return Choice(
+        [settings for settings, _ in rows],
+        np.concatenate([scored.scores for scored in each]),
+        np.concatenate(together),
+        each[0].steps,
+        each[0].subjects,
+    )
+
+
+def modes_can_change(model: HiddenModeEstimator) -> bool:
+    """Whether there is such a model with another number of modes: none of its settings is for each mode.
+
+    >>> from swirl import SWIRL, datasets
+    >>> env = datasets.gridworld_env()
+    >>> modes_can_change(SWIRL(env)), modes_can_change(SWIRL(env, temperature=[1.0, 0.5]))
+    (True, False)
+    """
+    params = model.get_params()
+    given = getattr(params.get("switching"), "table", None) is not None
+    return "n_modes" in params and np.ndim(params.get("temperature", 1.0)) == 0 and not given

@@ -10,7 +10,6 @@ where several are known), and the same model is fitted to each, from scratch:
 `studies/verdict.py` has how often the verdict is right on simulated sessions whose modes are known.
 """
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -18,13 +17,12 @@ import numpy as np
 
 from swirl.cautions import Halves, Verdict, against
 from swirl.discrete import DiscreteEstimator
-from swirl.estimator import UnseenStatesWarning, as_trajectories
-from swirl.faults import counted
+from swirl.estimator import as_trajectories
 from swirl.fitting import EMEstimator
-from swirl.folding import animals, folds, most_folds
+from swirl.folding import most_folds
 from swirl.metrics import segmentation_accuracy
 from swirl.registry import make
-from swirl.selection import paired
+from swirl.selection import Choice, joined, modes_can_change, score_on_folds
 from swirl.trajectories import Trajectories
 
 MOST_ITERATIONS = 200  # of a fit to a half: what it predicts hardly moves any more
@@ -51,7 +49,7 @@ def verdict(model: Any, data: Any, *, callback: Callable[[str], Any] | None = No
     >>> world = datasets.gridworld(n_sessions=20, n_steps=100)
     >>> model = SWIRL(world.env, history=1, n_restarts=2, max_iter=2).fit(world.trajectories)
     >>> print(verdict(model, world.trajectories))
-    don't trust it: the iterations ran out before the fit had settled
+    don't trust it: the fit had not settled
     """
     model._check_fitted()
     data = as_trajectories(data)
@@ -61,46 +59,46 @@ def verdict(model: Any, data: Any, *, callback: Callable[[str], Any] | None = No
     if found is None and most_folds(data, 2) < 2:
         found = Verdict("with care", ("there is a single session, so whether another gives the same is not known",))
     if found is None:
-        found = fit_halves(model, data, callback=callback).verdict()
+        try:
+            found = fit_halves(model, data, callback=callback).verdict()
+        except ValueError as problem:  # such as a half in which nothing was observed
+            found = Verdict("with care", (f"halves of the sessions could not be compared ({problem})",))
     model.verdict_ = found
     return found
 
 
 def fit_halves(model: EMEstimator, data: Trajectories, *, callback: Callable[[str], Any] | None = None) -> Halves:
-    """Fit the model, itself with one mode and with one mode more, and counts, to each half of the sessions."""
-    tell = callback or (lambda _: None)
-    parts, of = folds(data, 2), model.currency_of(data)
-    given = {**model._settled_params(), "max_iter": min(int(model.max_iter), MOST_ITERATIONS)}
-    n_modes = int(given["n_modes"])
-    sizes = {"own": n_modes, "more": n_modes + 1, **({"one": 1} if n_modes > 1 else {})}
-    scores = {name: np.empty(len(data)) for name in (*sizes, "counts")}
-    steps, paths = np.empty(len(data), np.int64), []
-    counts_compare = isinstance(model, DiscreteEstimator)
-    with warnings.catch_warnings():  # the same for every candidate, and said elsewhere
-        warnings.simplefilter("ignore", UnseenStatesWarning)
-        for number, (own, other) in enumerate((parts, parts[::-1]), start=1):
-            for name, k in sizes.items():
-                tell(f"half {number} of the sessions, {counted(k, 'mode')}")
-                fresh = type(model)(**{**given, "n_modes": k}).fit(data[own], progress=False, compare_restarts=False)
-                scores[name][other] = fresh.session_scores(data[other], of=of)
-                if name == "own":
-                    paths.append(fresh.predict(data))
-                    steps[other] = [int(each.sum()) for each in fresh.scored_steps(data[other], of=of)]
-            if counts_compare:
-                rival = make("Markov", model._world).fit(data[own])
-                scores["counts"][other] = rival.session_scores(data[other], of=of)
-    units = animals(data.subjects)
-    units = np.arange(len(data)) if units is None else units
+    """Fit the model, itself with one mode and with one mode more, and counts, to each half of the sessions.
 
-    def gain(one: str, over: str) -> tuple[float, float] | None:
-        with np.errstate(invalid="ignore"):  # what a model holds impossible scores −inf
-            mean, error, _ = paired(scores[one] - scores[over], steps, units)
-        return (mean, error) if np.isfinite(mean + error) else None
+    Other numbers of modes are left out where the model has settings for each mode, counts where there are no states.
+    """
+    of = model.currency_of(data)
+    settled = {**model._settled_params(), "max_iter": min(int(model.max_iter), MOST_ITERATIONS)}
+    n_modes, paths = int(settled["n_modes"]), []
+    sizes = [n_modes]
+    if modes_can_change(model):
+        sizes += [n_modes + 1, *([1] if n_modes > 1 else [])]
 
-    return Halves(
-        n_modes,
-        segmentation_accuracy(paths[0], paths[1]),
-        gain("own", "one") if n_modes > 1 else None,
-        gain("more", "own"),
-        gain("counts", "own") if counts_compare else None,
-    )
+    def decode(settings: dict[str, Any], fitted: Any) -> None:
+        if settings["n_modes"] == n_modes:
+            paths.append(fitted.predict(data))
+
+    def score(rival: Any, candidates: list[dict[str, Any]], on_fit: Any = None) -> Choice:
+        return score_on_folds(rival, data, candidates, n_folds=2, of=of, callback=callback, on_fit=on_fit)
+
+    rows = [{"n_modes": size} for size in sizes]
+    scored = score(type(model)(**settled), rows, decode)
+    if isinstance(model, DiscreteEstimator):
+        counts = score(make("Markov", model._world, target=of), [{}])
+        scored = joined([*((row, scored.rows([i])) for i, row in enumerate(rows)), ({"model": "Markov"}, counts)])
+        rows = scored.candidates
+
+    def gain(one: dict[str, Any], over: dict[str, Any]) -> tuple[float, float] | None:
+        if one not in rows or over not in rows or one == over:
+            return None
+        found = scored.difference(rows.index(one), rows.index(over))
+        return found if np.isfinite(found).all() else None  # what a model holds impossible scores −inf
+
+    own, one, more = ({"n_modes": size} for size in (n_modes, 1, n_modes + 1))
+    agreement = segmentation_accuracy(paths[0], paths[1])
+    return Halves(n_modes, agreement, gain(own, one), gain(more, own), gain({"model": "Markov"}, own))

@@ -2,6 +2,7 @@
 
 import shlex
 import sys
+from contextlib import suppress
 from math import isfinite
 from pathlib import Path
 from typing import Annotated, Any
@@ -87,6 +88,8 @@ def fit(
     from swirl import config as configuration
     from swirl.cli.words import check_free, listed, show_json, status_line
     from swirl.fit_run import fit as run_fit
+    from swirl.fitting import EMEstimator
+    from swirl.verdicts import verdict
 
     check_free(output, force, data, env, states, config)
     values = configuration.read_config(config) if config is not None else {}
@@ -115,15 +118,12 @@ def fit(
     run = configuration.checked(merged, "the settings" if config is None else str(config))
     command = shlex.join(["swirl", *sys.argv[1:]])
     silent = quiet or as_json
-    with status_line(False if silent else None) as show:
-        fitted, ready = run_fit(
-            run,
-            command=command,
-            progress=False if silent else verbose or None,
-            judge=judge,
-            callback=lambda words: show(f"verdict: {words}"),
-        )
+    fitted, ready = run_fit(run, command=command, progress=False if silent else verbose or None)
     saved = fitted.save(output, overwrite=force)
+    if judge and isinstance(fitted, EMEstimator):
+        with suppress(KeyboardInterrupt), status_line(False if silent else None) as show:  # the fit is safe by now
+            verdict(fitted, ready.train, callback=lambda words: show(f"verdict: {words}"))
+            fitted.save(output, overwrite=True)
     if quiet:
         return
     facts = summary(fitted, ready)
@@ -194,13 +194,10 @@ def worded(facts: dict[str, Any]) -> str:
 
     shares = ", ".join(f"{share:.0%}" for share in facts["shares of modes"])
     per = PER[facts["scored"]]
-    found = facts["verdict"]
-    lines = [
-        *(
-            []
-            if found is None
-            else [("verdict", SAID[found["level"]]), *(("", f"– {why}") for why in found["reasons"])]
-        ),
+    lines = []
+    if found := facts["verdict"]:
+        lines += [("verdict", SAID[found["level"]]), *(("", f"– {why}") for why in found["reasons"])]
+    lines += [
         ("data", facts["data"]),
         *([("actions", _missing(facts))] if facts["actions that are missing"] else []),
         ("environment", facts["environment"]),
