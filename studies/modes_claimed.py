@@ -278,10 +278,10 @@ def table_of_two(found: list[dict[str, Any]]) -> str:
 
 SIZE = "36 sessions of 100 steps, half for training; a model of the right form, modes 1, 2 or 3 chosen on folds"
 ABOUT_ONE = "A claim is a verdict that modes are ahead, where there are none."
-ABOUT_TWO = """Each draw has rewards of another strength, from hardly there to plain. Tuned: the prior is of the form
-that made the rewards, its strength chosen on the same folds for every number of modes. Found: the folds choose two modes.
-Claimed: the verdict on the test sessions is that modes are ahead of the same model with one mode; that of the tuned
-model has priors of one form only to choose from, so that its modes are claimed more easily."""
+ABOUT_TWO = """Each draw has rewards of another strength, from hardly there to plain. Tuned: the prior is of the
+form that made the rewards, its strength chosen on the same folds for every number of modes. Found: the folds choose
+two modes. Claimed: the verdict on the test sessions is that modes are ahead of the same model with one mode; that of
+the tuned model has priors of one form only to choose from, so that its modes are claimed more easily."""
 
 
 def page(found: list[dict[str, Any]], made: str, before: Sequence[dict[str, Any]] = ()) -> str:
