@@ -41,15 +41,18 @@ LONG = ("reproduce_labyrinth", "reproduce_gridworld", "em", "demo", "model", "re
 LONG += ("estep", "planned", "iq_learn", "drifting", "soft_q", "equivalences", "iq_network", "report_browser")
 LONG += ("seeding", "autoregression", "arhmm", "gaussian_arhmm", "shared", "readme", "broken_inputs")
 
+# Rival models, and what is shown of several models at once: every file compiles programs of its own
+SLOW_FILES = ("iq_learn", "iq_network", "inverse_q", "drifting", "planned", "one_mode_per_session", "equivalences")
+SLOW_FILES += ("arhmm", "gaussian_arhmm", "autoregression", "maxent")
 # Examples in docstrings that take seconds of a processor
-SLOW_EXAMPLES = ("fitting.EMEstimator.compare_restarts", "baselines.drifting.DriftingReward", "uncertainty.bootstrap")
-SLOW_EXAMPLES += ("baselines.gaussian_arhmm.GaussianARHMM", "optimise.lbfgs", "verdicts.verdict", "model.SWIRL")
+SLOW_EXAMPLES = ("fitting.EMEstimator.compare_restarts", "uncertainty.bootstrap", "optimise.lbfgs", "verdicts.verdict")
+SLOW_EXAMPLES += ("model.SWIRL",)
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest leaves out what is marked slow
 def pytest_collection_modifyitems(items):
     for item in items:
-        if item.name.removeprefix("swirl.") in SLOW_EXAMPLES:
+        if item.name.removeprefix("swirl.") in SLOW_EXAMPLES or item.path.stem.removeprefix("test_") in SLOW_FILES:
             item.add_marker("slow")
     rank = {f"test_{name}": place for place, name in enumerate(LONG)}
     items.sort(key=lambda item: rank.get(item.path.stem, len(rank)))  # stable: within a file nothing moves
