@@ -10,6 +10,7 @@ import pytest
 from swirl.datasets import gridworld_switching
 
 STUDIES = Path(__file__).parent.parent / "studies"
+SMALL = {"n_sessions": 12, "n_steps": 40, "n_restarts": 2, "max_iter": 20, "n_folds": 2}  # of studies/modes_claimed.py
 
 
 def study(name):
@@ -275,8 +276,7 @@ def test_committed_results_on_the_arena_hold_what_is_asked_for():
 @pytest.mark.filterwarnings("ignore::swirl.estimator.UnseenStatesWarning")
 def test_no_modes_are_claimed_on_a_small_draw_without_any():
     module = study("modes_claimed")
-    small = {"n_sessions": 12, "n_steps": 40, "n_restarts": 2, "max_iter": 20, "n_folds": 2}
-    row = module.one_draw("stochastic grid", 0, **small)
+    row = module.one_draw("stochastic grid", 0, **SMALL)
     assert not row["claim"]
     assert not row["claim with counts"]
 
@@ -300,8 +300,7 @@ def test_committed_results_on_modes_claim_few_and_find_as_many_as_the_tuned_mode
 @pytest.mark.filterwarnings("ignore::swirl.estimator.UnseenStatesWarning")
 def test_two_modes_are_looked_for_on_a_small_draw():
     module = study("modes_claimed")
-    small = {"n_sessions": 12, "n_steps": 40, "n_restarts": 2, "max_iter": 20, "n_folds": 2}
-    row = module.one_draw("stochastic grid, two goals", 10, **small)
+    row = module.one_draw("stochastic grid, two goals", 10, **SMALL)
     assert row["truth"]["accuracy"] > 0.8
     assert {row[who]["modes"] for who in (module.OURS, module.TUNED)} <= set(module.MODES)
     assert module.table_of_two([row]).count("\n") == 3
