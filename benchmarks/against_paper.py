@@ -7,10 +7,10 @@ import paper_recipe
 from problems import Problem, gridworld_training, prepare, random_start
 from report import Options, Section, Table
 
-from swirl import em
-from swirl.mdp import MDP
-from swirl.model import SWIRL
-from swirl.mstep import Parameters
+from swirl.data.mdp import MDP
+from swirl.estimators.swirl import SWIRL
+from swirl.inference import em
+from swirl.inference.mstep import Parameters
 
 TOL = 1e-5  # the default of SWIRL
 MAX_ITERATIONS = 200

@@ -4,7 +4,7 @@ import numpy as np
 from problems import gridworld_training, prepare, split_times
 from report import Options, Section, Table
 
-from swirl.model import SWIRL
+from swirl.estimators.swirl import SWIRL
 
 
 def measure(options: Options) -> Section:

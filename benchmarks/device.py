@@ -12,14 +12,14 @@ from pathlib import Path
 import jax
 import numpy as np
 
-from swirl import em
-from swirl.estep import scan
-from swirl.estep.counts import Chains, Tables
-from swirl.iteration import device_counts
-from swirl.mdp import MDP
-from swirl.model import SWIRL
+from swirl.data.mdp import MDP
+from swirl.data.trajectories import Trajectories
+from swirl.estimators.swirl import SWIRL
+from swirl.inference import em
+from swirl.inference.engines import device_counts
+from swirl.inference.estep import scan
+from swirl.inference.estep.counts import Chains, Tables
 from swirl.precision import float64, numpy_tree
-from swirl.trajectories import Trajectories
 
 
 def labyrinth(folder: Path | None) -> tuple[MDP, Trajectories]:

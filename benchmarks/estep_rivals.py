@@ -12,9 +12,9 @@ from dynamax.hidden_markov_model import hmm_smoother
 from hmmlearn.hmm import CategoricalHMM
 from report import Options, Section, Table, interleaved
 
-from swirl.estep import compiled, scan
-from swirl.estep.counts import Chains, Counts, Tables
-from swirl.iteration import device_counts
+from swirl.inference.engines import device_counts
+from swirl.inference.estep import numba_loop, scan
+from swirl.inference.estep.counts import Chains, Counts, Tables
 from swirl.precision import float64, numpy_tree
 
 N_SYMBOLS = 20
@@ -87,7 +87,7 @@ def contenders(n_modes: int, n_chains: int, n_steps: int) -> tuple[dict, dict]:
             return jax.block_until_ready(function(*arrays))
 
     timed = {
-        "swirl, compiled": lambda: compiled.expected_counts(tables, chains),
+        "swirl, compiled": lambda: numba_loop.expected_counts(tables, chains),
         "swirl, scan": of_scan,
         "hmmlearn, with counts": lambda: hmm._do_estep(column, lengths),
         "hmmlearn, posteriors only": lambda: hmm.score_samples(column, lengths),

@@ -51,7 +51,7 @@ report(ready=t1 - t0, first=t2 - t1, second=t3 - t2, iterations=max(r.n_iteratio
 SIMULATE = (
     REPORT
     + """
-import swirl.model
+import swirl.estimators.swirl
 from swirl.datasets import gridworld
 gridworld({n_sessions}, {n_steps}).trajectories.split(every=5)
 report()

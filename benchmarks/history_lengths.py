@@ -3,7 +3,7 @@
 from problems import labyrinth, prepare, split_times
 from report import Options, Section, Table, once
 
-from swirl.model import SWIRL
+from swirl.estimators.swirl import SWIRL
 
 
 def measure(options: Options) -> Section:

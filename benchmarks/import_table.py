@@ -24,8 +24,8 @@ READ = (
     REPORT
     + """
 import time
-from swirl.importers.tables import read_{kind}
-from swirl.trajectories import Trajectories
+from swirl.io.session_table import read_{kind}
+from swirl.data.trajectories import Trajectories
 import pandas, pyarrow.parquet
 t0 = time.perf_counter()
 data = Trajectories(**read_{kind}(sys.argv[1]).arguments())

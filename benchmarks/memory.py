@@ -1,4 +1,4 @@
-"""Peak memory of fits against what `swirl.memory` predicts, each fit in a process of its own.
+"""Peak memory of fits against what `swirl.workflows.memory` predicts, each fit in a process of its own.
 
     python benchmarks/memory.py [--only TEXT] [--json FILE]
 
@@ -68,13 +68,13 @@ def child(what: dict[str, Any]) -> None:
     """Predict, fit, and print both as JSON."""
     import numpy as np
 
-    from swirl import em
+    from swirl.data.mdp import MDP
+    from swirl.data.trajectories import Trajectories
     from swirl.datasets import gridworld_env
-    from swirl.mdp import MDP
-    from swirl.memory import predict
-    from swirl.model import SWIRL
+    from swirl.estimators.swirl import SWIRL
+    from swirl.inference import em
     from swirl.rewards.forms import Habit, Network
-    from swirl.trajectories import Trajectories
+    from swirl.workflows.memory import predict
 
     em.WARM_UP = 1
     rng = np.random.default_rng(0)

@@ -1,6 +1,6 @@
 """The paper's own recipe for S-2, written plainly: the rival of the first benchmark.
 
-Our own code, after the paper's description (§3.4, Appendices A.1, A.2 and B.1) and DESIGN §1; nothing of the
+Our own code, after the paper's description (§3.4, Appendices A.1, A.2 and B.1) and design.md#the-model; nothing of the
 authors' scripts is copied.  It is meant to be correct and ordinary, not slow on purpose:
 
 - the environment lifted on all S·S pairs (s_t, s_{t−1}) as one dense array [S·S, S·S, A];
@@ -17,10 +17,10 @@ Our reading where the paper is silent or wrong:
 - *Two problems per M-step*: r_z(s_t, s_{t−1}) = r1_z(s_t) + r2_z(s_t, s_{t−1}).  The first 800 steps fit r1 alone,
   as the reward of an L = 1 agent; the next 200 fit r2 with r1 in place.  The policy of the model (what the E-step
   reads) is that of the sum on the lifted environment.
-- α_1 has π(a_1|s_1), β has the right time index and G is climbed (DESIGN §1 lists the slips).
+- α_1 has π(a_1|s_1), β has the right time index and G is climbed (design.md#the-model lists the slips).
 - P(s'|s, a) is a constant of the data and left out of the likelihood, as in `swirl`.
 - The first step has no s_{t−1}; it takes s_{t−1} = s_t.  For a reward without action argument the policy sees
-  only s_t (DESIGN §2d), so the choice changes nothing, and all T steps are scored, as in `swirl`.
+  only s_t (design.md#what-a-policy-sees), so the choice changes nothing, and all T steps are scored, as in `swirl`.
 - The switching logits are additive, A[z, z'] + b[s, z']: the same family as `switching="state"`, so that both
   programs climb the same likelihood.  (The rival has no priors: that can only raise its likelihood.)
 """

@@ -8,17 +8,17 @@ import jax
 import numpy as np
 from report import once
 
-from swirl import em
+from swirl.data.histories import Histories
+from swirl.data.mdp import MDP
+from swirl.data.trajectories import Trajectories
 from swirl.datasets import gridworld
-from swirl.estep import compiled
-from swirl.estep.counts import Chains
-from swirl.history import Histories
-from swirl.iteration import HostIterations, choose, improve_restarts, tables_and_prior
-from swirl.mdp import MDP
-from swirl.model import SWIRL
-from swirl.mstep import Components, Parameters
+from swirl.estimators.swirl import SWIRL
+from swirl.inference import em
+from swirl.inference.engines import HostIterations, choose, improve_restarts, tables_and_prior
+from swirl.inference.estep import numba_loop
+from swirl.inference.estep.counts import Chains
+from swirl.inference.mstep import Components, Parameters
 from swirl.precision import float64, numpy_tree
-from swirl.trajectories import Trajectories
 
 LEVELS = 7  # 2⁷ − 1 = 127 nodes
 
@@ -63,13 +63,13 @@ def split_times(problem: Problem, n_iterations: int, n_restarts: int = 1) -> Spl
         tables = numpy_tree(tables_and_prior(problem.components, parameters)[0])
         if not isinstance(choose("auto", problem.chains, tables), HostIterations):
             raise RuntimeError("the split is timed on the host loop: install numba and run on the CPU")
-        counts = compiled.expected_counts(tables, problem.chains)
+        counts = numba_loop.expected_counts(tables, problem.chains)
 
         def improve():
             return jax.block_until_ready(improve_restarts(problem.components, parameters, counts, active))
 
         def count():
-            return compiled.expected_counts(numpy_tree(tables), problem.chains, active=active)
+            return numba_loop.expected_counts(numpy_tree(tables), problem.chains, active=active)
 
         for _ in range(n_iterations + 1):
             m_time, (parameters, tables, _) = once(improve)

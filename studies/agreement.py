@@ -3,10 +3,11 @@
     python studies/agreement.py           # all problems; some 3 minutes on one core; SWIRL_DATA_DIR has the recordings
     python studies/agreement.py --quick   # two small worlds; nothing is written
 
-The rule (`swirl.cautions`): restarts came to the same result where, on the training sessions, their segmentations have
-an adjusted Rand index of 0.9 or more and their policies are at most 0.05 apart. Here it is held to sessions that no
-restart has seen: a restart that counts as the same must cut them like the kept one (0.9 or more), any other must not.
-Beside it stands what two rules on the objective alone would have counted (within 0.001, 0.0001 nats per step).
+The rule (`swirl.estimators.fit_warnings`): restarts came to the same result where, on the training sessions, their
+segmentations have an adjusted Rand index of 0.9 or more and their policies are at most 0.05 apart. Here it is held to
+sessions that no restart has seen: one that counts as the same must cut them like the kept one (0.9 or more), any
+other must not. Beside it stands what two rules on the objective alone would have counted (within 0.001, 0.0001 nats
+per step).
 
 The problems: a gridworld with two modes, fitted with two (one answer) and with three (one too many); choices that are
 two independent bits, each of which switches slowly, fitted with two modes, which can follow either bit (two answers,
@@ -25,12 +26,12 @@ from typing import Any
 import numpy as np
 
 from swirl import datasets
-from swirl.archive import versions
-from swirl.cautions import SAME_ARI
-from swirl.mdp import MDP
-from swirl.model import SWIRL
+from swirl.data.mdp import MDP
+from swirl.data.trajectories import Trajectories
+from swirl.estimators.fit_warnings import SAME_ARI
+from swirl.estimators.save_load import versions
+from swirl.estimators.swirl import SWIRL
 from swirl.priors import Cauchy, Dirichlet, Gaussian
-from swirl.trajectories import Trajectories
 
 RESULTS = Path(__file__).parent / "results"
 COMMAND = "python studies/agreement.py"

@@ -24,14 +24,13 @@ from typing import Any
 
 import numpy as np
 
-from swirl.alignment import match_by_distance
-from swirl.archive import versions
+from swirl.analysis.bootstrap import bootstrap
+from swirl.analysis.bootstrap_result import PROBABILITIES, log_odds, logit, spread_of
 from swirl.datasets import gridworld_env, gridworld_rewards, gridworld_switching
-from swirl.model import SWIRL
+from swirl.estimators.save_load import versions
+from swirl.estimators.swirl import SWIRL
+from swirl.inference.mode_matching import match_by_distance
 from swirl.priors import Cauchy, Gaussian
-from swirl.uncertainty import bootstrap
-from swirl.uncertainty_draws import log_odds
-from swirl.uncertainty_result import PROBABILITIES, logit, spread_of
 
 RESULTS = Path(__file__).parent / "results"
 SIZES = (8, 20, 100)  # sessions

@@ -26,13 +26,12 @@ from typing import Any
 import numpy as np
 
 from swirl import datasets
-from swirl.archive import versions
-from swirl.convergence import TAIL, remaining_gain, schedule
-from swirl.model import SWIRL
+from swirl.analysis.bootstrap import TooFewRefitsError, bootstrap, quantities
+from swirl.analysis.bootstrap_result import logit, spread_of
+from swirl.estimators.save_load import versions
+from swirl.estimators.swirl import SWIRL
+from swirl.inference.convergence import TAIL, remaining_gain, schedule
 from swirl.priors import Cauchy, Dirichlet, Gaussian
-from swirl.uncertainty import TooFewRefitsError, bootstrap
-from swirl.uncertainty_draws import quantities
-from swirl.uncertainty_result import logit, spread_of
 
 RESULTS = Path(__file__).parent / "results"
 SEEDS = 3

@@ -18,12 +18,15 @@ from typing import Any
 import jax
 import numpy as np
 
-from swirl import comparing, comparison, datasets, metrics
-from swirl.archive import versions
-from swirl.baselines import GaussianARHMM, IQNetwork
+from swirl import datasets
+from swirl.analysis import comparison as comparing
+from swirl.analysis import comparison_result, metrics
+from swirl.data.trajectories import Trajectories
+from swirl.estimators.gaussian_arhmm import GaussianARHMM
+from swirl.estimators.iq_network import IQNetwork
+from swirl.estimators.registry import make
+from swirl.estimators.save_load import versions
 from swirl.priors import Cauchy, Dirichlet
-from swirl.registry import make
-from swirl.trajectories import Trajectories
 
 RESULTS = Path(__file__).parent / "results"
 NAMES = (
@@ -40,7 +43,9 @@ def state_rewards(model: Any) -> np.ndarray | None:
     return model.reward_table() if hasattr(model, "reward_table") and model.rewards_.ndim == 2 else None
 
 
-def fitted_rows(result: comparison.Comparison, test: Trajectories, data: datasets.Dataset) -> list[dict[str, Any]]:
+def fitted_rows(
+    result: comparison_result.Comparison, test: Trajectories, data: datasets.Dataset
+) -> list[dict[str, Any]]:
     """One row for each model: scores, and how much of the truth was found where it is known."""
     rows = []
     for row in result.table():

@@ -14,10 +14,11 @@ from pathlib import Path
 
 import numpy as np
 
-from swirl import datasets, metrics
-from swirl.archive import versions
+from swirl import datasets
+from swirl.analysis import metrics
+from swirl.estimators.registry import make
+from swirl.estimators.save_load import versions
 from swirl.priors import Cauchy
-from swirl.registry import make
 
 MODELS = ("MaxEnt", "I-1", "I-2", "S-1", "S-2")
 RESULTS = Path(__file__).parent / "results"

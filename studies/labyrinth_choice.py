@@ -27,11 +27,11 @@ from typing import Any
 import numpy as np
 
 from swirl import SWIRL, datasets, priors, rewards
-from swirl.archive import versions
-from swirl.baselines import BackoffMarkov
-from swirl.folding import folds
-from swirl.reproduce.settings import untested
-from swirl.trajectories import Trajectories
+from swirl.data.folds import folds
+from swirl.data.trajectories import Trajectories
+from swirl.estimators.markov import BackoffMarkov
+from swirl.estimators.save_load import versions
+from swirl.reproduce.scale import untested
 
 RESULTS = Path(__file__).parent / "results"
 N_FOLDS = 3

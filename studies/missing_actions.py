@@ -21,13 +21,13 @@ from typing import Any
 
 import numpy as np
 
-from swirl.alignment import match_by_distance
-from swirl.archive import versions
+from swirl.analysis.metrics import reward_correlation
+from swirl.data.trajectories import Trajectories
 from swirl.datasets import gridworld
-from swirl.metrics import reward_correlation
-from swirl.model import SWIRL
+from swirl.estimators.save_load import versions
+from swirl.estimators.swirl import SWIRL
+from swirl.inference.mode_matching import match_by_distance
 from swirl.priors import Cauchy
-from swirl.trajectories import Trajectories
 
 RESULTS = Path(__file__).parent / "results"
 SHARES = (0.0, 0.1, 0.3, 0.6, 1.0)

@@ -16,9 +16,10 @@ from typing import Any
 import jax
 import numpy as np
 
-from swirl import datasets, metrics
-from swirl.archive import versions
-from swirl.baselines import IQLearn
+from swirl import datasets
+from swirl.analysis import metrics
+from swirl.estimators.iq_learn import IQLearn
+from swirl.estimators.save_load import versions
 
 RESULTS = Path(__file__).parent / "results"
 STRENGTHS = (0.01, 0.5)

@@ -29,12 +29,13 @@ from typing import Any
 
 import numpy as np
 
-from swirl import comparing, datasets
-from swirl.archive import versions
-from swirl.history import Histories
-from swirl.mdp import MDP
-from swirl.metrics import segmentation_accuracy
-from swirl.model import SWIRL
+from swirl import datasets
+from swirl.analysis import comparison
+from swirl.analysis.metrics import segmentation_accuracy
+from swirl.data.histories import Histories
+from swirl.data.mdp import MDP
+from swirl.estimators.save_load import versions
+from swirl.estimators.swirl import SWIRL
 from swirl.priors import Cauchy, Gaussian
 
 RESULTS = Path(__file__).parent / "results"
@@ -178,7 +179,7 @@ def without_modes(world: str, seed: int, n_sessions: int = 36, n_steps: int = 10
     """The verdict without and with counts in the list, where there is one mode."""
     name, truth = one_mode_worlds()[world]
     train, test = truth.sample(n_sessions, n_steps, random_state=seed).split(every=2)
-    result = comparing.compare(
+    result = comparison.compare(
         [name, "Markov"],
         train,
         test,
@@ -212,7 +213,7 @@ def with_modes(world: str, seed: int, n_sessions: int = 36, n_steps: int = 100, 
         }
     }
     for who, more in ((OURS, {}), (TUNED, {"reward_prior": priors})):
-        result = comparing.compare(
+        result = comparison.compare(
             [name],
             train,
             test,

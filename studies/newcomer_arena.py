@@ -34,13 +34,13 @@ import numpy as np
 import pandas as pd
 from scipy.optimize import linear_sum_assignment
 
-from swirl.archive import versions
-from swirl.comparison_files import read_comparison
-from swirl.environments import write_environment
-from swirl.mdp import MDP
-from swirl.model import SWIRL
-from swirl.trajectories import Trajectories
-from swirl.triggered import mode_triggered_average
+from swirl.analysis.comparison_json import read_comparison
+from swirl.analysis.triggered_average import mode_triggered_average
+from swirl.data.mdp import MDP
+from swirl.data.trajectories import Trajectories
+from swirl.estimators.save_load import versions
+from swirl.estimators.swirl import SWIRL
+from swirl.io.environment_files import write_environment
 
 RESULTS = Path(__file__).parent / "results"
 README = Path(__file__).parent.parent / "README.md"

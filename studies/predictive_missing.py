@@ -20,12 +20,12 @@ from pathlib import Path
 
 import numpy as np
 
-from swirl.archive import versions
+from swirl.analysis.predictive_checks import PredictiveChecks, predictive_checks
+from swirl.analysis.significance import LEVEL, holm, max_corrected
+from swirl.data.trajectories import Trajectories
 from swirl.datasets import gridworld_env, gridworld_rewards, gridworld_switching
-from swirl.model import SWIRL
-from swirl.predictive import PredictiveChecks, predictive_checks
-from swirl.significance import LEVEL, holm, max_corrected
-from swirl.trajectories import Trajectories
+from swirl.estimators.save_load import versions
+from swirl.estimators.swirl import SWIRL
 
 RESULTS = Path(__file__).parent / "results"
 SHARES = (0.0, 0.3, 0.7, 1.0)

@@ -21,13 +21,13 @@ from typing import Any
 import numpy as np
 
 from swirl import datasets
-from swirl.archive import versions
-from swirl.estimator import UnseenStatesWarning
-from swirl.mdp import MDP
-from swirl.prior_choice import prior_scores
+from swirl.data.mdp import MDP
+from swirl.data.trajectories import Trajectories
+from swirl.estimators.base import UnseenStatesWarning
+from swirl.estimators.prior_choice import prior_scores
+from swirl.estimators.registry import make
+from swirl.estimators.save_load import versions
 from swirl.priors import Adaptive, Cauchy, Gaussian
-from swirl.registry import make
-from swirl.trajectories import Trajectories
 
 RESULTS = Path(__file__).parent / "results"
 COMMAND = "python studies/prior_cost.py"

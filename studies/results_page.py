@@ -15,11 +15,11 @@ from pathlib import Path
 
 from PIL import Image
 
-from swirl.archive import versions
-from swirl.reproduce.ledger import Ledger
+from swirl.estimators.save_load import versions
+from swirl.reproduce.cache import Ledger
 from swirl.reproduce.page import Drawing, Experiment, to_markdown
 from swirl.reproduce.run import EXPERIMENTS
-from swirl.reproduce.settings import FULL
+from swirl.reproduce.scale import FULL
 
 DOCS = Path(__file__).parents[1] / "docs"
 HEAD = """# Results: the paper, reproduced

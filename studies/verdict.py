@@ -22,13 +22,13 @@ from typing import Any
 import numpy as np
 
 from swirl import datasets
-from swirl.archive import versions
-from swirl.cautions import LEVELS
-from swirl.history import Histories
-from swirl.metrics import segmentation_accuracy
-from swirl.model import SWIRL
-from swirl.trajectories import Trajectories
-from swirl.verdicts import verdict
+from swirl.analysis.metrics import segmentation_accuracy
+from swirl.analysis.verdicts import verdict
+from swirl.data.histories import Histories
+from swirl.data.trajectories import Trajectories
+from swirl.estimators.fit_warnings import LEVELS
+from swirl.estimators.save_load import versions
+from swirl.estimators.swirl import SWIRL
 
 RESULTS = Path(__file__).parent / "results"
 COMMAND = "python studies/verdict.py"

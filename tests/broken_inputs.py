@@ -983,12 +983,12 @@ def an_environment_of_the_wrong_type(folder):
 
 @broken("fit", "of axis mode")
 def arrays_of_other_sizes(folder):
-    from swirl import storage
+    from swirl.io import netcdf
 
-    arrays, header = storage.read(fit(folder))
+    arrays, header = netcdf.read(fit(folder))
     arrays["policies"] = np.ones((7, *arrays["policies"].shape[1:]))
     named = {name: (tuple(f"{name}{i}" for i in range(array.ndim)), array) for name, array in arrays.items()}
-    return storage.write(folder / "mine.nc", named, header, overwrite=True)
+    return netcdf.write(folder / "mine.nc", named, header, overwrite=True)
 
 
 @broken("fit", "is not a netCDF-4 (HDF5) file")

@@ -31,31 +31,36 @@ os.environ["PYTHONPATH"] = os.pathsep.join([str(SOURCE), *filter(None, [os.envir
 MODULES = [
     ".".join(path.relative_to(SOURCE).with_suffix("").parts)
     for path in SOURCE.rglob("*.py")
-    if path.stem not in ("__init__", "__main__", "kernel")
+    if path.stem not in ("__init__", "__main__", "numba_kernel")
 ]
 install_import_hook(MODULES, "beartype.beartype")
 
 # Each worker takes whole files, in this order (the Makefile tells xdist to keep it): with the long ones first none is
 # left to one worker alone at the end.
-LONG = ("reproduce_labyrinth", "reproduce_gridworld", "em", "demo", "model", "reproduce_spontaneous", "studies")
-LONG += ("estep", "planned", "iq_learn", "drifting", "soft_q", "equivalences", "iq_network", "report_browser")
-LONG += ("seeding", "autoregression", "arhmm", "gaussian_arhmm", "shared", "readme", "broken_inputs")
+LONG = ("reproduce/labyrinth", "reproduce/gridworld", "inference/em", "workflows/demo", "estimators/swirl")
+LONG += ("reproduce/spontaneous", "studies", "inference/estep", "rewards/parametric", "estimators/iq_learn")
+LONG += ("estimators/drifting_reward", "rewards/soft_q", "estimators/equivalences", "estimators/iq_network")
+LONG += ("report/browser", "inference/initialise", "estimators/autoregression", "estimators/arhmm")
+LONG += ("estimators/gaussian_arhmm", "rewards/habit_goals", "readme", "io/broken_inputs")
 
-# Rival models, and what is shown of several models at once: every file compiles programs of its own
-SLOW_FILES = ("iq_learn", "iq_network", "inverse_q", "drifting", "planned", "one_mode_per_session", "equivalences")
-SLOW_FILES += ("arhmm", "gaussian_arhmm", "autoregression", "maxent")
 # Examples in docstrings that take seconds of a processor
-SLOW_EXAMPLES = ("fitting.EMEstimator.compare_restarts", "uncertainty.bootstrap", "optimise.lbfgs", "verdicts.verdict")
-SLOW_EXAMPLES += ("model.SWIRL",)
+SLOW_EXAMPLES = ("estimators.em_estimator.EMEstimator.compare_restarts", "analysis.bootstrap.bootstrap")
+SLOW_EXAMPLES += ("optimise.lbfgs", "analysis.verdicts.verdict", "estimators.swirl.SWIRL")
+TESTS = Path(__file__).parent
+
+
+def subject(path):
+    """What a file of tests is about: inference/em."""
+    return str(path.relative_to(TESTS).with_suffix("")).replace("test_", "") if path.is_relative_to(TESTS) else ""
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest leaves out what is marked slow
 def pytest_collection_modifyitems(items):
     for item in items:
-        if item.name.removeprefix("swirl.") in SLOW_EXAMPLES or item.path.stem.removeprefix("test_") in SLOW_FILES:
+        if item.name.removeprefix("swirl.") in SLOW_EXAMPLES:
             item.add_marker("slow")
-    rank = {f"test_{name}": place for place, name in enumerate(LONG)}
-    items.sort(key=lambda item: rank.get(item.path.stem, len(rank)))  # stable: within a file nothing moves
+    rank = {name: place for place, name in enumerate(LONG)}
+    items.sort(key=lambda item: rank.get(subject(item.path), len(rank)))  # stable: within a file nothing moves
 
 
 MOST_MAPS = 25_000

@@ -5,11 +5,11 @@ from functools import cache
 
 import numpy as np
 
-from swirl.history import Histories
-from swirl.mdp import MDP
-from swirl.model import SWIRL
-from swirl.successors import Successors
-from swirl.trajectories import Trajectories
+from swirl.data.histories import Histories
+from swirl.data.mdp import MDP
+from swirl.data.successors import Successors
+from swirl.data.trajectories import Trajectories
+from swirl.estimators.swirl import SWIRL
 
 N_STATES, N_ACTIONS, N_MODES = 5, 3, 2
 

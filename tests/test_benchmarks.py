@@ -9,10 +9,11 @@ import jax
 import numpy as np
 import pytest
 
-from swirl import messages, precision
-from swirl.history import Histories
-from swirl.mdp import MDP
-from swirl.soft_q import soft_optimal_policies
+from swirl import precision
+from swirl.data.histories import Histories
+from swirl.data.mdp import MDP
+from swirl.inference import messages
+from swirl.rewards.soft_q import soft_optimal_policies
 
 
 def _load(name: str):

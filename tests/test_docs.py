@@ -45,7 +45,9 @@ def anchor(heading: str) -> str:
 
 
 def anchors(page: Path) -> set[str]:
-    return {anchor(heading) for heading in re.findall(r"^#+ (.*)$", prose(page), flags=re.MULTILINE)}
+    """What a link may lead to: headings, and places with a name of their own."""
+    named = set(re.findall(r"^\(([\w-]+)\)=$", TEXT[page], flags=re.MULTILINE))
+    return named | {anchor(heading) for heading in re.findall(r"^#+ (.*)$", prose(page), flags=re.MULTILINE)}
 
 
 def shell_lines(page: Path) -> list[str]:
@@ -119,6 +121,18 @@ def test_links_and_images_lead_somewhere():
                 broken.append(f"{page.relative_to(ROOT)}: {target}")
             elif place and other in TEXT and place not in anchors(other):
                 broken.append(f"{page.relative_to(ROOT)}: {target} (no such heading)")
+    assert broken == []
+
+
+def test_what_the_code_rests_on_is_in_the_repository():
+    places = anchors(ROOT / "docs" / "design.md")
+    files = [path for part in ("src", "tests", "benchmarks", "studies", "docs") for path in (ROOT / part).rglob("*.py")]
+    outside = re.compile(r"\b(?:DESIGN|STYLE\.md|ARCHITECTURE)\b")
+    broken = []
+    for path in {*files, *PAGES} - {Path(__file__)}:
+        text = path.read_text(encoding="utf-8")
+        broken += [f"{path.name}: {each}" for each in re.findall(r"design\.md#([\w-]+)", text) if each not in places]
+        broken += [f"{path.name}: {each}" for each in outside.findall(text)]
     assert broken == []
 
 

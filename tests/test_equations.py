@@ -61,8 +61,8 @@ def test_every_name_on_the_page_exists():
 
 def test_a_name_that_does_not_exist_is_noticed():
     with pytest.raises(AttributeError):
-        found("swirl.mstep.Components.descend")
-    assert not exists("swirl.mstep.Components.descend")
+        found("swirl.inference.mstep.Components.descend")
+    assert not exists("swirl.inference.mstep.Components.descend")
 
 
 def test_every_numbered_equation_has_a_row_with_its_number_and_label():

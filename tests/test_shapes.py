@@ -10,15 +10,15 @@ import pytest
 from jaxtyping import TypeCheckError
 
 from small_worlds import world
-from swirl.alignment import match_modes
-from swirl.estep.counts import Counts, Tables
-from swirl.history import Histories
-from swirl.messages import forward
+from swirl.data.histories import Histories
+from swirl.data.successors import Successors
+from swirl.inference.estep.counts import Counts, Tables
+from swirl.inference.messages import forward
+from swirl.inference.mode_matching import match_modes
+from swirl.inference.sampling import draw
 from swirl.rewards.backoff import BackoffPenalty
-from swirl.rewards.dense import to_dense
-from swirl.simulate import draw
-from swirl.soft_q import soft_bellman
-from swirl.successors import Successors
+from swirl.rewards.soft_q import soft_bellman
+from swirl.rewards.tables import to_dense
 from test_architecture import MODULES, TREES
 
 ENV = world().successors

@@ -32,7 +32,9 @@ def test_gridworld_recovery_on_a_small_draw():
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::swirl.estimator.UnseenStatesWarning")  # a short walk does not see all of the maze
+@pytest.mark.filterwarnings(
+    "ignore::swirl.estimators.base.UnseenStatesWarning"
+)  # a short walk does not see all of the maze
 def test_every_model_on_small_data():
     module = study("every_model")
     found = module.known_truth(0.2, n_sessions=10, n_restarts=1, names=("Markov", "ARHMM"), signals=False)
@@ -65,7 +67,7 @@ def test_committed_results_say_what_the_study_claims():
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::swirl.estimator.UnseenStatesWarning")
+@pytest.mark.filterwarnings("ignore::swirl.estimators.base.UnseenStatesWarning")
 def test_labyrinth_choice_on_a_short_walk(monkeypatch, tmp_path):
     from swirl import datasets
 
@@ -273,7 +275,7 @@ def test_committed_results_on_the_arena_hold_what_is_asked_for():
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::swirl.estimator.UnseenStatesWarning")
+@pytest.mark.filterwarnings("ignore::swirl.estimators.base.UnseenStatesWarning")
 def test_no_modes_are_claimed_on_a_small_draw_without_any():
     module = study("modes_claimed")
     row = module.one_draw("stochastic grid", 0, **SMALL)
@@ -297,7 +299,7 @@ def test_committed_results_on_modes_claim_few_and_find_as_many_as_the_tuned_mode
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::swirl.estimator.UnseenStatesWarning")
+@pytest.mark.filterwarnings("ignore::swirl.estimators.base.UnseenStatesWarning")
 def test_two_modes_are_looked_for_on_a_small_draw():
     module = study("modes_claimed")
     row = module.one_draw("stochastic grid, two goals", 10, **SMALL)

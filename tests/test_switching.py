@@ -8,14 +8,7 @@ from scipy.special import log_softmax
 
 from swirl import precision, switching
 from swirl.priors import Bouts, Dirichlet, Gaussian
-from swirl.switching import (
-    Fixed,
-    FixedSwitching,
-    TableSwitching,
-    bout_pseudocounts,
-    build_switching,
-    sticky_start,
-)
+from swirl.switching import Fixed, FixedSwitching, TableSwitching, bout_pseudocounts, build_switching, sticky_start
 
 N_STATES, N_MODES = 5, 3
 FORMS = ("independent", "state", "state-table", "state-net")

@@ -3,52 +3,86 @@
 Names are imported when first used, so that importing swirl is quick and has no side effects.
 """
 
+import sys
+import warnings
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from swirl._version import __version__
 
 if TYPE_CHECKING:
-    from swirl import (
-        baselines,
-        datasets,
-        environments,
-        metrics,
-        plots,
-        predictive,
-        priors,
-        report,
-        rewards,
-        selection,
-        signals,
-        switching,
-        triggered,
-        uncertainty,
-    )
-    from swirl.comparing import compare
-    from swirl.comparison import Comparison
-    from swirl.faults import ImportNotice, Notice
-    from swirl.mdp import MDP
-    from swirl.model import SWIRL
-    from swirl.online import OnlineFilter
-    from swirl.registry import load, make, models
-    from swirl.trajectories import Trajectories
+    from swirl import datasets, plots, priors, report, rewards, switching
+    from swirl import estimators as baselines
+    from swirl.analysis import bootstrap as uncertainty
+    from swirl.analysis import grid_search as selection
+    from swirl.analysis import metrics
+    from swirl.analysis import predictive_checks as predictive
+    from swirl.analysis import reward_signal as signals
+    from swirl.analysis import triggered_average as triggered
+    from swirl.analysis.comparison import compare
+    from swirl.analysis.comparison_result import Comparison
+    from swirl.data import environments
+    from swirl.data.mdp import MDP
+    from swirl.data.trajectories import Trajectories
+    from swirl.errors import ImportNotice, Notice
+    from swirl.estimators.registry import load, make, models
+    from swirl.estimators.swirl import SWIRL
+    from swirl.inference.online_filter import OnlineFilter
 
 _HOMES = {
-    "MDP": "swirl.mdp",
-    "Comparison": "swirl.comparison",
-    "ImportNotice": "swirl.faults",
-    "Notice": "swirl.faults",
-    "OnlineFilter": "swirl.online",
-    "SWIRL": "swirl.model",
-    "Trajectories": "swirl.trajectories",
-    "compare": "swirl.comparing",
-    "load": "swirl.registry",
-    "make": "swirl.registry",
-    "models": "swirl.registry",
+    "MDP": "swirl.data.mdp",
+    "Comparison": "swirl.analysis.comparison_result",
+    "ImportNotice": "swirl.errors",
+    "Notice": "swirl.errors",
+    "OnlineFilter": "swirl.inference.online_filter",
+    "SWIRL": "swirl.estimators.swirl",
+    "Trajectories": "swirl.data.trajectories",
+    "compare": "swirl.analysis.comparison",
+    "load": "swirl.estimators.registry",
+    "make": "swirl.estimators.registry",
+    "models": "swirl.estimators.registry",
 }
-_MODULES = ("baselines", "datasets", "environments", "metrics", "plots", "predictive", "priors", "report", "rewards")
-_MODULES += ("selection", "signals", "switching", "triggered", "uncertainty")
+_MODULES = ("datasets", "plots", "priors", "report", "rewards", "switching")
+# Public modules whose code stands in a package: swirl.metrics is swirl.analysis.metrics, and so on.
+_SHORT = {
+    "baselines": ("swirl.estimators",),
+    "environments": ("swirl.data.environments", "swirl.io.environment_files"),
+    "metrics": ("swirl.analysis.metrics",),
+    "predictive": ("swirl.analysis.predictive_checks",),
+    "selection": ("swirl.analysis.grid_search",),
+    "signals": ("swirl.analysis.reward_signal",),
+    "triggered": ("swirl.analysis.mode_signal", "swirl.analysis.triggered_average"),
+    "uncertainty": ("swirl.analysis.bootstrap",),
+}
+# Modules that the docs named before the packages were made: they still work, and say where they are now.
+_MOVED = {
+    "behaviour": ("swirl.analysis.behaviour", "swirl.data.segments"),
+    "cautions": ("swirl.estimators.fit_warnings",),
+    "checkup": ("swirl.workflows.check",),
+    "comparison_files": ("swirl.analysis.comparison_json",),
+    "exporters.matlab": ("swirl.io.export_matlab",),
+    "exporters.nwb": ("swirl.io.nwb.writing",),
+    "exporters.tables": ("swirl.io.export_tables",),
+    "importers.episodes": ("swirl.io.episodes",),
+    "importers.moseq": ("swirl.io.moseq",),
+    "importers.nwb": ("swirl.io.nwb.reading",),
+    "importers.places": ("swirl.io.places",),
+    "importers.syllables": ("swirl.io.label_runs",),
+    "importers.tables": ("swirl.io.session_table",),
+    "importers.tracks": ("swirl.io.tracks",),
+    "importers.visits": ("swirl.io.visits",),
+    "mdp": ("swirl.data.mdp",),
+    "model": ("swirl.estimators.swirl",),
+    "naming": ("swirl.analysis.mode_names",),
+    "online": ("swirl.inference.online_filter",),
+    "registry": ("swirl.estimators.registry",),
+    "robustness": ("swirl.reproduce.robustness",),
+    "significance": ("swirl.analysis.significance",),
+    "trajectories": ("swirl.data.trajectories",),
+    "uncertainty_result": ("swirl.analysis.bootstrap_result",),
+    "verdicts": ("swirl.analysis.verdicts",),
+}
 
 __all__ = [
     "MDP",
@@ -80,11 +114,43 @@ __all__ = [
 ]
 
 
+class _Short(ModuleType):
+    """A module by its short or former name: what it has is looked up, when first asked for, where it stands."""
+
+    def __init__(self, name: str, homes: tuple[str, ...], moved: bool) -> None:
+        super().__init__(f"swirl.{name}")
+        self.__dict__.update(_homes=homes, _moved=moved)
+
+    def __getattr__(self, name: str) -> Any:
+        if not name.startswith("__"):
+            for home in self._homes:
+                module = import_module(home)
+                if hasattr(module, name):
+                    if self._moved:
+                        told = f"{self.__name__}.{name} is now {home}.{name}; the old name will go in a later version"
+                        warnings.warn(told, DeprecationWarning, stacklevel=2)
+                    return getattr(module, name)
+        raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+
+    def __dir__(self) -> list[str]:
+        homes = [import_module(home) for home in self._homes]
+        return sorted({name for home in homes for name in getattr(home, "__all__", dir(home)) if name[0] != "_"})
+
+
+# So that `from swirl.metrics import …` works as well as `swirl.metrics`.
+for _names, _old in ((_SHORT, False), (_MOVED, True)):
+    sys.modules.update({f"swirl.{_name}": _Short(_name, _homes, _old) for _name, _homes in _names.items()})
+for _name in ("exporters", "importers"):
+    sys.modules[f"swirl.{_name}"] = _Short(_name, (), moved=True)
+
+
 def __getattr__(name: str) -> Any:
     if name in _HOMES:
         return getattr(import_module(_HOMES[name]), name)
     if name in _MODULES:
         return import_module(f"swirl.{name}")
+    if name in _SHORT or name in _MOVED:
+        return sys.modules[f"swirl.{name}"]
     raise AttributeError(f"module 'swirl' has no attribute {name!r}")
 
 

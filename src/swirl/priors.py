@@ -1,7 +1,7 @@
 """Priors as values: what a fit is told before it sees the data.
 
 Without a prior there may be no best reward (an action never chosen sends a value to −∞), and the
-likelihood leaves a gauge free (DESIGN §2e), so the prior also picks the reward that is shown.
+likelihood leaves a gauge free (design.md#gauge), so the prior also picks the reward that is shown.
 """
 
 import math
@@ -50,10 +50,10 @@ class Gaussian:
         order l with strength ``strength * backoff ** (l − 1)``, so longer histories borrow from shorter
         ones; larger = longer parts are shrunk more. A tuple gives that factor for each order.
     of
-        ``"reward"``: the penalty is on the reward itself. ``"linearised"``: on V − γ P_unif V, the reward
-        to first order around the uniform policy, which keeps the M-step convex (DESIGN §2c). ``"value"``: on parts of
-        V itself (of all orders; without `backoff`, all of the same strength), convex as well; histories that the data
-        never choose among cost nothing, so it is the fastest for long histories, and on the labyrinth the best.
+        ``"reward"``: the penalty is on the reward itself. ``"linearised"``: on V − γ P_unif V, the reward to first
+        order around the uniform policy, which keeps the M-step convex (design.md#exact-solver). ``"value"``: on parts
+        of V itself (of all orders; without `backoff`, all of the same strength), convex as well; histories that the
+        data never choose among cost nothing, so it is the fastest for long histories, and on the labyrinth the best.
 
     Examples
     --------
@@ -79,7 +79,7 @@ class Cauchy:
 
     The penalty is strength · log(1 + ρ² / width²): noise is shrunk hard, a goal hardly at all, so one setting
     suits a faint reward and a strong one. Which member of a gauge class it would pick is decided by its corners,
-    so the fitted gauge is the least-norm one instead (DESIGN §2e).
+    so the fitted gauge is the least-norm one instead (design.md#gauge).
 
     Parameters
     ----------

@@ -13,13 +13,13 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from swirl._version import __version__
-from swirl.faults import ImportNotice, Notice
+from swirl.errors import ImportNotice, Notice
 
 # Command → the module with its Typer, `app`.  A run imports that one module; the help imports them all, and
 # they are light: what is heavy stands inside the functions.
 COMMANDS = {
     "demo": "swirl.cli.demo",
-    "import": "swirl.cli.importing",
+    "import": "swirl.cli.import_",
     "check": "swirl.cli.check",
     "fit": "swirl.cli.fit",
     "apply": "swirl.cli.apply",

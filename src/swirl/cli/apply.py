@@ -27,10 +27,10 @@ def apply(
     Writes every step with its mode (Viterbi) and the probability of each mode;
     on the training sessions these are the fit's own.
     """
-    from swirl.cli.words import check_free, show_json
-    from swirl.estimator import PER
-    from swirl.exporters.tables import write_table
-    from swirl.fitted_files import open_fit, sessions_of, steps_or_bouts
+    from swirl.cli.output import check_free, show_json
+    from swirl.estimators.base import PER
+    from swirl.io.export_tables import write_table
+    from swirl.workflows.load import open_fit, sessions_of, steps_or_bouts
 
     check_free(output, force, fit, data)
     model = open_fit(fit)

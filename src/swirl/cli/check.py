@@ -64,8 +64,8 @@ def check(
     Exits with 0 when a fit would run, with 1 when it would refuse the data
     (--strict: or be misled), and with 2 when the files cannot be read.
     """
-    from swirl.cli.words import check_free, show_json
-    from swirl.writing import whole_file
+    from swirl.cli.output import check_free, show_json
+    from swirl.io.atomic_write import whole_file
 
     if page is not None:
         check_free(page, force, data, env, states)
@@ -91,9 +91,9 @@ def check(
 
 def _examined(path: Path, wanted: str | None, states: Path | None, columns: dict[str, str]) -> tuple[Any, str | None]:
     """Read data and environment and examine them; also return the environment in words."""
-    from swirl.checkup import examine
-    from swirl.data_files import read_data
-    from swirl.environments import SHORTHANDS, environment_for, read_environment
+    from swirl.io.environment_files import SHORTHANDS, environment_for, read_environment
+    from swirl.io.session_table import read_data
+    from swirl.workflows.check import examine
 
     if wanted is None or wanted in SHORTHANDS:
         if states is not None:
@@ -128,14 +128,14 @@ def _rows(path: Path, columns: dict[str, str], data: Any) -> tuple[list[Any], st
     """
     import pandas as pd
 
-    from swirl.importers import tables
+    from swirl.io import session_table
 
     usual = {"session": "session", "time": "t", "state": "state"}
     wanted = {role: columns.get(role, name) for role, name in usual.items()}
     try:
         frame, noun = _frame(path, {name.strip().casefold() for name in wanted.values()})
-        asked = tables.Columns(**wanted, subject=None, group=None, action=None, gap=None)
-        sessions = tables.from_frame(frame, asked, signals=[ROW])
+        asked = session_table.Columns(**wanted, subject=None, group=None, action=None, gap=None)
+        sessions = session_table.from_frame(frame, asked, signals=[ROW])
     except (ValueError, OSError, pd.errors.ParserError):
         return None  # the file was read before, so this is only about a convenience
     rows = (sessions.signals or {})[ROW]
@@ -186,13 +186,13 @@ def _show(text: str) -> None:
 def to_html(found: Any, title: str, environment: str | None = None) -> str:
     """Return a `Checkup` as one self-contained page.
 
-    >>> from swirl.checkup import examine
-    >>> from swirl.trajectories import Trajectories
+    >>> from swirl.workflows.check import examine
+    >>> from swirl.data.trajectories import Trajectories
     >>> "<h1>Check of a &lt; b</h1>" in to_html(examine(Trajectories([[0, 1, 0]])), "Check of a < b")
     True
     """
     from swirl._version import __version__
-    from swirl.checkup import place_words
+    from swirl.workflows.check import place_words
 
     facts = [("environment", environment or "not given"), *found.facts()]
     rows = "\n".join(f"<tr><th>{_text(name)}</th><td>{_text(words)}</td></tr>" for name, words in facts)

@@ -83,10 +83,10 @@ def compare(
     model with one mode, and with the best other model without modes; the
     first line says whether modes are ahead of both.
     """
-    from swirl import config as configuration
-    from swirl.cli.words import check_free, listed, show_json, status_line, whole_numbers
-    from swirl.compare_run import fit_file, run_comparison, save_fits
-    from swirl.comparison_files import write_comparison
+    from swirl.analysis.comparison_json import write_comparison
+    from swirl.cli.output import check_free, listed, show_json, status_line, whole_numbers
+    from swirl.workflows import config as configuration
+    from swirl.workflows.compare import fit_file, run_comparison, save_fits
 
     check_free(output, force, data, env, states, config)
     if fits is not None:
@@ -142,7 +142,7 @@ def fit_words(name: str, n_modes: int, given: dict[str, Any]) -> list[str]:
     >>> fit_words("S-1", 2, {"--env": "grid.csv", "--seed": None})
     ['--env', 'grid.csv', '--model', 'S-1', '--modes', '2', '-o', 'fit.nc']
     """
-    from swirl.registry import fixed_arguments, known_arguments
+    from swirl.estimators.registry import fixed_arguments, known_arguments
 
     free = "n_modes" in known_arguments(name) and "n_modes" not in fixed_arguments(name)
     words = [str(word) for option, value in given.items() if value is not None for word in (option, value)]

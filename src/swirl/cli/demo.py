@@ -26,6 +26,6 @@ def demo(
     (report.html), a page that sets the truth beside it (truth.html), the
     figures, and the data and the fit as the other commands read them.
     """
-    from swirl.demo import run_demo
+    from swirl.workflows.demo import run_demo
 
     run_demo(output=output, seed=seed, n_restarts=restarts, force=force, as_json=as_json, quick=quick)

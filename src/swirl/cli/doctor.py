@@ -17,7 +17,7 @@ def doctor(
     Each finding says what to do about it.  Exits with 1 when a check fails; advice is no failure.  Paste the output
     into a bug report.
     """
-    from swirl.doctor import examine, worded
+    from swirl.workflows.doctor import examine, worded
 
     findings = examine()
     typer.echo(json.dumps(findings, indent=2) if as_json else worded(findings))

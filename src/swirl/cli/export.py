@@ -44,8 +44,8 @@ def export(
     NWB files hold the bouts as EthogramBouts, one file per session (several
     sessions: a folder of that name). MATLAB files hold sessions and model.
     """
-    from swirl.cli.words import check_free, listed, show_json
-    from swirl.fitted_files import export_fit
+    from swirl.cli.output import check_free, listed, show_json
+    from swirl.workflows.load import export_fit
 
     check_free(output, force, fit, data)
     names = listed(modes)

@@ -34,18 +34,18 @@ def fetch(
     copy is checked by its SHA-256. For a machine without a connection: fetch into a folder with --output,
     bring the folder there, and set SWIRL_DATA_DIR to it.
     """
-    from swirl.datasets import files
+    from swirl.datasets import download
 
-    names = [name for name in files.FILES if recordings.value in ("all", name.split("/")[0])]
-    fetched = files.fetch(names, None if output is None else output.absolute(), force)
+    names = [name for name in download.FILES if recordings.value in ("all", name.split("/")[0])]
+    fetched = download.fetch(names, None if output is None else output.absolute(), force)
     if as_json:
         found = [
             {
                 "name": file.name,
                 "status": file.status,
                 "path": str(file.path),
-                "sha256": files.FILES[file.name].sha256,
-                "url": files.address(file.name),
+                "sha256": download.FILES[file.name].sha256,
+                "url": download.address(file.name),
             }
             for file in fetched
         ]
@@ -54,4 +54,4 @@ def fetch(
     for file in fetched:
         typer.echo(f"{file.name:<31}{file.status:<15}{file.path}")
     if output is not None:
-        typer.echo(f"\nTo use them from there: export {files.DATA_VARIABLE}={output.absolute()}")
+        typer.echo(f"\nTo use them from there: export {download.DATA_VARIABLE}={output.absolute()}")

@@ -85,11 +85,11 @@ def fit(
     Without --env the environment is what the data show. The settings, the
     command and the data's fingerprint are kept in the file.
     """
-    from swirl import config as configuration
-    from swirl.cli.words import check_free, listed, show_json, status_line
-    from swirl.fit_run import fit as run_fit
-    from swirl.fitting import EMEstimator
-    from swirl.verdicts import verdict
+    from swirl.analysis.verdicts import verdict
+    from swirl.cli.output import check_free, listed, show_json, status_line
+    from swirl.estimators.em_estimator import EMEstimator
+    from swirl.workflows import config as configuration
+    from swirl.workflows.fit import fit as run_fit
 
     check_free(output, force, data, env, states, config)
     values = configuration.read_config(config) if config is not None else {}
@@ -153,8 +153,8 @@ def details(model: Any, memory: Any) -> str:
 
 def summary(model: Any, ready: Any) -> dict[str, Any]:
     """What a fit came to, ready for JSON."""
-    from swirl.cautions import verdict_of
-    from swirl.fit_run import remarks
+    from swirl.estimators.fit_warnings import verdict_of
+    from swirl.workflows.fit import remarks
 
     of = model.currency_of(ready.data)
     found = verdict_of(model, getattr(model, "restart_agreement_", None))
@@ -188,9 +188,9 @@ def _missing(facts: dict[str, Any]) -> str:
 
 def worded(facts: dict[str, Any]) -> str:
     """The summary as lines for people."""
-    from swirl.cautions import SAID
-    from swirl.estimator import PER
-    from swirl.faults import counted
+    from swirl.errors import counted
+    from swirl.estimators.base import PER
+    from swirl.estimators.fit_warnings import SAID
 
     shares = ", ".join(f"{share:.0%}" for share in facts["shares of modes"])
     per = PER[facts["scored"]]

@@ -23,8 +23,8 @@ def name(
 
     Only the names in the file change. The report, figures and exported tables use them from then on.
     """
-    from swirl.cli.words import show_json
-    from swirl.fitted_files import open_fit
+    from swirl.cli.output import show_json
+    from swirl.workflows.load import open_fit
 
     model = open_fit(fit)
     if names:

@@ -36,13 +36,13 @@ def plot(
     Beside each figure stands a CSV with the numbers that it draws. Maps are drawn as the environment
     is: cells of a grid, a graph of places, or names.
     """
-    from swirl import fit_figures
-    from swirl.cli.words import parts, show_json
-    from swirl.comparison_files import read_comparison
-    from swirl.fitted_files import open_fit, sessions_of
+    from swirl.analysis.comparison_json import read_comparison
+    from swirl.cli.output import parts, show_json
+    from swirl.plots.fit import catalogue
+    from swirl.workflows.load import open_fit, sessions_of
 
     if listed:
-        captions = {name: caption for name, (caption, _) in fit_figures.FIGURES.items()}
+        captions = {name: caption for name, (caption, _) in catalogue.FIGURES.items()}
         if as_json:
             show_json(captions)
         else:
@@ -52,10 +52,10 @@ def plot(
     if fit is None:
         raise ValueError("no fit: give a file that swirl fit saved, as in `swirl plot fit.nc`")
     chosen = None if only is None else parts(only)
-    fit_figures.check_target(output, chosen, parts(formats), force)
+    catalogue.check_target(output, chosen, parts(formats), force)
     model = open_fit(fit)
     sessions = sessions_of(model, data)
-    files, left_out = fit_figures.write(
+    files, left_out = catalogue.write(
         output,
         model,
         sessions,

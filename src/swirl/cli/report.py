@@ -12,8 +12,8 @@ app = typer.Typer(add_completion=False)
 
 def _drawn(model: Any, sessions: Any, n_draws: int, progress: bool | None) -> Any:
     """Bootstrap the fit, saying how far it has come; where it has nothing to give the page is made without."""
-    from swirl.cli.words import status_line
-    from swirl.uncertainty import TooFewRefitsError, bootstrap
+    from swirl.analysis.bootstrap import TooFewRefitsError, bootstrap
+    from swirl.cli.output import status_line
 
     try:
         with status_line(progress) as show:
@@ -44,9 +44,9 @@ def report(
 ) -> None:
     """Make one self-contained HTML page about a fit, to look at, print or mail; it opens without a connection."""
     from swirl import report as pages
-    from swirl.cli.words import check_free
-    from swirl.comparison_files import read_comparison
-    from swirl.fitted_files import open_fit, sessions_of
+    from swirl.analysis.comparison_json import read_comparison
+    from swirl.cli.output import check_free
+    from swirl.workflows.load import open_fit, sessions_of
 
     check_free(output, force, fit, data, comparison)
     compared = None if comparison is None else read_comparison(comparison)

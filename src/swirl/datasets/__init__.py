@@ -1,13 +1,12 @@
 """Datasets that the package can make or fetch, with the truth where it is known.
 
-`dataset`          what a dataset is: environment, recordings, truth
-`files`            the published recordings as files: found, fetched, checked
-`gridworld`        the paper's simulated grid, with or without slips
-`labyrinth`        mice in the maze, as the paper used them and with bouts kept apart
-`labyrinth_graph`  the maze of Rosenberg et al. (2021), from its geometry
-`random_walk`      recordings without intentions, in any environment: the null
-`rosenberg`        that study's raw files, bout by bout and mouse by mouse
-`spontaneous`      syllables of behaviour with dopamine, as the paper used them and with breaks marked
+`dataset`      what a dataset is: environment, recordings, truth
+`download`     the published recordings as files: found, fetched, checked
+`gridworld`    the paper's simulated grid, with or without slips
+`labyrinth`    the maze from its geometry, and mice in it: as the paper used them and with bouts kept apart
+`random_walk`  recordings without intentions, in any environment: the null
+`rosenberg`    that study's raw files, bout by bout and mouse by mouse
+`spontaneous`  syllables of behaviour with dopamine, as the paper used them and with breaks marked
 """
 
 from swirl.datasets.dataset import Dataset, Truth
@@ -21,8 +20,14 @@ from swirl.datasets.gridworld import (
     gridworld_rewards,
     gridworld_switching,
 )
-from swirl.datasets.labyrinth import labyrinth, labyrinth_bout_env
-from swirl.datasets.labyrinth_graph import LABYRINTH_ACTIONS, LABYRINTH_HOME, LABYRINTH_WATER, labyrinth_env
+from swirl.datasets.labyrinth import (
+    LABYRINTH_ACTIONS,
+    LABYRINTH_HOME,
+    LABYRINTH_WATER,
+    labyrinth,
+    labyrinth_bout_env,
+    labyrinth_env,
+)
 from swirl.datasets.random_walk import random_walk
 from swirl.datasets.rosenberg import RosenbergRecording, read_rosenberg, rosenberg
 from swirl.datasets.spontaneous import SYLLABLES, spontaneous, spontaneous_env

@@ -6,10 +6,10 @@ from numbers import Integral
 import numpy as np
 from jaxtyping import Float, Int
 
-from swirl.faults import Faults
-from swirl.mdp import MDP
-from swirl.model import SWIRL
-from swirl.trajectories import Trajectories
+from swirl.data.mdp import MDP
+from swirl.data.trajectories import Trajectories
+from swirl.errors import Faults
+from swirl.estimators.swirl import SWIRL
 
 
 @dataclass(frozen=True)

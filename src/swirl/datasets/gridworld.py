@@ -5,13 +5,13 @@ from numbers import Real
 import numpy as np
 from jaxtyping import Float
 
+from swirl.data.histories import Histories
+from swirl.data.mdp import MDP
+from swirl.data.trajectories import Trajectories
 from swirl.datasets.dataset import Dataset, Truth, note_sizes
-from swirl.faults import Faults
-from swirl.history import Histories
-from swirl.mdp import MDP
-from swirl.simulate import simulate
-from swirl.soft_q import soft_optimal_policies
-from swirl.trajectories import Trajectories
+from swirl.errors import Faults
+from swirl.inference.sampling import simulate
+from swirl.rewards.soft_q import soft_optimal_policies
 
 SIDE = 5
 HOME, WATER = 0, 23
@@ -94,7 +94,7 @@ def gridworld_switching() -> Float[np.ndarray, "state mode next_mode"]:
 def gridworld(n_sessions: int = 200, n_steps: int = 500, random_state: int = 0, *, slip: float | int = 0.0) -> Dataset:
     """Simulate the paper's gridworld (§4.1): an agent that seeks water, then home, then water…
 
-    Constants are those of the authors' data (DESIGN §5): temperature 1, discount 0.95, start cell and
+    Constants are those of the authors' data (design.md#recordings): temperature 1, discount 0.95, start cell and
     mode uniform.
 
     Parameters

@@ -2,12 +2,12 @@
 
 import numpy as np
 
+from swirl.data.histories import Histories
+from swirl.data.mdp import MDP
+from swirl.data.trajectories import Trajectories
 from swirl.datasets.dataset import Dataset, note_sizes
-from swirl.faults import Faults
-from swirl.history import Histories
-from swirl.mdp import MDP
-from swirl.simulate import simulate
-from swirl.trajectories import Trajectories
+from swirl.errors import Faults
+from swirl.inference.sampling import simulate
 
 
 def random_walk(env: MDP, n_sessions: int = 200, n_steps: int = 500, random_state: int = 0) -> Dataset:

@@ -18,13 +18,12 @@ from typing import Any
 import numpy as np
 from jaxtyping import Int
 
+from swirl.data.mdp import MDP
+from swirl.data.trajectories import Trajectories
+from swirl.data.trajectory_checks import MISSING
 from swirl.datasets.dataset import Dataset
-from swirl.datasets.labyrinth import EXIT, labyrinth_bout_env
-from swirl.datasets.labyrinth_graph import LABYRINTH_HOME
-from swirl.faults import Faults, some
-from swirl.mdp import MDP
-from swirl.reading import MISSING
-from swirl.trajectories import Trajectories
+from swirl.datasets.labyrinth import EXIT, LABYRINTH_HOME, labyrinth_bout_env
+from swirl.errors import Faults, some
 
 FRAMES_PER_SECOND = 30
 OUTSIDE = 127

@@ -3,12 +3,12 @@
 import numpy as np
 from jaxtyping import Float, Int
 
+from swirl.data.mdp import MDP
+from swirl.data.trajectories import Trajectories
+from swirl.data.trajectory_checks import MISSING
 from swirl.datasets.dataset import Dataset
-from swirl.datasets.files import load
+from swirl.datasets.download import load
 from swirl.datasets.labyrinth import check_preparation
-from swirl.mdp import MDP
-from swirl.reading import MISSING
-from swirl.trajectories import Trajectories
 
 SYLLABLES = ("Pause", "Walk", "↑", "←", "Groom", "→", "Sniff", "Sniff↑", "Run")
 

@@ -4,27 +4,24 @@ No pyplot state is used, so a plot made here leaves no open window or figure beh
 several panels and returns a Figure; `save` writes a Figure to files.
 """
 
-from swirl.plots.anywhere import state_map, transitions_by_state
-from swirl.plots.bands import score_bands
-from swirl.plots.by_mode import restart_agreement, signal_by_mode, signal_correlation, triggered_average
-from swirl.plots.checks import distribution_check, occupancy_check
-from swirl.plots.compared import score_differences, scores_by_modes
-from swirl.plots.dependence import history_dependence
 from swirl.plots.durations import bout_durations
-from swirl.plots.figure import save
-from swirl.plots.graph import graph_map
-from swirl.plots.grid import mode_transition_map, reward_map
-from swirl.plots.moves import arrival_map, moves_map, preferences, traffic
-from swirl.plots.panels import reward_panels
+from swirl.plots.graph_maps import graph_map
+from swirl.plots.grid_maps import mode_transition_map, reward_map, reward_panels, split_key, split_reward_map
+from swirl.plots.heatmaps import agreement_matrix, transition_map
+from swirl.plots.history_dependence import history_dependence
+from swirl.plots.model_comparison import score_bands, score_differences, scores_by_modes
+from swirl.plots.move_maps import arrival_map, moves_map, preferences, traffic
 from swirl.plots.paths import paths_by_mode
-from swirl.plots.policy import policy_map, preference_map
-from swirl.plots.raster import mode_prevalence, mode_raster
+from swirl.plots.policies import policy_map, preference_map
+from swirl.plots.predictive_checks import distribution_check, occupancy_check
+from swirl.plots.rasters import mode_prevalence, mode_raster
 from swirl.plots.references import reference_bars
+from swirl.plots.save import save
 from swirl.plots.scores import objective_traces, score_boxes
 from swirl.plots.segments import mode_probability, segmentation_strip
-from swirl.plots.split import split_key, split_reward_map
+from swirl.plots.signals import restart_agreement, signal_by_mode, signal_correlation, triggered_average
+from swirl.plots.state_maps import state_map, transitions_by_state
 from swirl.plots.style import mode_colours, named_mode_colours, new_axes
-from swirl.plots.tables import agreement_matrix, transition_map
 
 __all__ = [
     "agreement_matrix",

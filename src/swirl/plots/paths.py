@@ -7,10 +7,10 @@ from jaxtyping import Int
 from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 
-from swirl.arrangement import layout
-from swirl.faults import counted
-from swirl.mdp import MDP
-from swirl.plots.layout import bars, discs, draw_corridors, name_places, ready
+from swirl.data.geometry import layout
+from swirl.data.mdp import MDP
+from swirl.errors import counted
+from swirl.plots.graph_shapes import bars, discs, draw_corridors, name_places, ready
 from swirl.plots.segments import runs
 from swirl.plots.style import INK, SOFT_INK, TICK_SIZE, checked_colours, set_title
 

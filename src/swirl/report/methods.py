@@ -5,14 +5,14 @@ from typing import Any
 import numpy as np
 
 from swirl._version import __version__
-from swirl.cautions import RestartAgreement
-from swirl.estimator import PER
-from swirl.faults import counted
-from swirl.model import SWIRL
-from swirl.report.case import Case
-from swirl.report.plain import number
-from swirl.report.words import depends_on_state, model_name, reward_symbol
-from swirl.uncertainty_result import Bootstrap
+from swirl.analysis.bootstrap_result import Bootstrap
+from swirl.errors import counted
+from swirl.estimators.base import PER
+from swirl.estimators.fit_warnings import RestartAgreement
+from swirl.estimators.swirl import SWIRL
+from swirl.report.decoded import Case
+from swirl.report.formatting import number
+from swirl.report.summary import depends_on_state, model_name, reward_symbol
 
 PAPER = (
     "Ke, J., Wu, F., Wang, J., Markowitz, J. E., & Wu, A. (2025). Inverse Reinforcement Learning with Switching "

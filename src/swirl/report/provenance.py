@@ -6,9 +6,9 @@ from importlib.metadata import version
 from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any
 
-from swirl.archive import versions_of
-from swirl.report.case import Case
-from swirl.report.plain import number
+from swirl.estimators.save_load import versions_of
+from swirl.report.decoded import Case
+from swirl.report.formatting import number
 
 CALLED = {"data": "data file", "data_fingerprint": "data file (SHA-256)", "seconds": "fitted in"}
 
@@ -19,7 +19,7 @@ def provenance(case: Case, data: dict[str, Any], run: dict[str, Any] | None) -> 
     Of files only the names are told: a page is mailed, and folders are nobody's business.
 
     >>> import swirl
-    >>> from swirl.report.case import read_case
+    >>> from swirl.report.decoded import read_case
     >>> world = swirl.datasets.gridworld(n_sessions=3, n_steps=80)
     >>> case = read_case(world.true_model(), world.trajectories)
     >>> about = provenance(case, {"fingerprint": "ab"}, {"seconds": 3.2345})

@@ -4,7 +4,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from swirl.writing import check_target, whole_file
+from swirl.io.atomic_write import check_target, whole_file
 
 ASSETS = Path(__file__).parent / "assets"
 SCRIPTS = (
@@ -98,8 +98,8 @@ def build(
     True
     """
     environment = _templates()
-    from swirl.report.contents import contents
-    from swirl.report.plain import to_json
+    from swirl.report.formatting import to_json
+    from swirl.report.page import contents
 
     if not isinstance(n_draws, int) or isinstance(n_draws, bool) or n_draws < 0:
         raise ValueError(f"n_draws={n_draws!r}: expected a whole number; 0 leaves the predictive checks out")
@@ -132,7 +132,7 @@ def _plotly() -> str:
     """plotly.js, packed: a third of its size, and none of the addresses in it can be mistaken for a request."""
     from plotly.offline import get_plotlyjs
 
-    from swirl.report.plain import squeezed
+    from swirl.report.formatting import squeezed
 
     return squeezed(get_plotlyjs())
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from swirl.plots import save
-from swirl.reproduce.ledger import plain
+from swirl.reproduce.cache import plain
 
 STYLE = """
 :root { color-scheme: light dark; }

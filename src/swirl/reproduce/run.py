@@ -8,16 +8,16 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from swirl.archive import versions
-from swirl.reproduce.ledger import Ledger
+from swirl.estimators.save_load import versions
+from swirl.reproduce.cache import Ledger
 from swirl.reproduce.page import write, write_contents
-from swirl.reproduce.settings import SCALES
+from swirl.reproduce.scale import SCALES
 
 # Each module has run(scale, ledger) -> page.Experiment.
 EXPERIMENTS = {
-    "gridworld": "swirl.reproduce.gridworld",
-    "labyrinth": "swirl.reproduce.labyrinth",
-    "spontaneous": "swirl.reproduce.spontaneous",
+    "gridworld": "swirl.reproduce.gridworld.experiment",
+    "labyrinth": "swirl.reproduce.labyrinth.experiment",
+    "spontaneous": "swirl.reproduce.spontaneous.experiment",
 }
 MARKER = "reproduced-by-swirl.txt"
 

@@ -21,7 +21,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from swirl.history import Histories
+from swirl.data.histories import Histories
 from swirl.priors import Cauchy, Gaussian
 
 FloatArray = Array | np.ndarray

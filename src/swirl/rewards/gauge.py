@@ -1,4 +1,4 @@
-"""Which rewards are the same reward: the gauge of DESIGN §2e, its basis, and one member to show.
+"""Which rewards are the same reward: the gauge of design.md#gauge, its basis, and one member to show.
 
 A change δV of the values leaves the policy alone when E[δV(h')|h,a] = k(h) for every available action; the
 reward then moves by δr(h) = δV(h) − γ k(h).  For r(h,a) any δV will do (potential shaping):
@@ -18,7 +18,7 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import lsmr
 
-from swirl.successors import Successors
+from swirl.data.successors import Successors
 
 # Largest part of a stochastic environment whose null space is found by a dense decomposition (under a minute).
 _LARGEST_BLOCK = 2_000
@@ -51,7 +51,7 @@ class GaugeBasis:
 
 
 def gauge_basis(successors: Successors, *, discount: float, per_action: bool = False) -> GaugeBasis:
-    """Find the gauge moves of rewards r(h), or r(h,a) with `per_action` (DESIGN §2e).
+    """Find the gauge moves of rewards r(h), or r(h,a) with `per_action` (design.md#gauge).
 
     Examples
     --------
@@ -120,7 +120,7 @@ def canonical(
     discount: float,
     full_length: Bool[np.ndarray, "node"],
 ) -> Float[np.ndarray, "mode node *action"]:
-    """The member of each reward's gauge class with the least norm over full-length nodes (DESIGN §2e).
+    """The member of each reward's gauge class with the least norm over full-length nodes (design.md#gauge).
 
     Two rewards have the same canonical member exactly when they differ by a gauge move.  For r(h,a) the norm runs
     over the available actions; entries of unavailable actions are returned as given.

@@ -1,0 +1,298 @@
+"""How far a fit would move with other sessions of the same kind: intervals by the bootstrap over whole sessions.
+
+Sessions (or subjects) are drawn with replacement, as many as there are, and the same model is fitted to each draw, EM
+going on from the fit.  Steps within a session depend on one another; sessions are what is repeated, so they are what is
+drawn.
+"""
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from swirl.analysis.bootstrap_result import Bootstrap, ended, logit, mark_of, spread_of
+from swirl.analysis.state_summaries import by_state
+from swirl.data.encoding import Encoded
+from swirl.data.trajectories import Trajectories
+from swirl.errors import counted
+from swirl.estimators.base import HiddenModeEstimator, UnseenStatesWarning, as_trajectories
+from swirl.estimators.discrete import DiscreteEstimator
+from swirl.estimators.em_estimator import EMEstimator, Problem
+from swirl.estimators.iq_network import IQNetwork
+from swirl.estimators.swirl import SWIRL
+from swirl.inference import em
+from swirl.inference.engines import choose, tables_and_prior
+from swirl.inference.mode_matching import match_by_distance, match_by_overlap
+from swirl.precision import float64, numpy_tree
+from swirl.rewards.gauge import GaugeTooLargeError
+
+LEAST_UNITS = 5
+MOST_HISTORIES = 60_000  # for the least-norm reward, which is a linear problem of that size
+MODES_FIRST = ("occupancy", "leaving", "initial_modes", "policies", "rewards")  # quantities with axes [mode, …]
+
+
+def units_of(data: Trajectories, by: str | None) -> tuple[str, Int[np.ndarray, "session"]]:
+    """What is drawn, sessions or subjects, and to which of them each session belongs; refuses fewer than five.
+
+    >>> data = Trajectories([[0, 1]] * 6, subjects=["a", "a", "b", "c", "d", "e"])
+    >>> units_of(data, None)
+    ('subject', array([0, 0, 1, 2, 3, 4]))
+    """
+    if by not in (None, "session", "subject"):
+        raise ValueError(f'by={by!r}: expected "session", "subject", or None to let the data decide')
+    names = list(dict.fromkeys(data.subjects))
+    known = len(set(names) - {None})
+    if by == "subject" and None in names:
+        raise ValueError('by="subject": some sessions name no subject; name them all, or use by="session"')
+    if by is None:
+        by = "subject" if None not in names and known >= LEAST_UNITS else "session"
+    if by == "subject" and known < LEAST_UNITS:
+        raise ValueError(
+            f"there are {counted(known, 'subject')}: fewer than {LEAST_UNITS} say next to nothing of how subjects "
+            'differ; use by="session", whose intervals are about these animals only'
+        )
+    if len(data) < LEAST_UNITS:
+        raise ValueError(
+            f"data have {counted(len(data), 'session')}: a bootstrap draws whole sessions, and fewer than "
+            f"{LEAST_UNITS} say next to nothing of how sessions differ; cut long recordings into sessions where the "
+            "animal began anew, or report no intervals"
+        )
+    if by == "session":
+        return by, np.arange(len(data))
+    place = {name: i for i, name in enumerate(names)}
+    return by, np.array([place[name] for name in data.subjects])
+
+
+def draw_times(units: Int[np.ndarray, "session"], rng: np.random.Generator) -> Int[np.ndarray, "session"]:
+    """Draw as many units as there are, with replacement: how often each session is in the resample.
+
+    >>> draw_times(np.array([0, 0, 1, 2, 3, 4]), np.random.default_rng(0))
+    array([0, 0, 2, 1, 1, 1])
+    """
+    n = int(units.max()) + 1
+    return np.bincount(rng.integers(n, size=n), minlength=n)[units]
+
+
+def chain_times(encoded: Encoded, times: Int[np.ndarray, "session"]) -> Int[np.ndarray, "chain"]:
+    """How often each chain (a stretch between gaps) counts: as often as its session."""
+    return times[encoded.chain_sessions]
+
+
+def _expected(
+    model: EMEstimator, problem: Problem, times: Int[np.ndarray, "chain"] | None
+) -> tuple[Float[np.ndarray, "mode"], Float[np.ndarray, "mode next_mode"]]:
+    """Expected steps in each mode and pairs of neighbouring modes under the fit, modes in the order of the fit."""
+    best = model.restarts_[model.best_restart_]
+    chains = replace(problem.chains, times=times)
+    with float64():
+        tables, _ = numpy_tree(tables_and_prior(problem.components, em.stack([best.parameters])))
+        counts = choose("auto", chains, tables).counts(tables)
+        steps = np.asarray(counts.emissions)[0].sum(axis=0)
+        pairs = np.asarray(counts.transitions)[0].sum(axis=0)
+    order = np.argsort(-best.occupancy, kind="stable")
+    return steps[order], pairs[order][:, order]
+
+
+def quantities(
+    model: EMEstimator, problem: Problem, times: Int[np.ndarray, "chain"] | None = None
+) -> dict[str, np.ndarray]:
+    """What the bootstrap keeps of one fit; see `Bootstrap`."""
+    steps, pairs = _expected(model, problem, times)
+    stays, all_pairs = np.diagonal(pairs), pairs.sum(axis=1)
+    found = {
+        "occupancy": steps / steps.sum(),
+        # Rounding must not make a mode that never ends end.
+        "leaving": np.maximum(1 - stays / np.maximum(all_pairs, 1e-300), 0.0) * (all_pairs - stays > 1e-9),
+        "mode_transitions": model.mode_transitions_,
+        "initial_modes": model.initial_modes_,
+    }
+    if isinstance(model, DiscreteEstimator):
+        found["policies"] = choices_by_state(model)
+    if (rewards := _rewards(model)) is not None:
+        found["rewards"] = rewards
+    return found
+
+
+def choices_by_state(model: DiscreteEstimator) -> Float[np.ndarray, "mode state option"]:
+    """Probability of each option: the mean over the full-length histories that end in each state."""
+    return np.nan_to_num(by_state(model._histories).mean(model._table()))
+
+
+def _rewards(model: Any) -> Float[np.ndarray, "mode state"] | None:
+    """Least-norm reward of each place less the mode's mean over places; None where there is none, or it is too dear."""
+    if not isinstance(model, SWIRL) or model._histories.n_histories > MOST_HISTORIES:
+        return None
+    try:
+        table = model.reward_map("canonical")
+    except GaugeTooLargeError:
+        return None
+    return table - np.nanmean(table, axis=1, keepdims=True)
+
+
+def matched(
+    fit: EMEstimator, draw: EMEstimator, paths: Sequence[Any], drawn_paths: Sequence[Any]
+) -> Int[np.ndarray, "mode"]:
+    """What each mode of the draw is called in the fit: by their choices, as `SWIRL.align_to`, else by shared steps."""
+    n_modes = len(fit.initial_modes_)
+    if isinstance(fit, DiscreteEstimator) and isinstance(draw, DiscreteEstimator):
+        return match_by_distance(choices_by_state(fit), choices_by_state(draw))
+    return match_by_overlap(paths, drawn_paths, n_modes, n_modes)
+
+
+def renumbered(found: dict[str, np.ndarray], match: Int[np.ndarray, "mode"]) -> dict[str, np.ndarray]:
+    """The quantities of a draw with its modes in the order of the fit's.
+
+    >>> renumbered({"occupancy": np.array([0.7, 0.3])}, np.array([1, 0]))["occupancy"].tolist()
+    [0.3, 0.7]
+    """
+    order = np.argsort(match)
+    moved = {name: found[name][order] for name in MODES_FIRST if name in found}
+    if "mode_transitions" in found:
+        moved["mode_transitions"] = found["mode_transitions"][:, order][:, :, order]
+    return moved
+
+
+TOLERANCE = 0.01
+"""Nats that may remain to be gained when a refit ends. It starts near its end, and must be taken all the way."""
+
+
+class TooFewRefitsError(ValueError):
+    """A bootstrap has no intervals to give, because next to none of its refits came to an end."""
+
+
+def bootstrap(
+    model: Any,
+    data: Any,
+    *,
+    n_draws: int = 20,
+    by: str | None = None,
+    max_iter: int = 2000,
+    random_state: int = 0,
+    progress: Callable[[int, int], Any] | None = None,
+) -> Bootstrap:
+    """Refit a model to resampled sessions and keep what moves; read in `Bootstrap` what that does not cover.
+
+    Parameters
+    ----------
+    model
+        A fitted model that EM fits: those of `swirl.models()` without Markov, Dynamic-IRL and IQ-Network.
+    data
+        The sessions that it was fitted to. Others among them are not drawn, only decoded (`Bootstrap.stability`).
+    n_draws
+        Number of refits; 20 give intervals that are within a sixth of their width, 100 within a fourteenth.
+    by
+        ``"session"`` or ``"subject"``: what is drawn. None: subjects where five or more are known, else sessions.
+    max_iter
+        EM iterations of a refit, at most; it ends sooner when no more than 0.01 nats remain to be gained. A refit that
+        runs out of them is no result: it is left out, and `Bootstrap.how` says how many were.
+    progress
+        Called with the number of refits done, and of all.
+
+    Examples
+    --------
+    >>> from swirl.datasets import gridworld
+    >>> from swirl.estimators.swirl import SWIRL
+    >>> world = gridworld(n_sessions=8, n_steps=100)
+    >>> model = SWIRL(world.env, history=1, reward="state-action", n_restarts=2, max_iter=20).fit(world.trajectories)
+    >>> boot = bootstrap(model, world.trajectories, n_draws=3)
+    >>> boot.by, boot.n_draws, boot.policies.shape, boot.stability[0].shape
+    ('session', 3, (3, 2, 25, 5), (100,))
+    """
+    data = as_trajectories(data)
+    _check(model, n_draws, max_iter)
+    train = _fitted_part(model, data)
+    by, units = units_of(train, by)
+    own = model.use_restart(model.best_restart_).set_params(**model._as_fitted)  # whatever was set or renumbered since
+    problem = own._problem(train)
+    settings = {"tol": TOLERANCE, "max_iter": int(max_iter)}
+    top = own._refitted(problem, None, **settings)  # the fit may have stopped before its end; draws begin there
+    paths = _decoded(model, data)
+    rng = np.random.default_rng(random_state)
+    found: list[dict[str, np.ndarray]] = []
+    statuses: list[str] = []
+    same = [np.zeros(len(path)) for path in paths]
+    for done in range(1, int(n_draws) + 1):
+        times = chain_times(problem.encoded, draw_times(units, rng))
+        draw = top._refitted(problem, times, **settings)
+        statuses.append(draw.restarts_[0].status)
+        if "interrupted" in (statuses[-1], top.restarts_[0].status):  # EM ends politely; half a sample is no use
+            raise KeyboardInterrupt
+        if statuses[-1] == "converged":
+            decoded = _decoded(draw, data)
+            match = matched(model, draw, paths, decoded)
+            found.append(renumbered(quantities(draw, problem, times), match))
+            for count, path, other in zip(same, paths, decoded, strict=True):
+                count += match[other] == path
+        if progress is not None:
+            progress(done, int(n_draws))
+    if len(found) < 2:
+        raise TooFewRefitsError(
+            f"{ended(statuses)} (max_iter={int(max_iter)}): too few for intervals; raise max_iter, or use a "
+            "prior under which the fit converges sooner, such as priors.Gaussian"
+        )
+    stacked = {name: np.stack([one[name] for one in found]) for name in found[0]}
+    before, fitted = (
+        renumbered(quantities(one, problem), matched(model, one, paths, _decoded(one, data))) for one in (own, top)
+    )
+    n_units = int(units.max()) + 1
+    return Bootstrap(
+        by=by,
+        n_units=n_units,
+        fitted=fitted,
+        drift=_drift(before, fitted, stacked, n_units),
+        policies=stacked.pop("policies", None),
+        rewards=stacked.pop("rewards", None),
+        stability=tuple(count / len(found) for count in same),
+        statuses=tuple(statuses),
+        seed=int(random_state),
+        model=mark_of(model),
+        **stacked,
+    )
+
+
+def _decoded(model: Any, data: Trajectories) -> list[Any]:
+    with warnings.catch_warnings():  # of states that only held-out sessions visit
+        warnings.simplefilter("ignore", UnseenStatesWarning)
+        return model.predict(data)
+
+
+def _fitted_part(model: Any, data: Trajectories) -> Trajectories:
+    """The sessions of `data` that the model was fitted to, if they are all there."""
+    fitted, signals = model.fitted_to(data), model._own_signals()
+    if fitted is not None:
+        if fitted.sum() == len(model.training_sessions_):  # all of them, in whatever order
+            return data[fitted]
+    elif set(signals) <= set(data.signals or {}) and data.fingerprint(*signals) == model.data_fingerprint_:
+        return data
+    raise ValueError(
+        "data: these are not the sessions that the model was fitted to; a bootstrap asks how the fit would move with "
+        "other draws of those, so give them all"
+    )
+
+
+def _check(model: Any, n_draws: Any, max_iter: Any) -> None:
+    """Refuse what cannot be resampled, in words."""
+    name = type(model).__name__
+    if not isinstance(model, HiddenModeEstimator):
+        raise ValueError(f"model is {name}: expected a fitted model, such as swirl.SWIRL(env).fit(data)")
+    if not isinstance(model, EMEstimator) or isinstance(model, IQNetwork):
+        noisy = isinstance(model, IQNetwork)
+        why = "its refits are noisy and do not settle" if noisy else "it has no modes that EM fits"
+        raise ValueError(f"model is {name}: {why}; the bootstrap is for SWIRL, ARHMM, GaussianARHMM and IQLearn")
+    model._check_restarts()
+    for argument, value, least in (("n_draws", n_draws, 2), ("max_iter", max_iter, 1)):
+        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+            raise ValueError(f"{argument}={value!r}: expected a whole number, at least {least}")
+
+
+def _drift(own: dict[str, Any], fitted: dict[str, Any], draws: dict[str, Any], n_units: int) -> float:
+    """How far the fit is from where it was heading, in standard errors of the shares and of the rates of leaving."""
+    found = [0.0]
+    for name in ("occupancy", "leaving"):
+        spread = spread_of(logit(draws[name]), n_units)
+        moves = spread > 1e-9
+        found += (np.abs(logit(own[name]) - logit(fitted[name]))[moves] / spread[moves]).tolist()
+    return float(max(found))

@@ -1,0 +1,344 @@
+"""Is SWIRL really better on my data?  Fit every model on the same sessions, score each once on the same others.
+
+Scores compare only in one currency (actions, next states, densities) and over the same steps; whatever would mix
+them is refused.
+"""
+
+import time
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from swirl.analysis.comparison_result import Comparison
+from swirl.analysis.grid_search import Choice, choose, joined, modes_can_change, score_on_folds
+from swirl.data.folds import SameAnimalsWarning, animals, check_apart, most_folds, shared_animals
+from swirl.data.trajectories import Trajectories
+from swirl.estimators.base import WORDS, HiddenModeEstimator, Scored, as_trajectories
+from swirl.estimators.registry import fixed_arguments, keeps, make, models
+
+ONE_MODE = "{}, one mode"  # the name of a model's twin
+
+
+def common_currency(candidates: Mapping[str, HiddenModeEstimator], of: Scored | None = None) -> Scored:
+    """What all the models can be scored on: `of` if they all can, else the first that they share.
+
+    >>> from swirl.data.mdp import MDP
+    >>> env = MDP.deterministic([[0, 1, 1], [0, 1, 1]])
+    >>> common_currency({name: make(name, env) for name in ("S-1", "rARHMM")})
+    'next_state'
+    """
+    each = {name: model.currencies for name, model in candidates.items()}
+    shared = [x for x in WORDS if all(x in own for own in each.values())]
+    if of is None and shared:
+        return shared[0]  # type: ignore[return-value]
+    if of in shared:
+        return of  # type: ignore[return-value]
+    said = "; ".join(f"{name}: {', '.join(own)}" for name, own in each.items())
+    raise ValueError(
+        f"of={of!r}: the models do not all have such a score, and scores of different things do not compare ({said}); "
+        "compare those that share one"
+    )
+
+
+def compare(
+    candidates: Any,
+    train: Any,
+    test: Any,
+    *,
+    env: Any = None,
+    of: Scored | None = None,
+    tune: Mapping[str, Mapping[str, Sequence[Any]]] | None = None,
+    n_folds: int = 3,
+    callback: Callable[[str], Any] | None = None,
+    **parameters: Any,
+) -> Comparison:
+    """Fit models on `train`, score each once on `test`, and lay them side by side.
+
+    The best model with modes, picked on training folds, is also fitted with one mode: the verdict is of like with like.
+
+    Parameters
+    ----------
+    candidates
+        Names of models (None: all that have the score `of`, by default that of next states), or a dict of name →
+        model; a model that is fitted already is fitted again.
+    train, test
+        `Trajectories` that share no session; better, no animal.
+    env
+        Needed when models are given by name.
+    of
+        ``"action"``, ``"next_state"`` or ``"density"``; by default the first that all the models share, and next
+        states where any action is missing.
+    tune
+        name → settings to try on folds of `train` (`grid_search.choose`) before that model is fitted. Where several
+        numbers of modes are tried, one mode is tried too. Count models choose their order and smoothing themselves,
+        for what is scored.
+    n_folds
+        Folds of `train`: for `tune`, and to pick which model with modes and which without the verdict is about, where
+        there are several. 0: no folds (quicker; the test scores pick, and the verdict says so).
+    callback
+        Called with a few words on what is fitted next.
+    **parameters
+        Further arguments, such as ``n_modes=3``, for those of the named models that take them and do not fix them.
+
+    Examples
+    --------
+    >>> from swirl.datasets import gridworld
+    >>> data = gridworld(n_sessions=10, n_steps=100)
+    >>> train, test = data.trajectories.split(every=5)
+    >>> result = compare(["Markov-0", "Markov-1"], train, test, env=data.env)
+    >>> result.best, result.of, result.n_scored
+    ('Markov-1', 'action', 200)
+    """
+    train, test = as_trajectories(train), as_trajectories(test)
+    check_apart(train, test)
+    fresh = _candidates(candidates, env, parameters)
+    if candidates is None:  # next states are what all models of labelled states share
+        fresh = {name: model for name, model in fresh.items() if (of or "next_state") in model.currencies}
+    if of is None and train.n_missing_actions + test.n_missing_actions:
+        next_states = all("next_state" in model.currencies for model in fresh.values())
+        of = "next_state" if next_states else None  # the actions that were seen are not all there is to predict
+    of = common_currency(fresh, of)
+    for model in fresh.values() if not isinstance(candidates, Mapping) else ():
+        if "target" in model.get_params() and "target" not in parameters:
+            model.set_params(target=of)  # a count model is fitted and tuned for what it is scored on
+    grids = {name: dict(grid) for name, grid in (tune or {}).items()}
+    unknown = [name for name in grids if name not in fresh]
+    if unknown:
+        raise ValueError(f"tune: {', '.join(unknown)} is not among the models compared, {', '.join(fresh)}")
+    if grids and n_folds == 0:
+        raise ValueError("n_folds=0: settings are chosen on folds; give n_folds=3, or no tune=")
+    notes = _of_animals(train, test)
+    if n_folds != 0 and n_folds < 2:
+        raise ValueError(f"n_folds={n_folds}: expected 2 or more, or 0 for none")
+    added = [name for name, grid in grids.items() if _with_one_mode(grid)]
+    if added:
+        notes += ("One mode was added to the numbers of modes that are tried: like is compared with like.",)
+    work = _Work(train, test, of, n_folds, callback or (lambda _: None), notes)
+    for name, model in fresh.items():
+        work.tune(name, model, grids.get(name))
+    work.score_on_folds()
+    for name in fresh:
+        work.fit(name)
+    if not isinstance(candidates, Mapping):
+        work.labels.update({name: _label(name, model) for name, model in fresh.items()})
+    work.add_one_mode(grids)
+    return work.scored()
+
+
+def _of_animals(train: Trajectories, test: Trajectories) -> tuple[str, ...]:
+    """Whether animals are on both sides, in a line; a warning too where there are enough to hold whole ones out."""
+    line = shared_animals(train, test)
+    if line is None:
+        return ()
+    if animals((*train.subjects, *test.subjects)) is not None:
+        warnings.warn(f"{line} Split by animal: data.split(subjects=[…]).", SameAnimalsWarning, stacklevel=3)
+    return (line,)
+
+
+def _with_one_mode(grid: dict[str, Any]) -> bool:
+    """Add one mode to the numbers that are tried, where several are and it is not among them."""
+    tried = grid.get("n_modes")
+    if not isinstance(tried, Sequence) or isinstance(tried, str) or len(tried) < 2 or 1 in tried:
+        return False
+    grid["n_modes"] = [1, *tried]
+    return True
+
+
+def _label(name: str, model: HiddenModeEstimator) -> str:
+    """The name, with the form of the reward where it is not that of states alone."""
+    reward = model.get_params().get("reward", "state")
+    return name if reward == "state" else f"{name} ({reward if isinstance(reward, str) else type(reward).__name__})"
+
+
+@dataclass
+class _Work:
+    """Models on their way into a comparison."""
+
+    train: Trajectories
+    test: Trajectories
+    of: Scored
+    n_folds: int
+    tell: Callable[[str], Any]
+    notes: tuple[str, ...]
+    models: dict[str, HiddenModeEstimator] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)
+    chosen: dict[str, dict[str, Any]] = field(default_factory=dict)
+    choices: dict[str, Choice] = field(default_factory=dict)
+    labels: dict[str, str] = field(default_factory=dict)
+    one_mode: dict[str, str] = field(default_factory=dict)
+    on_folds: Choice | None = None
+    tested: dict[str, tuple[list[np.ndarray], np.ndarray]] = field(default_factory=dict)
+    """Of each fitted model: which test steps it scores, and its score of each test session."""
+
+    def tune(self, name: str, model: HiddenModeEstimator, grid: dict[str, Any] | None) -> None:
+        """Take a model in, with the settings that training folds choose."""
+        began = time.perf_counter()
+        if grid is not None:
+            self.choices[name] = choose(
+                model,
+                self.train,
+                grid,
+                n_folds=self.n_folds,
+                of=self.of,
+                callback=lambda words: self.tell(f"{name}: {words}"),
+            )
+            self.chosen[name] = self.choices[name].best
+            model = model.set_params(**self.chosen[name])
+        self.models[name] = model
+        self.seconds[name] = time.perf_counter() - began
+
+    def score_on_folds(self) -> None:
+        """Score on folds, as they are now, the models of a kind (with modes, without) that has several."""
+        n_folds = most_folds(self.train, self.n_folds)
+        if n_folds < 2:
+            return
+        own = {name: model.get_params() for name, model in self.models.items()}
+        kinds = [[name for name in own if (own[name].get("n_modes", 1) > 1) is several] for several in (True, False)]
+        rows = []
+        for name in [name for name in own if any(name in kind and len(kind) > 1 for kind in kinds)]:
+            began = time.perf_counter()
+            if name in self.choices:
+                scored = self.choices[name].only(**self.chosen[name])
+            else:
+                scored = score_on_folds(
+                    self.models[name],
+                    self.train,
+                    [{}],
+                    n_folds=n_folds,
+                    of=self.of,
+                    callback=lambda words, name=name: self.tell(f"{name}: {words}"),
+                )
+            rows.append(({"model": name, **_complexity(own[name])}, scored))
+            self.seconds[name] += time.perf_counter() - began
+        if rows:
+            self.on_folds = joined(rows)
+
+    def fit(self, name: str) -> None:
+        """Fit a model to all training sessions, and score it on the test."""
+        began = time.perf_counter()
+        self.tell(f"{name}: all training sessions")
+        model = self.models[name].fit(self.train)
+        if own_choice := getattr(model, "chosen_", None):
+            self.chosen[name] = {**own_choice, **self.chosen.get(name, {})}
+        self.seconds[name] += time.perf_counter() - began
+        self.tested[name] = model.scored_steps(self.test, of=self.of), model.session_scores(self.test, of=self.of)
+
+    def add_one_mode(self, grids: Mapping[str, dict[str, Any]]) -> None:
+        """Find, or fit, the twin with one mode of the model with modes that the verdict is about."""
+        contest = self.scored().contest()
+        if contest is None:
+            return
+        name = contest.with_modes
+        params = self.models[name].get_params()
+        if not modes_can_change(self.models[name]):
+            self.notes += (f"{name} has settings for each mode, so there is no such model with one mode.",)
+            return
+        rest = {key: values for key, values in grids.get(name, {}).items() if key != "n_modes"}
+        twin, settings = type(self.models[name])(**{**params, "n_modes": 1}), {}
+        if name in self.choices and any(own.get("n_modes") == 1 for own in self.choices[name].candidates):
+            settings = self.choices[name].only(n_modes=1).best
+            twin.set_params(**settings)
+            rest = {}
+        there = [] if rest else [other for other in self.models if _same(self.models[other], twin)]
+        if there:
+            self.one_mode[name] = there[0]
+            return
+        added = ONE_MODE.format(name)
+        if added in self.models:
+            raise ValueError(f"{added!r}: this name is kept for {name} with one mode; call yours something else")
+        self.tune(added, twin, rest or None)
+        shown = {key: value for key, value in settings.items() if key != "n_modes"}
+        self.chosen.update({added: shown} if shown else {})
+        self.labels[added] = ONE_MODE.format(self.labels.get(name, name))
+        self.one_mode[name] = added
+        self.fit(added)
+
+    def scored(self) -> Comparison:
+        """The comparison of the models that are fitted."""
+        first = next(iter(self.models))
+        steps = self.tested[first][0]
+        for name, (own, _) in self.tested.items():
+            for session, (a, b) in enumerate(zip(own, steps, strict=True)):
+                if not np.array_equal(a, b):
+                    raise ValueError(
+                        f"{name} scores {int(a.sum())} steps of test session {session}, {first} {int(b.sum())}, so "
+                        "these are not scores of the same thing; compare models that score the same steps (for "
+                        "autoregressions: the same number of lags)"
+                    )
+        per_session = np.array([int(own.sum()) for own in steps])
+        if per_session.sum() == 0:
+            raise ValueError("test: nothing was observed in any session, so there is nothing to score")
+        return Comparison(
+            self.of,
+            int(per_session.sum()),
+            tuple(self.models),
+            self.models,
+            np.stack([self.tested[name][1] for name in self.models]),
+            per_session,
+            self.test.subjects,
+            np.array([self.seconds[name] for name in self.models]),
+            self.chosen,
+            self.choices,
+            self.test.names,
+            on_folds=self.on_folds,
+            one_mode=self.one_mode,
+            labels={name: label for name, label in self.labels.items() if label != name},
+            notes=self.notes,
+        )
+
+
+def _complexity(params: Mapping[str, Any]) -> dict[str, Any]:
+    """What `grid_search.choose` tells simple from less simple by, as plain values."""
+    kinds = {"n_modes": int, "history": int, "switching": str}
+    return {key: kind(params[key]) for key, kind in kinds.items() if params.get(key) is not None}
+
+
+def _same(model: HiddenModeEstimator, other: HiddenModeEstimator) -> bool:
+    """Whether two models are built alike; how one mode switches makes no difference."""
+    if type(model) is not type(other):
+        return False
+    one, two = (
+        {key: value for key, value in m.get_params().items() if not key.startswith("switching")} for m in (model, other)
+    )
+    return all(_equal(one[key], two[key]) for key in one)
+
+
+def _equal(one: Any, two: Any) -> bool:
+    if one is two:
+        return True
+    try:
+        return bool(one == two)
+    except ValueError:  # of options that hold arrays
+        return False
+
+
+def _candidates(candidates: Any, env: Any, parameters: dict[str, Any]) -> dict[str, HiddenModeEstimator]:
+    """Unfitted models by name."""
+    if isinstance(candidates, Mapping):
+        if parameters:
+            raise ValueError(f"{', '.join(parameters)}: give further arguments to the models themselves")
+        if not candidates or not all(isinstance(model, HiddenModeEstimator) for model in candidates.values()):
+            raise ValueError(f"candidates={candidates!r}: expected a dict of name → model, with at least one")
+        return {name: type(model)(**model.get_params()) for name, model in candidates.items()}
+    candidates = list(models()) if candidates is None else candidates
+    listed = isinstance(candidates, Sequence) and not isinstance(candidates, str) and len(candidates) > 0
+    if not listed or not all(isinstance(name, str) for name in candidates):
+        raise ValueError(
+            f"candidates={candidates!r}: expected a list of names, such as ['Markov', 'S-2'], or a dict of name → model"
+        )
+    if env is None:
+        raise ValueError("env: models given by name need the environment; pass env=")
+    made, taken = {}, {}
+    for name in candidates:
+        bare = make(name, env)
+        own = bare.get_params()
+        fixed = fixed_arguments(name)
+        taken[name] = {k: v for k, v in parameters.items() if k in own and (k not in fixed or keeps(name, k, v))}
+        made[name] = make(name, env, **taken[name])
+    unused = [k for k in parameters if not any(k in own for own in taken.values())]
+    if unused:
+        raise ValueError(f"{', '.join(unused)}: none of the models has such an argument, or its name fixes it")
+    return made

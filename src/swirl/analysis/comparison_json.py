@@ -1,0 +1,147 @@
+"""A comparison as a JSON file: readable by people, by `swirl report` and by any other program."""
+
+import contextlib
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from swirl.analysis.comparison_result import Comparison
+from swirl.analysis.grid_search import Choice
+from swirl.estimators.base import WORDS
+from swirl.estimators.save_load import versions
+from swirl.io.atomic_write import whole_file
+
+KIND = "swirl comparison"
+SCHEMA_VERSION = 1
+
+
+def write_comparison(
+    path: Any, comparison: Comparison, *, run: dict[str, Any] | None = None, overwrite: bool = False
+) -> Path:
+    """Write a comparison, and the run that it came from, as JSON; the fitted models stay out of it.
+
+    >>> import tempfile
+    >>> scores = np.array([[-3.0, -5.0], [-4.0, -5.5]])
+    >>> made = Comparison("action", 10, ("S-1", "Markov"), {}, scores, np.array([5, 5]), ("a", "b"), np.ones(2), {},
+    ...     modes={"S-1": 2, "Markov": 1})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     str(read_comparison(write_comparison(f"{folder}/comparison.json", made))) == str(made)
+    True
+    """
+    facts = {
+        "kind": KIND,
+        "schema_version": SCHEMA_VERSION,
+        "verdict": comparison.verdict(),
+        "scored": comparison.of,
+        "unit": "nats, summed over the scored steps of a session",
+        "models": {
+            name: {
+                "modes": comparison.n_modes(name),
+                "label": comparison.label(name),
+                "one_mode": comparison.one_mode.get(name),
+                "converged": comparison.has_converged(name),
+                "score_per_step": comparison.scores[name],
+                "seconds": float(seconds),
+                "chosen": _plain(comparison.chosen.get(name, {})),
+                "log_likelihoods": row.tolist(),
+            }
+            for name, row, seconds in zip(comparison.names, comparison.log_likelihoods, comparison.seconds, strict=True)
+        },
+        "test_sessions": {
+            "name": list(comparison.sessions) or None,
+            "subject": [None if subject is None else str(subject) for subject in comparison.subjects],
+            "scored_steps": comparison.steps.tolist(),
+        },
+        "training_folds": {name: _folds(choice) for name, choice in comparison.choices.items()},
+        "models_on_training_folds": None if comparison.on_folds is None else _folds(comparison.on_folds),
+        "notes": list(comparison.notes),
+        "remarks": comparison.remarks(),
+        "versions": versions(),
+        "run": run,
+    }
+    with whole_file(path, overwrite=overwrite) as temporary:
+        temporary.write_text(json.dumps(facts, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    return Path(path)
+
+
+def read_comparison(path: Any) -> Comparison:
+    """Read what `write_comparison` wrote; it prints and draws as the comparison did, without the fitted models."""
+    path = Path(path)
+    if not path.exists():
+        raise FileNotFoundError(f"{path} does not exist: give a file that `swirl compare` saved")
+    facts: Any = None
+    with contextlib.suppress(ValueError, RecursionError):  # of text that is no JSON, or no text
+        facts = json.loads(path.read_text(encoding="utf-8"))
+    if not isinstance(facts, dict) or facts.get("kind") != KIND:
+        raise ValueError(f"{path} is not a comparison: give a JSON file that `swirl compare` saved")
+    if facts.get("schema_version") != SCHEMA_VERSION:
+        raise ValueError(
+            f"{path} has schema version {facts.get('schema_version')!r}, this swirl reads {SCHEMA_VERSION}: install a "
+            "newer one with pip install --upgrade swirl-irl"
+        )
+    try:
+        return _comparison(facts)
+    except (KeyError, TypeError, ValueError, AttributeError) as fault:
+        raise ValueError(f"{path} is a damaged comparison ({fault}): run swirl compare again") from None
+
+
+def _comparison(facts: dict[str, Any]) -> Comparison:
+    models, tested = facts["models"], facts["test_sessions"]
+    steps = np.array(tested["scored_steps"], dtype=np.int64)
+    scores = np.array([model["log_likelihoods"] for model in models.values()], dtype=float)
+    if facts["scored"] not in WORDS or scores.shape != (len(models), len(steps)) or not models or steps.sum() < 1:
+        raise ValueError(f"scores of shape {scores.shape} for {len(models)} models and {len(steps)} sessions")
+    return Comparison(
+        of=facts["scored"],
+        n_scored=int(steps.sum()),
+        names=tuple(models),
+        models={},
+        log_likelihoods=scores,
+        steps=steps,
+        subjects=tuple(tested["subject"]),
+        seconds=np.array([model["seconds"] for model in models.values()], dtype=float),
+        chosen={name: model["chosen"] for name, model in models.items() if model["chosen"]},
+        choices={name: _choice(table) for name, table in facts["training_folds"].items()},
+        sessions=tuple(tested["name"] or ()),
+        modes={name: int(model["modes"]) for name, model in models.items()},
+        on_folds=_choice(facts["models_on_training_folds"]) if facts.get("models_on_training_folds") else None,
+        one_mode={name: model["one_mode"] for name, model in models.items() if model.get("one_mode")},
+        labels={name: model["label"] for name, model in models.items() if model.get("label", name) != name},
+        converged={name: bool(model.get("converged", True)) for name, model in models.items()},
+        notes=tuple(facts.get("notes", ())),
+    )
+
+
+def _folds(choice: Choice) -> dict[str, Any]:
+    return {
+        "candidates": _plain(choice.candidates),
+        "score_per_step": choice.scores.tolist(),
+        "log_likelihoods": choice.log_likelihoods.tolist() if choice.log_likelihoods is not None else None,
+        "scored_steps": choice.steps.tolist() if choice.steps is not None else None,
+        "subject": [None if subject is None else str(subject) for subject in choice.subjects],
+    }
+
+
+def _choice(table: dict[str, Any]) -> Choice:
+    """A choice as it was; files of older versions have only the scores of folds."""
+    rows, steps = table.get("log_likelihoods"), table.get("scored_steps")
+    return Choice(
+        table["candidates"],
+        np.array(table["score_per_step"], dtype=float),
+        None if rows is None else np.array(rows, dtype=float),
+        None if steps is None else np.array(steps, dtype=np.int64),
+        tuple(table.get("subject", ())),
+    )
+
+
+def _plain(value: Any) -> Any:
+    """Numbers, words and lists as they are; options that carry data by what they print as."""
+    if isinstance(value, dict):
+        return {str(key): _plain(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(inner) for inner in value]
+    if isinstance(value, np.generic | np.ndarray):
+        return value.tolist()
+    return value if value is None or isinstance(value, str | int | float | bool) else repr(value)

@@ -1,0 +1,322 @@
+"""Choosing on training folds: the test sessions are never looked at (design.md#choices).
+
+The rule: the simplest candidate whose paired held-out difference from the best is within one standard error.
+"""
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from swirl.data.folds import animals, folds
+from swirl.data.trajectories import Trajectories
+from swirl.errors import counted
+from swirl.estimators.base import HiddenModeEstimator, Scored, UnseenStatesWarning, as_trajectories
+
+SWITCHING = {"fixed": 0, "independent": 1}  # simpler than any that depends on the state
+
+
+def paired(
+    gains: Float[np.ndarray, "session"], steps: Int[np.ndarray, "session"], units: Int[np.ndarray, "session"]
+) -> tuple[float, float, int]:
+    """Gain per step, its standard error (of a ratio of sums over units), and the number of units.
+
+    Every step counts the same, so long sessions count more. With one unit the error is not known (NaN).
+
+    >>> gain, error, n = paired(np.array([1.0, 3.0]), np.array([10, 10]), np.array([0, 1]))
+    >>> round(gain, 6), round(error, 6), n
+    (0.2, 0.1, 2)
+    """
+    each = np.bincount(units, weights=gains)
+    per = np.bincount(units, weights=steps)
+    n = len(each)
+    with np.errstate(invalid="ignore", divide="ignore"):  # a score may be −inf
+        mean = each.sum() / per.sum()
+        if n < 2:
+            return float(mean), float("nan"), n
+        residuals = each - mean * per
+        return float(mean), float(np.sqrt(n / (n - 1) * np.sum(residuals**2)) / per.sum()), n
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What was tried, how each did on the held-out folds, and what is taken; print it for a table."""
+
+    candidates: list[dict[str, Any]]
+    scores: Float[np.ndarray, "candidate fold"]
+    """Held-out log-likelihood per step of each candidate in each fold."""
+    log_likelihoods: Float[np.ndarray, "candidate session"] | None = None
+    """Held-out log-likelihood of each session, by the fit to the other folds; None where only folds are known."""
+    steps: Int[np.ndarray, "session"] | None = None
+    """Scored steps of each session."""
+    subjects: tuple[Any, ...] = ()
+    """The animal of each session."""
+
+    @property
+    def means(self) -> Float[np.ndarray, "candidate"]:
+        """Held-out log-likelihood per step over all folds: every step counts the same, whatever its fold."""
+        gains, steps, _ = self._parts
+        return gains.sum(axis=1) / steps.sum()
+
+    @property
+    def highest(self) -> dict[str, Any]:
+        """The candidate with the highest mean."""
+        return self.candidates[self._highest]
+
+    @property
+    def best(self) -> dict[str, Any]:
+        """The candidate to take: the simplest within one standard error of the highest.
+
+        Simpler is: fewer modes, then a shorter history, then switching that does not depend on the state. Among
+        candidates that are equally simple the highest mean wins.
+        """
+        return self.candidates[self._best]
+
+    @property
+    def unit(self) -> str:
+        """What differences are paired by: animal (five or more known), session, or fold (no sessions known)."""
+        if self.log_likelihoods is None:
+            return "fold"
+        return "session" if animals(self.subjects) is None else "animal"
+
+    def difference(self, candidate: int, reference: int) -> tuple[float, float]:
+        """How much better one candidate (by its place) is than another per step, and the standard error of that."""
+        rows, steps, units = self._parts
+        with np.errstate(invalid="ignore"):
+            gain, error, _ = paired(rows[candidate] - rows[reference], steps, units)
+        return gain, error
+
+    def only(self, **settings: Any) -> "Choice":
+        """The same for those candidates that have these settings.
+
+        >>> tried = Choice([{"n_modes": 1, "history": 1}, {"n_modes": 2, "history": 1}], np.zeros((2, 3)))
+        >>> tried.only(n_modes=2).best
+        {'n_modes': 2, 'history': 1}
+        """
+        kept = [i for i, own in enumerate(self.candidates) if all(own.get(k) == v for k, v in settings.items())]
+        if not kept:
+            raise ValueError(f"{_worded(settings)}: no candidate has that; there are {_listed(self.candidates)}")
+        return self.rows(kept)
+
+    def rows(self, kept: Sequence[int]) -> "Choice":
+        """The same for the candidates at these places."""
+        own = None if self.log_likelihoods is None else self.log_likelihoods[list(kept)]
+        return Choice([self.candidates[i] for i in kept], self.scores[list(kept)], own, self.steps, self.subjects)
+
+    def table(self) -> list[dict[str, Any]]:
+        """One row per candidate, highest mean first: its settings, its score, and the paired difference to the highest.
+
+        ``standard_error`` is that of the difference (``behind_highest``), not of the score.
+        """
+        means, top, taken = self.means, self._highest, self._best
+        rows = []
+        for i in np.argsort(-means, kind="stable").tolist():
+            behind, error = self.difference(i, top)
+            own = {"score": float(means[i]), "behind_highest": behind, "standard_error": error, "chosen": i == taken}
+            rows.append({**self.candidates[i], **own})
+        return rows
+
+    def why(self) -> str:
+        """Say in words what is taken, and why."""
+        taken, top = self._best, self._highest
+        words = _worded(self.best)
+        if len(self.candidates) == 1:
+            return f"{words}: nothing else was tried."
+        if taken == top:
+            sizes = [_complexity(settings) for settings in self.candidates]
+            rest = "no simpler one is within one standard error of it"
+            if sizes[taken] == min(sizes):
+                rest = "all candidates are equally simple" if len(set(sizes)) == 1 else "none is simpler"
+            return f"{words}: the highest score on the folds; {rest}."
+        gain, error = self.difference(top, taken)
+        units = counted(len(set(self._parts[2].tolist())), self.unit)
+        return (
+            f"{words}: the simplest within one standard error of the highest. {_worded(self.highest)} is ahead by only "
+            f"{gain:.4f} nats per step, standard error {error:.4f} (paired, {units})."
+        )
+
+    def __str__(self) -> str:
+        names = list(dict.fromkeys(name for settings in self.candidates for name in settings))
+        titles = [*names, "nats/step", "to the highest (± 1 standard error)", ""]
+        lines = [self.why(), "", f"| {' | '.join(titles)} |", f"|{'--:|' * (len(titles) - 1)}:--|"]
+        for row in self.table():
+            cells = [str(row.get(name, "")) for name in names]
+            cells += [f"{row['score']:.4f}", f"{row['behind_highest']:+.4f} ± {row['standard_error']:.4f}"]
+            lines.append(f"| {' | '.join([*cells, 'chosen' if row['chosen'] else ''])} |")
+        return "\n".join(lines)
+
+    @property
+    def _parts(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Log-likelihoods [candidate, part], scored steps of each part, and the unit that each part belongs to."""
+        if self.log_likelihoods is None or self.steps is None:
+            n_folds = self.scores.shape[1]
+            return self.scores, np.ones(n_folds, np.int64), np.arange(n_folds)
+        units = animals(self.subjects)
+        return self.log_likelihoods, self.steps, np.arange(len(self.steps)) if units is None else units
+
+    @property
+    def _highest(self) -> int:
+        return int(np.argmax(np.nan_to_num(self.means, nan=-np.inf, neginf=-np.inf)))
+
+    @property
+    def _best(self) -> int:
+        means, top = np.nan_to_num(self.means, nan=-np.inf, neginf=-np.inf), self._highest
+        leaders: dict[tuple[int, int, int], int] = {}  # of each complexity: the highest
+        for i, settings in enumerate(self.candidates):
+            leader = leaders.setdefault(_complexity(settings), i)
+            if means[i] > means[leader]:
+                leaders[_complexity(settings)] = i
+        for _, leader in sorted(leaders.items()):
+            gain, error = self.difference(leader, top)
+            if gain >= -error:
+                return leader
+        return top
+
+
+def _complexity(settings: Mapping[str, Any]) -> tuple[int, int, int]:
+    """Number of modes, length of the history, form of switching: what does not vary is the same for all."""
+    history = settings.get("history", settings.get("order"))
+    switching = SWITCHING.get(str(settings.get("switching")), 2)
+    return int(settings.get("n_modes") or 0), -1 if history is None else int(history), switching
+
+
+def _worded(settings: Mapping[str, Any]) -> str:
+    return ", ".join(f"{key}={value}" for key, value in settings.items())
+
+
+def _listed(candidates: Sequence[Mapping[str, Any]]) -> str:
+    return "; ".join(map(_worded, candidates))
+
+
+def choose(
+    model: Any,
+    data: Any,
+    grid: Any,
+    *,
+    n_folds: int = 3,
+    of: Scored | None = None,
+    callback: Callable[[str], Any] | None = None,
+) -> Choice:
+    """Try every combination of settings on folds of the training data; take the simplest that is as good as the best.
+
+    As good: the difference from the best, paired by session (by animal where five or more are known), is within one
+    standard error. Simpler: fewer modes, then a shorter history, then switching that does not depend on the state.
+    Among equally simple settings, such as priors, the best score wins.
+
+    Parameters
+    ----------
+    model
+        The model to vary; it is not fitted or changed.
+    data
+        Training sessions only.
+    grid
+        For each constructor argument, the values to try.
+    n_folds
+        Folds are made of whole subjects where several are known, else of whole sessions.
+    of
+        What the score is of, one of the model's `currencies`; by default its own.
+    callback
+        Called with a few words on what is fitted next.
+
+    Returns
+    -------
+    Choice
+        ``choice.best`` goes into ``model.set_params(**choice.best).fit(data)``; ``choice.why()`` says why.
+
+    Examples
+    --------
+    >>> from swirl.baselines import BackoffMarkov
+    >>> from swirl.datasets import gridworld
+    >>> data = gridworld(n_sessions=12, n_steps=100)
+    >>> choose(BackoffMarkov(data.env), data.trajectories, {"order": [0, 1]}, n_folds=2).best
+    {'order': 1}
+    """
+    data = as_trajectories(data)
+    if not isinstance(model, HiddenModeEstimator) or not isinstance(grid, Mapping):
+        raise ValueError(
+            f"model is {type(model).__name__} and grid {type(grid).__name__}: expected a model, such as "
+            'swirl.make("S-2", env), and a dict of lists, such as {"n_modes": [1, 2, 3]}'
+        )
+    for name, values in grid.items():
+        if isinstance(values, str) or not isinstance(values, Sequence):
+            raise ValueError(f"grid[{name!r}]={values!r}: expected a list of values to try, such as [{values!r}]")
+    unknown = [name for name in grid if name not in model.get_params()]
+    if unknown or not grid or any(len(values) == 0 for values in grid.values()):
+        raise ValueError(
+            f"grid: expected at least one value for each of some of {', '.join(model.get_params())}"
+            + (f"; got {', '.join(unknown)}" if unknown else "")
+        )
+    candidates = [dict(zip(grid, values, strict=True)) for values in product(*grid.values())]
+    return score_on_folds(model, data, candidates, n_folds=n_folds, of=of, callback=callback)
+
+
+def score_on_folds(
+    model: HiddenModeEstimator,
+    data: Trajectories,
+    candidates: list[dict[str, Any]],
+    *,
+    n_folds: int = 3,
+    of: Scored | None = None,
+    callback: Callable[[str], Any] | None = None,
+    on_fit: Callable[[dict[str, Any], Any], Any] | None = None,
+) -> Choice:
+    """Fit the model with each candidate's settings to all folds but one, and score the sessions of that one.
+
+    `on_fit` is called with the settings and the fitted model, once for each candidate and fold.
+    """
+    parts = folds(data, n_folds)
+    log_likelihoods = np.empty((len(candidates), len(data)))
+    steps = np.empty((len(candidates), len(data)), np.int64)
+    for i, settings in enumerate(candidates):
+        for j, held_out in enumerate(parts):
+            if callback is not None:
+                callback(", ".join(filter(None, [_worded(settings), f"fold {j + 1} of {n_folds}"])))
+            fresh = type(model)(**{**model.get_params(), **settings})
+            rest = np.setdiff1d(np.arange(len(data)), held_out)
+            with warnings.catch_warnings():  # the same for every candidate; the final score will tell
+                warnings.simplefilter("ignore", UnseenStatesWarning)
+                fresh._fit_to_score(data[rest], progress=None if callback is None else False)
+                log_likelihoods[i, held_out] = fresh.session_scores(data[held_out], of=of)
+                if on_fit is not None:
+                    on_fit(settings, fresh)
+            steps[i, held_out] = [int(own.sum()) for own in fresh.scored_steps(data[held_out], of=of)]
+            if steps[i, held_out].sum() == 0:
+                raise ValueError(f"fold {j + 1} of {n_folds}: nothing was observed in it, so there is nothing to score")
+    for settings, own in zip(candidates, steps, strict=True):
+        if not np.array_equal(own, steps[0]):
+            raise ValueError(
+                f"{_worded(settings)} scores {own.sum():,} steps, {_worded(candidates[0])} {steps[0].sum():,}, so "
+                "these are not scores of the same thing; choose among settings that score the same steps"
+            )
+    by_fold = [log_likelihoods[:, part].sum(axis=1) / steps[0, part].sum() for part in parts]
+    return Choice(candidates, np.stack(by_fold, axis=1), log_likelihoods, steps[0], data.subjects)
+
+
+def joined(rows: Sequence[tuple[dict[str, Any], Choice]]) -> Choice:
+    """Models that were scored on the same folds, as one choice: the settings to show for each, and its own choice."""
+    each = [scored for _, scored in rows]
+    together = [scored.log_likelihoods for scored in each if scored.log_likelihoods is not None]
+    return Choice(
+        [settings for settings, _ in rows],
+        np.concatenate([scored.scores for scored in each]),
+        np.concatenate(together),
+        each[0].steps,
+        each[0].subjects,
+    )
+
+
+def modes_can_change(model: HiddenModeEstimator) -> bool:
+    """Whether there is such a model with another number of modes: none of its settings is for each mode.
+
+    >>> from swirl import SWIRL, datasets
+    >>> env = datasets.gridworld_env()
+    >>> modes_can_change(SWIRL(env)), modes_can_change(SWIRL(env, temperature=[1.0, 0.5]))
+    (True, False)
+    """
+    params = model.get_params()
+    given = getattr(params.get("switching"), "table", None) is not None
+    return "n_modes" in params and np.ndim(params.get("temperature", 1.0)) == 0 and not given

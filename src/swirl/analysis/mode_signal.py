@@ -1,0 +1,210 @@
+"""The mean of a recorded signal (dopamine, a neuron) in each mode.
+
+Steps that follow one another are alike, and so are bouts of one session, so standard errors are over sessions (over
+subjects where several are known): each gives one mean, and these are averaged.  How the signal goes with the *reward*
+is told by `reward_signal.signal_test`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any, Literal
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from swirl.data.trajectories import Trajectories
+from swirl.errors import Faults, counted
+from swirl.estimators.base import as_trajectories
+
+Over = Literal["session", "subject"]
+
+
+def signal_called(data: Trajectories, name: str) -> list[Any]:
+    """The signal of that name, one array per session, or word of those that there are.
+
+    >>> data = Trajectories([[0, 1]], signals={"dopamine": [[1.0, 3.0]]})
+    >>> signal_called(data, "dopamin")
+    Traceback (most recent call last):
+    ValueError: signal='dopamin': no such signal; the data have 'dopamine'
+    """
+    known = data.signals or {}
+    if name not in known:
+        there = f"the data have {', '.join(map(repr, known))}" if known else "the data have none"
+        raise ValueError(f"signal={name!r}: no such signal; {there}")
+    return list(known[name])
+
+
+def read_signal(data: Trajectories, signal: Any) -> tuple[str, Float[np.ndarray, "step channel"]]:
+    """The signal's name, and its values end to end."""
+    if isinstance(signal, str):
+        name, parts = signal, signal_called(data, signal)
+    else:
+        name, parts = "signal", list(signal)
+    arrays = [np.asarray(part, dtype=float) for part in parts]
+    faults = Faults()
+    _match("signal", arrays, data, (1, 2), faults)
+    faults.raise_if_any("The signal cannot be set beside the modes")
+    widths = {array.shape[1] if array.ndim == 2 else 1 for array in arrays}
+    if len(widths) > 1:
+        raise ValueError(f"signal has {sorted(widths)} channels in different sessions: expected the same in all")
+    return name, np.concatenate([array.reshape(len(array), -1) for array in arrays])
+
+
+def read_modes(data: Trajectories, modes: Sequence[Any], n_modes: int | None) -> tuple[Int[np.ndarray, "step"], int]:
+    """The modes end to end, and how many there are."""
+    arrays = [np.asarray(path) for path in modes]
+    faults = Faults()
+    _match("modes", arrays, data, (1,), faults)
+    wrong = [i for i, path in enumerate(arrays) if path.dtype.kind not in "iu" or path.min(initial=0) < -1]
+    for i in wrong:
+        faults.add(f"modes[{i}] is {arrays[i].dtype}, {arrays[i].min()} at least: expected 0, 1, …, or −1 for unknown")
+    faults.raise_if_any("The modes do not fit the data")
+    path = np.concatenate(arrays).astype(np.int64)
+    seen = 1 + int(path.max())
+    if n_modes is not None and n_modes < seen:
+        raise ValueError(f"n_modes={n_modes}: modes go up to {seen - 1}; give at least {seen}")
+    return path, max(seen, 1) if n_modes is None else n_modes
+
+
+def _match(
+    argument: str, arrays: list[np.ndarray], data: Trajectories, depths: tuple[int, ...], faults: Faults
+) -> None:
+    if len(arrays) != len(data):
+        faults.add(f"{argument} has {counted(len(arrays), 'session')}, the data {len(data)}: give one array for each")
+        return
+    for i, (array, n) in enumerate(zip(arrays, data.lengths, strict=True)):
+        if array.ndim not in depths or len(array) != n:
+            faults.add(f"{argument}[{i}] has shape {array.shape}, session {i} has {counted(int(n), 'step')}: give one "
+                       "value for each step")  # fmt: skip
+
+
+def read_units(data: Trajectories, over: str | None) -> tuple[Over, tuple[str, ...], Int[np.ndarray, "session"]]:
+    """What is averaged over, the names of these, and which of them each session belongs to."""
+    if over not in (None, "session", "subject"):
+        raise ValueError(f'over={over!r}: expected "session" or "subject"')
+    unknown = [i for i, subject in enumerate(data.subjects) if subject is None]
+    subjects = list(dict.fromkeys(data.subjects))
+    if over == "subject" and unknown:
+        raise ValueError(f"over='subject': the subject of session {unknown[0]} is not known ({len(unknown)} such "
+                         "sessions); give subjects=, or average over sessions")  # fmt: skip
+    if over == "subject" or (over is None and not unknown and len(subjects) > 1):
+        return "subject", tuple(map(str, subjects)), np.array([subjects.index(s) for s in data.subjects], np.int64)
+    return "session", data.names, np.arange(len(data))
+
+
+def check_window(data: Trajectories, before: Any, after: Any, bin: Any, n_shifts: int) -> None:
+    """Refuse a window, a bin or a number of shifts that makes no sense, all faults at once."""
+    faults = Faults()
+    for argument, value in (("before", before), ("after", after)):
+        if not (np.isfinite(value) and value >= 0) or (bin is None and int(value) != value):
+            expected = "a whole number of steps" if bin is None else "a time"
+            faults.add(f"{argument}={value!r}: expected {expected}, at least 0")
+    if bin is not None and not (np.isfinite(bin) and bin > 0):
+        faults.add(f"bin={bin!r}: expected a width above 0, in the unit of data.times")
+    if bin is not None and data.times is None:
+        faults.add(f"bin={bin!r}: the data have no times; give times=, or leave bin out to count in steps")
+    if not isinstance(n_shifts, Integral) or n_shifts < 0:
+        faults.add(f"n_shifts={n_shifts!r}: expected a whole number, at least 0")
+    faults.raise_if_any("The window cannot be used")
+
+
+@dataclass(frozen=True)
+class SignalByMode:
+    """Means of a signal in each mode; `mean`, `sem` and `n_units` are over sessions or subjects, as `over` says."""
+
+    name: str
+    over: Over
+    units: tuple[str, ...]
+    unit_means: Float[np.ndarray, "unit mode channel"]
+    """Mean of each session or subject; NaN where it has no such step."""
+    n_steps: Int[np.ndarray, "mode channel"]
+
+    @property
+    def mean(self) -> Float[np.ndarray, "mode channel"]:
+        """Mean of the units' means."""
+        return mean_and_error(self.unit_means)[0]
+
+    @property
+    def sem(self) -> Float[np.ndarray, "mode channel"]:
+        """Standard error of that mean over units; NaN below two."""
+        return mean_and_error(self.unit_means)[1]
+
+    @property
+    def n_units(self) -> Int[np.ndarray, "mode channel"]:
+        """Sessions or subjects that have steps in the mode."""
+        return np.isfinite(self.unit_means).sum(axis=0)
+
+    def table(self) -> Any:
+        """One row per mode (and channel), as a pandas DataFrame: mean, sem, n_sessions or n_subjects, n_steps."""
+        import pandas as pd
+
+        n_modes, n_channels = self.n_steps.shape
+        mode, channel = np.indices((n_modes, n_channels)).reshape(2, -1)
+        columns = {"mode": mode, "channel": channel, "mean": self.mean.ravel(), "sem": self.sem.ravel()}
+        columns |= {f"n_{self.over}s": self.n_units.ravel(), "n_steps": self.n_steps.ravel()}
+        table = pd.DataFrame(columns)
+        return table if n_channels > 1 else table.drop(columns="channel")
+
+
+def signal_by_mode(
+    data: Any, modes: Sequence[Any], signal: Any, *, n_modes: int | None = None, over: Over | None = None
+) -> SignalByMode:
+    """Average a signal over the steps of each mode: first within each session or subject, then over these.
+
+    Parameters
+    ----------
+    data
+        `Trajectories`.
+    modes
+        The mode of each step, one array per session, as `model.predict(data)` gives; −1, unknown, does not count.
+    signal
+        Name of one of `data.signals`, or one array per session, [step] or [step, channel]. Steps where it is not
+        finite do not count.
+    n_modes
+        Number of modes; by default the highest label plus one.
+    over
+        What is averaged over, and what the standard error is over: "session", or "subject". By default subjects where
+        all are known and there are several, else sessions.
+
+    Examples
+    --------
+    >>> from swirl.data.trajectories import Trajectories
+    >>> data = Trajectories([[0, 1, 0], [1, 1, 0]], signals={"dopamine": [[1.0, 3.0, 5.0], [4.0, np.nan, 9.0]]})
+    >>> signal_by_mode(data, [[0, 0, 1], [0, 0, 1]], "dopamine").table()
+       mode  mean  sem  n_sessions  n_steps
+    0     0   3.0  1.0           2        3
+    1     1   7.0  2.0           2        2
+    """
+    data = as_trajectories(data)
+    name, values = read_signal(data, signal)
+    path, n_modes = read_modes(data, modes, n_modes)
+    over, units, unit = read_units(data, over)
+    n_units, n_channels = len(units), values.shape[1]
+    total, count = np.zeros((2, n_units * n_modes, n_channels))
+    cell = unit[data.flat().sessions] * n_modes + np.maximum(path, 0)
+    for channel, own in enumerate(values.T):
+        known = np.isfinite(own) & (path >= 0)
+        count[:, channel] = np.bincount(cell[known], minlength=len(count))
+        total[:, channel] = np.bincount(cell[known], weights=own[known], minlength=len(count))
+    means = np.divide(total, count, out=np.full_like(total, np.nan), where=count > 0)
+    shape = (n_units, n_modes, n_channels)
+    n_steps = count.reshape(shape).sum(axis=0).astype(np.int64)
+    return SignalByMode(name, over, units, means.reshape(shape), n_steps)
+
+
+def mean_and_error(
+    means: Float[np.ndarray, "unit *rest"],
+) -> tuple[Float[np.ndarray, "*rest"], Float[np.ndarray, "*rest"]]:
+    """Mean over units, NaN left out, and its standard error (n − 1), NaN below two.
+
+    >>> mean_and_error(np.array([[1.0, 2.0], [3.0, np.nan]]))
+    (array([2., 2.]), array([ 1., nan]))
+    """
+    known = np.isfinite(means)
+    n = known.sum(axis=0)
+    nothing = np.full(n.shape, np.nan)
+    mean = np.divide(np.where(known, means, 0.0).sum(axis=0), n, out=nothing.copy(), where=n > 0)
+    square = np.where(known, means - mean, 0.0) ** 2
+    error = np.sqrt(np.divide(square.sum(axis=0), n * (n - 1.0), out=nothing, where=n > 1))
+    return mean, error

@@ -1,0 +1,264 @@
+"""The course of a signal around the starts (or ends) of each mode, beside that of signals shifted in a circle."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+from scipy.sparse import csr_array
+
+from swirl.analysis.mode_signal import Over, check_window, mean_and_error, read_modes, read_signal, read_units
+from swirl.analysis.significance import max_corrected, strays
+from swirl.data.segments import find_segments
+from swirl.data.trajectories import Trajectories
+from swirl.estimators.base import as_trajectories
+
+AT_ONCE = 4_000_000  # numbers of shifted signals held at a time
+
+
+def windows_in_steps(
+    data: Trajectories, at: Int[np.ndarray, "event"], before: int, after: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Event, lag and step of every step in a window; those of another segment are left out."""
+    segment = np.cumsum(data.flat().starts)
+    wanted = at[:, None] + np.arange(-before, after + 1)
+    inside = (wanted >= 0) & (wanted < len(segment))
+    inside &= segment[np.clip(wanted, 0, len(segment) - 1)] == segment[at][:, None]
+    event, lag = np.nonzero(inside)
+    return event, lag, wanted[inside]
+
+
+def windows_in_time(
+    data: Trajectories, at: Int[np.ndarray, "event"], earlier: int, later: int, bin: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The same by time stamps: bin k holds the steps from (k − ½) to (k + ½) bins after the event."""
+    times = np.concatenate(data.times or [])
+    starts = data.flat().starts
+    edges = np.append(np.flatnonzero(starts), len(starts))
+    segment = np.cumsum(starts)[at] - 1
+    reach = np.empty((2, len(at)), np.int64)
+    for number in np.unique(segment):
+        own = segment == number
+        low, high = edges[number], edges[number + 1]
+        limits = times[at[own]] + bin * np.array([[-earlier - 0.5], [later + 0.5]])
+        reach[:, own] = low + np.searchsorted(times[low:high], limits)
+    width = reach[1] - reach[0]
+    event = np.repeat(np.arange(len(at)), width)
+    steps = np.arange(len(event)) + np.repeat(reach[0] - (np.cumsum(width) - width), width)
+    lag = np.floor((times[steps] - times[at][event]) / bin + 0.5).astype(np.int64) + earlier
+    kept = (lag >= 0) & (lag <= earlier + later)  # rounding at the outer edges
+    return event[kept], lag[kept], steps[kept]
+
+
+def unit_means(window: csr_array, values: Float[np.ndarray, "step column"]) -> Float[np.ndarray, "cell column"]:
+    """Mean over the steps of each cell at which the signal is known."""
+    known = np.isfinite(values)
+    total = window @ np.where(known, values, 0.0)
+    count = window @ known.astype(float)
+    return np.divide(total, count, out=np.full_like(total, np.nan), where=count > 0)
+
+
+def shifted_means(
+    data: Trajectories,
+    window: csr_array,
+    values: Float[np.ndarray, "step channel"],
+    shape: tuple[int, int, int],
+    n_shifts: int,
+    random_state: int,
+) -> Float[np.ndarray, "shift mode lag channel"]:
+    """Means over units for shifted signals; all channels and modes of a session shift together."""
+    rng = np.random.default_rng(random_state)
+    lengths = data.lengths
+    session, step = data.flat().sessions, data.flat().steps
+    first = np.cumsum(lengths) - lengths
+    n_channels = values.shape[1]
+    means = np.empty((n_shifts, *shape[1:], n_channels))
+    at_once = max(1, AT_ONCE // (max(window.shape or (1,)) * n_channels))
+    for start in range(0, n_shifts, at_once):
+        n = min(at_once, n_shifts - start)
+        by = np.array([[rng.integers(1, length) if length > 1 else 0 for length in lengths] for _ in range(n)])
+        moved = first[session] + (step - by[:, session]) % lengths[session]
+        columns = values[moved].transpose(1, 0, 2).reshape(len(step), -1)
+        shifted = unit_means(window, columns).reshape(*shape, n, n_channels)
+        means[start : start + n] = np.moveaxis(mean_and_error(shifted)[0], 2, 0)
+    return means
+
+
+@dataclass(frozen=True)
+class TriggeredAverage:
+    """Means of a signal around the start (or end) of each mode, with what shifted signals give."""
+
+    name: str
+    over: Over
+    onset: bool
+    """Whether lag 0 is the first step of the mode; otherwise it is the first step after it."""
+    seconds: bool
+    """Whether lags are in the unit of the data's times; otherwise they are steps."""
+    modes: tuple[int, ...]
+    lags: Float[np.ndarray, "lag"]
+    mean: Float[np.ndarray, "mode lag channel"]
+    sem: Float[np.ndarray, "mode lag channel"]
+    n_units: Int[np.ndarray, "mode lag channel"]
+    n_events: Int[np.ndarray, "mode"]
+    null: Float[np.ndarray, "shift mode lag channel"]
+    """The same means when the signal of every session is shifted in a circle."""
+
+    def band(
+        self, level: float = 0.95
+    ) -> tuple[Float[np.ndarray, "mode lag channel"], Float[np.ndarray, "mode lag channel"]]:
+        """Ends of the range that holds this share of the shifted signals' means, at each lag by itself.
+
+        Of many lags some leave such a band by chance: `p_value` takes all lags of a mode together.
+        """
+        if not 0 < level < 1:
+            raise ValueError(f"level={level}: expected a share between 0 and 1, such as 0.95")
+        if not len(self.null):
+            nothing = np.full(self.mean.shape, np.nan)
+            return nothing, nothing.copy()
+        low, high = np.quantile(self.null, [(1 - level) / 2, (1 + level) / 2], axis=0)
+        return low, high
+
+    @property
+    def p_value(self) -> Float[np.ndarray, "mode channel"]:
+        """How often shifted signals stray, at any lag, as far from their mean as the signal does; NaN without shifts.
+
+        Distances are in standard deviations over shifts at that lag; the greatest counts. The least possible value is
+        1 / (1 + n_shifts). Each mode and channel by itself: `corrected_p_value` takes them together.
+        """
+        if not len(self.null):
+            return np.full((len(self.modes), self.mean.shape[2]), np.nan)
+        furthest = self._furthest()
+        return self._where_seen((furthest >= furthest[0] - 1e-12).mean(axis=0))
+
+    @property
+    def corrected_p_value(self) -> Float[np.ndarray, "mode channel"]:
+        """P-values corrected for all modes and channels (`significance.max_corrected`); NaN without shifts.
+
+        How often shifted signals stray as far at any lag of *any* mode and channel; 1 / (1 + n_shifts) at least.
+        """
+        if not len(self.null):
+            return self.p_value
+        furthest = self._furthest()
+        return self._where_seen(max_corrected(furthest.reshape(len(furthest), -1)).reshape(furthest.shape[1:]))
+
+    @property
+    def n_tests(self) -> int:
+        """Modes and channels that have a p-value: the family that is corrected for."""
+        return int(np.isfinite(self.p_value).sum())
+
+    def _furthest(self) -> Float[np.ndarray, "set mode channel"]:
+        """How far the signal, and then each shifted one, strays at its worst lag."""
+        return strays(np.concatenate([self.mean[None], self.null])).max(axis=2)
+
+    def _where_seen(self, p_values: Float[np.ndarray, "mode channel"]) -> Float[np.ndarray, "mode channel"]:
+        return np.where((self.n_events > 0)[:, None], p_values, np.nan)
+
+    def table(self, level: float = 0.95) -> Any:
+        """One row per mode and lag (and channel), as a pandas DataFrame.
+
+        Columns: mode, lag, channel (where there are several), mean, sem, n_sessions or n_subjects, n_events,
+        null_low, null_high (pointwise, at `level`); p_value and corrected_p_value of the mode (and channel), all lags
+        together, and tests: how many the latter is corrected for.
+        """
+        import pandas as pd
+
+        low, high = self.band(level)
+        mode, lag, channel = np.indices(self.mean.shape).reshape(3, -1)
+        columns: dict[str, Any] = {"mode": np.array(self.modes)[mode], "lag": self.lags[lag], "channel": channel}
+        columns |= {"mean": self.mean.ravel(), "sem": self.sem.ravel(), f"n_{self.over}s": self.n_units.ravel()}
+        columns |= {"n_events": self.n_events[mode], "null_low": low.ravel(), "null_high": high.ravel()}
+        columns |= {"p_value": self.p_value[mode, channel], "corrected_p_value": self.corrected_p_value[mode, channel]}
+        columns["tests"] = np.full(len(mode), self.n_tests)
+        table = pd.DataFrame(columns)
+        return table if self.mean.shape[2] > 1 else table.drop(columns="channel")
+
+
+def mode_triggered_average(
+    data: Any,
+    modes: Sequence[Any],
+    signal: Any,
+    *,
+    before: float | int = 10,
+    after: float | int = 20,
+    bin: float | int | None = None,
+    mode: int | None = None,
+    onset: bool = True,
+    n_modes: int | None = None,
+    over: Over | None = None,
+    n_shifts: int = 200,
+    random_state: int = 0,
+) -> TriggeredAverage:
+    """Average a signal around the entries into each mode, or the exits from it, beside what shifted signals give.
+
+    A start that was not seen, because a session, a gap or an unlabelled step comes before it, is no entry. A window is
+    cut where its segment ends: nothing is read across gaps or sessions. The null shifts the signal of every session in
+    a circle by a random number of steps, as `reward_signal.signal_test` does: slow drifts stay, what ties the signal to
+    the modes goes.
+
+    Parameters
+    ----------
+    data, modes, signal, n_modes, over
+        As for `signal_by_mode`.
+    before, after
+        How far the window reaches, in steps; with `bin` in the unit of `data.times`.
+    bin
+        Width of a bin of time: lags are then times, and a bin holds the steps that fall into it. None: lags are steps.
+    mode
+        Only this mode; None: all.
+    onset
+        True: lag 0 is the first step of the mode. False: it is the first step after it.
+    n_shifts
+        Shifted signals; 0: no null.
+
+    Examples
+    --------
+    >>> from swirl.data.trajectories import Trajectories
+    >>> data = Trajectories([[0, 1, 0, 1]], signals={"dopamine": [[0.0, 1.0, 5.0, 3.0]]})
+    >>> average = mode_triggered_average(data, [[0, 0, 1, 1]], "dopamine", before=1, after=2, mode=1, n_shifts=0)
+    >>> average.lags.tolist(), average.mean[0, :, 0].tolist(), average.n_events.tolist()
+    ([-1.0, 0.0, 1.0, 2.0], [1.0, 5.0, 3.0, nan], [1])
+    """
+    data = as_trajectories(data)
+    name, values = read_signal(data, signal)
+    path, n_modes = read_modes(data, modes, n_modes)
+    over, units, unit = read_units(data, over)
+    check_window(data, before, after, bin, n_shifts)
+    if mode is not None and not 0 <= mode < n_modes:
+        raise ValueError(f"mode={mode}: expected a mode from 0 to {n_modes - 1}")
+    chosen = tuple(range(n_modes)) if mode is None else (int(mode),)
+
+    edges = np.cumsum(data.lengths)[:-1]
+    found = find_segments(np.split(path, edges), data.gaps)
+    cut, step = (found.cut_start, found.start) if onset else (found.cut_end, found.stop)
+    events = ~cut & np.isin(found.mode, chosen)
+    row = np.searchsorted(chosen, found.mode[events])
+    first = np.concatenate([[0], edges])
+    at = first[found.session[events]] + step[events]
+    if bin is None:
+        lags = np.arange(-int(before), int(after) + 1).astype(float)
+        event, lag, steps = windows_in_steps(data, at, int(before), int(after))
+    else:
+        earlier, later = round(before / bin), round(after / bin)
+        lags = np.arange(-earlier, later + 1) * float(bin)
+        event, lag, steps = windows_in_time(data, at, earlier, later, float(bin))
+
+    shape = (len(units), len(chosen), len(lags))
+    cell = np.ravel_multi_index((unit[found.session[events]][event], row[event], lag), shape)
+    window = csr_array((np.ones(len(cell)), (cell, steps)), shape=(int(np.prod(shape)), len(path)))
+    means = unit_means(window, values).reshape(*shape, -1)
+    mean, sem = mean_and_error(means)
+    null = shifted_means(data, window, values, shape, n_shifts, random_state)
+    return TriggeredAverage(
+        name,
+        over,
+        onset,
+        bin is not None,
+        chosen,
+        lags,
+        mean,
+        sem,
+        np.isfinite(means).sum(axis=0),
+        np.bincount(row, minlength=len(chosen)),
+        null,
+    )

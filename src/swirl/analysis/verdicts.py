@@ -1,0 +1,104 @@
+"""Fits to two halves of the sessions, and the verdict on a fit that they lead to (`fit_warnings.Verdict`).
+
+A fit does not say what other sessions would have given.  So the sessions are cut into two halves (of whole animals
+where several are known), and the same model is fitted to each, from scratch:
+
+- do both halves give the same modes?  Each decodes all sessions; counted is the share of the steps that agree;
+- does each predict the other half better than the same model with one mode, and as well as with one mode more?
+- and as well as counts of what followed the last states (`Markov`), which know nothing of rewards or modes?
+
+`studies/verdict.py` has how often the verdict is right on simulated sessions whose modes are known.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from swirl.analysis.grid_search import Choice, joined, modes_can_change, score_on_folds
+from swirl.analysis.metrics import segmentation_accuracy
+from swirl.data.folds import most_folds
+from swirl.data.trajectories import Trajectories
+from swirl.estimators.base import as_trajectories
+from swirl.estimators.discrete import DiscreteEstimator
+from swirl.estimators.em_estimator import EMEstimator
+from swirl.estimators.fit_warnings import Halves, Verdict, against
+from swirl.estimators.registry import make
+
+MOST_ITERATIONS = 200  # of a fit to a half: what it predicts hardly moves any more
+
+
+def verdict(model: Any, data: Any, *, callback: Callable[[str], Any] | None = None) -> Verdict:
+    """Judge a fit: how it ended, then fits of the same model to two halves of its sessions.
+
+    The halves may take longer than the fit did; they are left out where the fit itself speaks against it.  The verdict
+    is kept as `model.verdict_`, in the model's file and at the top of its report.
+
+    Parameters
+    ----------
+    model
+        A fitted model.
+    data
+        The sessions that it was fitted to.
+    callback
+        Called with a few words on what is fitted next.
+
+    Examples
+    --------
+    >>> from swirl import SWIRL, datasets
+    >>> world = datasets.gridworld(n_sessions=20, n_steps=100)
+    >>> model = SWIRL(world.env, history=1, n_restarts=2, max_iter=2).fit(world.trajectories)
+    >>> print(verdict(model, world.trajectories))
+    don't trust it: the fit had not settled
+    """
+    model._check_fitted()
+    data = as_trajectories(data)
+    found = against(model, getattr(model, "restart_agreement_", None))
+    if found is None and not isinstance(model, EMEstimator):
+        found = Verdict("with care", ("fits to halves of the sessions are made for models that EM fits only",))
+    if found is None and most_folds(data, 2) < 2:
+        found = Verdict("with care", ("there is a single session, so whether another gives the same is not known",))
+    if found is None:
+        try:
+            found = fit_halves(model, data, callback=callback).verdict()
+        except ValueError as problem:  # such as a half in which nothing was observed
+            found = Verdict("with care", (f"halves of the sessions could not be compared ({problem})",))
+    model.verdict_ = found
+    return found
+
+
+def fit_halves(model: EMEstimator, data: Trajectories, *, callback: Callable[[str], Any] | None = None) -> Halves:
+    """Fit the model, itself with one mode and with one mode more, and counts, to each half of the sessions.
+
+    Other numbers of modes are left out where the model has settings for each mode, counts where there are no states.
+    """
+    of = model.currency_of(data)
+    settled = {**model._settled_params(), "max_iter": min(int(model.max_iter), MOST_ITERATIONS)}
+    n_modes, paths = int(settled["n_modes"]), []
+    sizes = [n_modes]
+    if modes_can_change(model):
+        sizes += [n_modes + 1, *([1] if n_modes > 1 else [])]
+
+    def decode(settings: dict[str, Any], fitted: Any) -> None:
+        if settings["n_modes"] == n_modes:
+            paths.append(fitted.predict(data))
+
+    def score(rival: Any, candidates: list[dict[str, Any]], on_fit: Any = None) -> Choice:
+        return score_on_folds(rival, data, candidates, n_folds=2, of=of, callback=callback, on_fit=on_fit)
+
+    rows = [{"n_modes": size} for size in sizes]
+    scored = score(type(model)(**settled), rows, decode)
+    if isinstance(model, DiscreteEstimator):
+        counts = score(make("Markov", model._world, target=of), [{}])
+        scored = joined([*((row, scored.rows([i])) for i, row in enumerate(rows)), ({"model": "Markov"}, counts)])
+        rows = scored.candidates
+
+    def gain(one: dict[str, Any], over: dict[str, Any]) -> tuple[float, float] | None:
+        if one not in rows or over not in rows or one == over:
+            return None
+        found = scored.difference(rows.index(one), rows.index(over))
+        return found if np.isfinite(found).all() else None  # what a model holds impossible scores −inf
+
+    own, one, more = ({"n_modes": size} for size in (n_modes, 1, n_modes + 1))
+    agreement = segmentation_accuracy(paths[0], paths[1])
+    return Halves(n_modes, agreement, gain(own, one), gain(more, own), gain({"model": "Markov"}, own))

@@ -1,0 +1,217 @@
+"""`swirl import`: users' recordings, made into one table and its environment."""
+
+import shlex
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from swirl.cli.options import Force, Json, Quiet
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    help="Make a table of sessions (one row per step) from recordings, with the environment beside it.",
+    epilog="Example:\n\nswirl import moseq results.h5 --fps 30 -o sessions.csv",
+)
+
+Output = Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="The table: .csv or .parquet.")]
+Fps = Annotated[float | None, typer.Option(metavar="F", help="Frames per second, where the file does not say.")]
+Index = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Animals and groups (CSV: name of the session, subject, group).")
+]
+OUTPUT = Path("sessions.csv")
+
+
+def _finish(imported: Any, output: Path, force: bool, as_json: bool, quiet: bool) -> None:
+    from swirl.cli.output import show_json
+    from swirl.io.imported import is_loud
+    from swirl.workflows import import_recordings as importing
+
+    written = importing.save(imported, output, overwrite=force)
+    notes = imported.data.notes
+    if as_json:
+        show_json({"files": [str(path) for path in written], "data": repr(imported.data), "notes": notes})
+        return
+    for note in notes:
+        if is_loud(note):
+            typer.secho(f"- {note}", fg=typer.colors.YELLOW, err=True)
+        elif not quiet:
+            typer.echo(f"- {note}")
+    if quiet:
+        return
+    typer.echo(repr(imported.data))
+    typer.echo("\n".join(f"Saved to {path}" for path in written))
+    env = f" --env {shlex.quote(str(written[1]))}" if len(written) > 1 else ""
+    typer.echo(f"Next: swirl check {shlex.quote(str(output))}{env}")
+
+
+def _check_free(output: Path, force: bool, *sources: Any) -> None:
+    """Raise before any work where the table, or the environment beside it, must not be written."""
+    from swirl.cli.output import check_free
+    from swirl.io.environment_files import states_beside
+    from swirl.workflows.import_recordings import environment_beside
+
+    check_free(output, force, *sources)
+    beside = environment_beside(output)
+    for file in (beside, states_beside(beside)):
+        if file.exists():
+            check_free(file, force, *sources)
+
+
+@app.command("table", epilog="Example:\n\nswirl import table visits.csv --state node --time seconds -o sessions.csv")
+def table(
+    path: Annotated[Path, typer.Argument(metavar="FILE", help="CSV or Parquet.", show_default=False)],
+    output: Output = OUTPUT,
+    session: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of the session.")] = None,
+    subject: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of the animal.")] = None,
+    group: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of the condition.")] = None,
+    time: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of the time.")] = None,
+    state: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of the state.")] = None,
+    action: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of the action.")] = None,
+    gap: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column that is 1 after a break.")] = None,
+    signals: Annotated[str | None, typer.Option(metavar="A,B,…", help="Columns to keep as signals.")] = None,
+    force: Force = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Bring a table with other column names into ours: session, subject, group, t, state, action, gap."""
+    from swirl.cli.output import listed
+    from swirl.workflows import import_recordings as importing
+
+    _check_free(output, force, path)
+    asked = {"session": session, "subject": subject, "group": group, "time": time, "state": state, "action": action}
+    columns = {name: column for name, column in {**asked, "gap": gap}.items() if column is not None}
+    _finish(importing.import_table(path, columns, listed(signals)), output, force, as_json, quiet)
+
+
+@app.command("moseq", epilog="Example:\n\nswirl import moseq results.h5 --fps 30 --index index.csv -o sessions.csv")
+def moseq(
+    path: Annotated[
+        Path,
+        typer.Argument(
+            metavar="PATH", help="results.h5, moseq_df.csv, or a folder of syllable CSVs.", show_default=False
+        ),
+    ],
+    output: Output = OUTPUT,
+    fps: Fps = None,
+    index: Annotated[Path | None, typer.Option(metavar="FILE", help="index.csv: name, group.")] = None,
+    syllable_info: Annotated[Path | None, typer.Option(metavar="FILE", help="syll_info.csv: names.")] = None,
+    keep: Annotated[
+        str | None, typer.Option(metavar="A,B,…", help="Syllables to keep (numbers or names); others become gaps.")
+    ] = None,
+    like: Annotated[
+        Path | None, typer.Option(metavar="FIT", help="Keep the syllables that a fit knows, for swirl apply.")
+    ] = None,
+    least_usage: Annotated[
+        float, typer.Option(min=0.0, max=1.0, help="Syllables rarer than this share of bouts become gaps.")
+    ] = 0.005,
+    force: Force = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Read keypoint-MoSeq or MoSeq syllables: state = syllable, action = the next one, runs merged."""
+    from swirl.cli.output import listed
+    from swirl.workflows import import_recordings as importing
+
+    _check_free(output, force, path, index, syllable_info, like)
+    imported = importing.import_moseq(
+        path, fps=fps, index=index, syllable_info=syllable_info, keep=listed(keep), least_usage=least_usage, like=like
+    )
+    _finish(imported, output, force, as_json, quiet)
+
+
+@app.command(
+    "tracks", epilog="Example:\n\nswirl import tracks mouse1.csv mouse2.csv --fps 30 --grid 8x8 -o sessions.csv"
+)
+def tracks(
+    paths: Annotated[
+        list[Path],
+        typer.Argument(metavar="FILES…", help="DeepLabCut, SLEAP, movement, NWB or x,y tables.", show_default=False),
+    ],
+    output: Output = OUTPUT,
+    grid: Annotated[str | None, typer.Option(metavar="RxC", help="Places are the cells of a grid.")] = None,
+    bounds: Annotated[
+        str | None, typer.Option(metavar="X0,X1,Y0,Y1", help="Edges of the grid; by default those of the tracks.")
+    ] = None,
+    polygons: Annotated[
+        Path | None, typer.Option(metavar="FILE", help='Places are polygons (JSON: {"name": [[x, y], …]}, or GeoJSON).')
+    ] = None,
+    nodes: Annotated[Path | None, typer.Option(metavar="FILE", help="Places are nodes (CSV: name, x, y).")] = None,
+    edges: Annotated[Path | None, typer.Option(metavar="FILE", help="Ways between them (CSV: from, to).")] = None,
+    reach: Annotated[
+        float | None,
+        typer.Option(metavar="R", help="Only within R of a node; by default the nearer end of the nearest corridor."),
+    ] = None,
+    fps: Fps = None,
+    keypoint: Annotated[str | None, typer.Option(metavar="NAME", help="Body part; by default their mean.")] = None,
+    individual: Annotated[str | None, typer.Option(metavar="NAME", help="Animal, where a file has several.")] = None,
+    series: Annotated[str | None, typer.Option(metavar="PATH", help="Series within an NWB file.")] = None,
+    least_confidence: Annotated[float, typer.Option(min=0.0, max=1.0, help="Below it a point is missing.")] = 0.6,
+    least_dwell: Annotated[float, typer.Option(min=0.0, metavar="S", help="Shorter visits (s) are flicker.")] = 0.0,
+    longest_break: Annotated[
+        float | None, typer.Option(metavar="S", help="Longer stretches without a place (s) are gaps; by default 0.5.")
+    ] = None,
+    skipped: Annotated[
+        str, typer.Option(help="Moves between places that do not touch: gap, shortest (fill in) or error.")
+    ] = "gap",
+    diagonal: Annotated[
+        bool, typer.Option("--diagonal", help="Cells of the grid that meet at a corner are joined.")
+    ] = False,
+    y_down: Annotated[
+        bool, typer.Option("--y-down", help="y grows downwards (pixels of a video): maps are drawn as the video is.")
+    ] = False,
+    index: Index = None,
+    force: Force = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Read position tracks as visits to places: cells of a grid, polygons, or the nodes of a maze."""
+    from swirl.workflows import import_recordings as importing
+
+    _check_free(output, force, *paths, polygons, nodes, edges, index)
+    imported = importing.import_tracks(
+        list(paths), grid=grid, bounds=bounds, polygons=polygons, nodes=nodes, edges=edges, fps=fps, keypoint=keypoint,
+        individual=individual, least_confidence=least_confidence, reach=reach, least_dwell=least_dwell,
+        longest_break=longest_break, skipped=skipped, series=series, diagonal=diagonal, y_down=y_down, index=index,
+    )  # fmt: skip
+    _finish(imported, output, force, as_json, quiet)
+
+
+@app.command(
+    "nwb", epilog="Example:\n\nswirl import nwb day1.nwb day2.nwb --table syllables --label name -o sessions.csv"
+)
+def nwb(
+    paths: Annotated[list[Path], typer.Argument(metavar="FILES…", help="NWB files.", show_default=False)],
+    output: Output = OUTPUT,
+    table: Annotated[str | None, typer.Option(metavar="NAME", help="Table of intervals, bouts or events.")] = None,
+    label: Annotated[str | None, typer.Option(metavar="COLUMN", help="Its column of labels.")] = None,
+    longest_pause: Annotated[
+        float | None,
+        typer.Option(metavar="S", help="Longer pauses between bouts (s) are gaps; by default the median bout."),
+    ] = None,
+    index: Index = None,
+    contents: Annotated[bool, typer.Option("--list", help="Only show what the files hold.")] = False,
+    force: Force = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Read labelled intervals of NWB files: one step per bout (positions: swirl import tracks)."""
+    from swirl.cli.output import show_json
+    from swirl.workflows import import_recordings as importing
+
+    if contents:
+        from swirl.io.nwb.reading import contents as listed
+
+        found = {str(path): listed(path) for path in paths}
+        if as_json:
+            show_json(found)
+            return
+        for path, entries in found.items():
+            typer.echo(path)
+            for entry in entries:
+                typer.echo("  " + "  ".join(str(value) for value in entry.values() if value not in (None, "")))
+        return
+    _check_free(output, force, *paths, index)
+    imported = importing.import_bouts(list(paths), table=table, label=label, longest_pause=longest_pause, index=index)
+    _finish(imported, output, force, as_json, quiet)

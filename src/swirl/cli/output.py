@@ -1,0 +1,90 @@
+"""What commands share: files that must not be there, and JSON for machines."""
+
+import json
+import math
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from swirl.io.atomic_write import check_target
+
+
+def check_free(path: Path, force: bool, *sources: Any) -> None:
+    """Raise before any work where the output exists, or is one of the files read, or its folder cannot take it.
+
+    >>> check_free(Path("no such folder/fit.nc"), force=False)
+    Traceback (most recent call last):
+    FileNotFoundError: the folder 'no such folder' of the output fit.nc does not exist: make it, or choose another
+    """
+    if not path.parent.is_dir():
+        raise FileNotFoundError(
+            f"the folder {str(path.parent)!r} of the output {path.name} does not exist: make it, or choose another"
+        )
+    if path.exists() and not force:
+        raise FileExistsError(f"{path} exists already: choose another name with -o, or replace it with --force")
+    check_target(path, overwrite=force, sources=[source for source in sources if source is not None])
+    if not os.access(path.parent, os.W_OK):
+        raise PermissionError(f"Permission denied: {path} may not be written; choose another folder with -o")
+
+
+def parts(given: str) -> list[str]:
+    """The parts of "A, B, …".
+
+    >>> parts("Markov, S-2,")
+    ['Markov', 'S-2']
+    """
+    return [part.strip() for part in given.split(",") if part.strip()]
+
+
+def listed(given: str | None) -> list[str] | None:
+    """The parts of an option that may not have been given."""
+    return None if given is None else parts(given)
+
+
+def whole_numbers(option: str, given: str | None) -> list[int] | None:
+    """The numbers of "2,3,4".
+
+    >>> whole_numbers("--modes", "2, 3")
+    [2, 3]
+    """
+    if given is None:
+        return None
+    numbers = parts(given)
+    if not numbers or not all(number.isdecimal() for number in numbers):
+        raise ValueError(f"{option} {given}: expected whole numbers with commas between them, as in {option} 2,3,4")
+    return list(dict.fromkeys(int(number) for number in numbers))
+
+
+@contextmanager
+def status_line(wanted: bool | None) -> Iterator[Callable[[str], None]]:
+    """Give a function that shows words on one line of the terminal, and wipe it at the end; silent in a pipe."""
+    if not (sys.stderr.isatty() if wanted is None else wanted):
+        yield lambda _: None
+        return
+    try:
+        yield lambda words: typer.echo(f"\r\x1b[2K{words} …", err=True, nl=False)
+    finally:
+        typer.echo("\r\x1b[2K", err=True, nl=False)
+
+
+def show_json(facts: Any) -> None:
+    """Print as JSON; a number that is none is null."""
+    typer.echo(json.dumps(finite(facts), indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def finite(value: Any) -> Any:
+    """The same with null for what JSON has no number for.
+
+    >>> finite({"half": float("nan"), "steps": [1, 2.5]})
+    {'half': None, 'steps': [1, 2.5]}
+    """
+    if isinstance(value, dict):
+        return {key: finite(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(inner) for inner in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

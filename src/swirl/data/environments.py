@@ -1,0 +1,119 @@
+"""Environments of data: of an edge list, of discretised places, of syllables, of the moves seen; actions inferred."""
+
+from typing import Any
+
+import numpy as np
+
+from swirl.data.mdp import MDP
+from swirl.data.trajectories import Trajectories
+from swirl.system import too_large
+
+
+def check_room(n_states: int, n_actions: int) -> None:
+    """Refuse an environment whose tables would not fit into memory, before they are laid out.
+
+    >>> check_room(10**6, 10**6)
+    Traceback (most recent call last):
+    ValueError: an environment of 1,000,000 states × 1,000,000 actions would take ... number states and actions ...
+    """
+    told = too_large(64 * n_states * n_actions)  # bytes of each (state, action) while tables are made
+    if told is not None:
+        raise ValueError(
+            f"an environment of {n_states:,} states × {n_actions:,} actions {told}: number states and actions 0, 1, 2, "
+            "… without holes, or merge rare states"
+        )
+
+
+def any_may_follow_any(n_states: int, state_names: Any = None, *, stay: bool = False) -> MDP:
+    """Make the environment of syllables: the action is the next state, and every state may follow every other.
+
+    `stay`: it may follow itself too, as trials and events may (syllables whose runs were merged may not).
+
+    >>> any_may_follow_any(3).available.astype(int).tolist()
+    [[0, 1, 1], [1, 0, 1], [1, 1, 0]]
+    >>> any_may_follow_any(2, stay=True).available.astype(int).tolist()
+    [[1, 1], [1, 1]]
+    """
+    check_room(n_states, n_states)
+    following = np.tile(np.arange(n_states), (n_states, 1))
+    available = ~np.eye(n_states, dtype=bool) | stay | (n_states == 1)
+    return MDP.deterministic(following, available=available, state_names=state_names, action_names=state_names)
+
+
+def environment_of_places(places: Any, *, y_down: bool = False, state_names: Any = None) -> MDP:
+    """Make the environment of a grid, of polygons or of a graph's nodes (`io.places`).
+
+    `y_down`: y grows downwards, as in the pixels of a video; maps are drawn as the video shows the place.
+    `state_names`: other names than those of the places.
+    """
+    names = places.action_names
+    if y_down and getattr(places, "shape", None) is not None:  # what a grid calls up is down on the screen
+        turned: dict[str, str] = {"up": "down", "down": "up"}
+        names = tuple(" ".join(turned.get(str(word), str(word)) for word in name.split()) for name in names)
+    return MDP.from_edges(
+        places.edges(),
+        n_states=len(places.state_names),
+        n_actions=len(places.action_names),
+        state_names=places.state_names if state_names is None else state_names,
+        action_names=names,
+        coordinates=places.coordinates * ([1.0, -1.0] if y_down else 1.0),
+    )
+
+
+def moves_seen(data: Trajectories) -> MDP:
+    """Make an environment of the moves in data without actions: the action is the next state.
+
+    >>> moves_seen(Trajectories([[0, 1, 0, 2]])).available.astype(int).tolist()
+    [[0, 1, 1], [1, 0, 0], [1, 1, 1]]
+    """
+    n, flat = data.n_states, data.flat()
+    check_room(n, n)
+    available = np.zeros((n, n), bool)
+    inside = np.flatnonzero(~flat.starts[1:])
+    available[flat.states[inside], flat.states[inside + 1]] = True
+    available[~available.any(axis=1)] = True  # never seen to be left: anything may follow
+    following = np.tile(np.arange(n), (n, 1))
+    names = data.state_names
+    return MDP.deterministic(following, available=available, state_names=names, action_names=names)
+
+
+def infer_actions(data: Trajectories, env: MDP) -> Trajectories:
+    """Fill in the missing actions wherever just one available action leads from a state to the next.
+
+    For looking at, never for fitting: which actions can be told depends on the actions, so what is filled in is no
+    fair sample of them. Models read the states that missing actions led to (`Encoded.latent`).
+
+    >>> env = MDP.deterministic([[1, 0], [0, 1]])
+    >>> infer_actions(Trajectories([[0, 1, 1, 0]]), env).actions[0]
+    array([ 0,  1,  0, -1])
+    """
+    available, following = np.asarray(env.available), np.asarray(env.successors.next)
+    possible = (np.asarray(env.successors.probability) > 0) & available[..., None]
+    s, a, branch = np.nonzero(possible)
+    reach = np.zeros((env.n_states, env.n_states, env.n_actions), bool) if env.n_states <= 512 else None
+    unique: dict[tuple[int, int], int] | np.ndarray
+    if reach is not None:
+        reach[s, following[s, a, branch], a] = True
+        unique = np.where(reach.sum(axis=2) == 1, reach.argmax(axis=2), -1)
+    else:  # too many pairs of states for a table
+        unique = {}
+        for move in dict.fromkeys(zip(s.tolist(), following[s, a, branch].tolist(), a.tolist(), strict=True)):
+            pair = (move[0], move[1])
+            unique[pair] = -1 if pair in unique else move[2]
+    actions = []
+    for i, states in enumerate(data.states):
+        own = data.actions[i].copy()
+        if states.max() >= env.n_states:
+            raise ValueError(f"{data.where(i, int(states.argmax()))}: state {states.max()}, but the environment has "
+                             f"{env.n_states} states: give the environment of these data")  # fmt: skip
+        now, after = states[:-1], states[1:]
+        if isinstance(unique, dict):
+            found = np.array([unique.get(pair, -1) for pair in zip(now.tolist(), after.tolist(), strict=True)], int)
+        else:
+            found = unique[now, after]
+        inside = np.ones(len(now), bool)
+        inside[data.gaps[i] - 1] = False  # what followed a segment's last step was not seen
+        fill = inside & (own[:-1] == -1)
+        own[:-1][fill] = found[fill]
+        actions.append(own)
+    return data.with_actions(actions, n_actions=env.n_actions, action_names=env.action_names)

@@ -1,0 +1,188 @@
+"""`Trajectories.from_…`: a class method for each kind of file.
+
+Readers stand above `data` (they return its types), so each is imported when its method is called.
+"""
+
+from typing import Any, TypeVar
+
+T = TypeVar("T", bound="FromFiles")
+
+
+class FromFiles:
+    """Class methods that build sessions from users' files; `Trajectories` has them.
+
+    What was done on the way stands in `notes`; what to beware of is a warning too (`swirl.ImportNotice`).
+    """
+
+    @classmethod
+    def _built(cls: type[T], read: Any) -> T:
+        """Build from what was read, and warn at the line that called the door."""
+        from swirl.io.imported import warn_of
+
+        built = cls(**read.arguments())
+        warn_of(read.notes, stacklevel=3)
+        return built
+
+    @classmethod
+    def from_dataframe(
+        cls: type[T],
+        frame: Any,
+        columns: Any = None,
+        *,
+        signals: Any = None,
+        state_names: Any = None,
+        action_names: Any = None,
+    ) -> T:
+        """Build from a long table, one row per step (see `io.session_table.from_frame`).
+
+        `columns={"state": "arm", "time": "seconds"}` says what its columns are called, where that is not usual.
+
+        >>> import pandas as pd
+        >>> from swirl import Trajectories
+        >>> Trajectories.from_dataframe(pd.DataFrame({"session": ["a", "a", "b"], "state": [0, 1, 2]}))
+        Trajectories(2 sessions, 3 steps (1 to 2 each), 3 states, 1 action)
+        """
+        from swirl.io import session_table
+
+        read = session_table.from_frame(
+            frame, columns, signals=signals, state_names=state_names, action_names=action_names
+        )
+        return cls._built(read)
+
+    @classmethod
+    def from_csv(
+        cls: type[T],
+        path: Any,
+        columns: Any = None,
+        *,
+        signals: Any = None,
+        state_names: Any = None,
+        action_names: Any = None,
+    ) -> T:
+        """Build from a CSV with columns session, subject, group, t, state, action, gap and signals.
+
+        Only state is needed. `columns={"state": "node"}` gives them other names.
+
+        >>> import tempfile, pathlib
+        >>> from swirl import Trajectories
+        >>> file = pathlib.Path(tempfile.mkdtemp()) / "sessions.csv"
+        >>> _ = file.write_text("session,t,state\\na,0.0,home\\na,0.5,water\\n")
+        >>> Trajectories.from_csv(file).state_names
+        ('home', 'water')
+        """
+        from swirl.io import session_table
+
+        read = session_table.read_csv(
+            path, columns, signals=signals, state_names=state_names, action_names=action_names
+        )
+        return cls._built(read)
+
+    @classmethod
+    def from_parquet(
+        cls: type[T],
+        path: Any,
+        columns: Any = None,
+        *,
+        signals: Any = None,
+        state_names: Any = None,
+        action_names: Any = None,
+    ) -> T:
+        """Build from a Parquet file with the columns of `from_csv`; needs pyarrow."""
+        from swirl.io import session_table
+
+        read = session_table.read_parquet(
+            path, columns, signals=signals, state_names=state_names, action_names=action_names
+        )
+        return cls._built(read)
+
+    @classmethod
+    def from_moseq(
+        cls: type[T],
+        path: Any,
+        *,
+        fps: float | int | None = None,
+        index: Any = None,
+        syllable_info: Any = None,
+        keep: Any = None,
+        least_usage: float | int = 0.005,
+        shortest_run: int = 1,
+    ) -> T:
+        """Build from keypoint-MoSeq's or MoSeq's syllables (see `io.moseq.read_moseq`).
+
+        State = syllable, action = the next one, runs merged, rare syllables dropped with gaps marked.
+        """
+        from swirl.io import moseq
+
+        read = moseq.read_moseq(
+            path, fps=fps, index=index, syllable_info=syllable_info, keep=keep, least_usage=least_usage,
+            shortest_run=shortest_run,
+        )  # fmt: skip
+        return cls._built(read)
+
+    @classmethod
+    def from_tracks(
+        cls: type[T],
+        source: Any,
+        places: Any,
+        *,
+        fps: float | int | None = None,
+        keypoint: Any = None,
+        individual: str | None = None,
+        least_confidence: float | int = 0.6,
+        least_dwell: float | int = 0.0,
+        skipped: str = "gap",
+    ) -> T:
+        """Build from positions: one step per visit to a place.
+
+        Parameters
+        ----------
+        source
+            What `io.tracks.read_tracks` reads (DeepLabCut, SLEAP, movement, a table with x and y), or a list of
+            `Track`.
+        places
+            `io.places.Grid`, `Polygons` or `Nodes`; `environments.environment_of_places` makes their MDP.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from swirl import Trajectories
+        >>> from swirl.io.places import Grid
+        >>> from swirl.io.tracks import Track
+        >>> positions = np.array([[0.5, 0.5], [0.6, 0.5], [1.5, 0.5], [1.5, 1.5]])
+        >>> track = Track("m1", times=np.arange(4.0), positions=positions)
+        >>> Trajectories.from_tracks([track], Grid(x=(0, 2), y=(0, 2), shape=(2, 2))).states[0]
+        array([0, 1, 3])
+        """
+        from swirl.io import tracks
+        from swirl.io.visits import visits
+
+        found = source
+        if not (isinstance(source, list) and source and all(isinstance(x, tracks.Track) for x in source)):
+            found = tracks.read_tracks(
+                source, keypoint=keypoint, individual=individual, fps=fps, least_confidence=least_confidence
+            )
+        return cls._built(visits(found, places, least_dwell=least_dwell, skipped=skipped))
+
+    @classmethod
+    def from_nwb(
+        cls: type[T], path: Any, *, table: str | None = None, label: str | None = None, longest_pause: Any = None
+    ) -> T:
+        """Build from labelled intervals or events of NWB files, one step each (see `io.nwb.reading.read_nwb_bouts`).
+
+        Positions of NWB files: `from_tracks(io.nwb.reading.read_nwb_tracks(path), places)`.
+        """
+        from swirl.io.nwb import reading
+
+        return cls._built(reading.read_nwb_bouts(path, table=table, label=label, longest_pause=longest_pause))
+
+    @classmethod
+    def from_episodes(cls: type[T], recorded: Any, *, names: Any = None, subjects: Any = None) -> T:
+        """Build from Minari or Gymnasium episodes with discrete observations: T + 1 (or T) observations, T actions.
+
+        >>> from swirl import Trajectories
+        >>> Trajectories.from_episodes([{"observations": [0, 1, 2], "actions": [1, 1]}]).actions[0]
+        array([ 1,  1, -1])
+        """
+        from swirl.io import episodes
+
+        return cls._built(episodes.from_episodes(recorded, names=names, subjects=subjects))

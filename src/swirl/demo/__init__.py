@@ -1,5 +1,0 @@
-"""The demonstration behind `make demo` and `swirl demo`."""
-
-from swirl.demo.run import run_demo
-
-__all__ = ["run_demo"]

@@ -1,0 +1,395 @@
+"""What every model shares: parameters as scikit-learn keeps them, the honest score, decoding, saving.
+
+A subclass says what it gives probabilities to (`currencies`), how likely each step of some data is in each mode
+(`_read`), and sets `initial_modes_` and `mode_transitions_` when fitted.
+"""
+
+import inspect
+import warnings
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, ClassVar, Literal, TypeVar
+
+import numpy as np
+from jaxtyping import Bool, Float, Int, UInt64
+
+from swirl.data.encoding import Encoded
+from swirl.data.trajectories import Trajectories
+from swirl.errors import Notice, counted, some
+from swirl.estimators.fit_warnings import RestartAgreement, Verdict
+from swirl.inference.likelihood import Evidence
+from swirl.inference.messages import filter_sessions, smooth_sessions, viterbi_sessions
+from swirl.inference.mode_matching import adjusted_rand_index, match_by_overlap
+
+Scored = Literal["action", "next_state", "density"]
+E = TypeVar("E", bound="Estimator")
+H = TypeVar("H", bound="HiddenModeEstimator")
+WORDS = {
+    "action": "probabilities of actions",
+    "next_state": "probabilities of the next state",
+    "density": "densities of continuous observations",
+}
+
+PER = {"action": "action", "next_state": "next state", "density": "observation"}
+"""What a score is a mean over, in words: nats per action, …"""
+
+
+class NotFittedError(ValueError, AttributeError):
+    """A fitted model is needed (both kinds, as scikit-learn has it, so that either `except` works)."""
+
+
+class UnseenStatesWarning(Notice):
+    """Some scored states were never visited in training: their part of the score is the prior's."""
+
+
+def as_trajectories(data: Any) -> Trajectories:
+    """Accept `Trajectories`, or a list of them (what scikit-learn's splitters make of one).
+
+    >>> as_trajectories([Trajectories([[0, 1]]), Trajectories([[1, 1]])]).n_steps
+    4
+    """
+    if isinstance(data, Trajectories):
+        return data
+    if isinstance(data, Sequence) and data and all(isinstance(part, Trajectories) for part in data):
+        return Trajectories.concatenate(list(data))
+    raise ValueError(
+        f"data is {type(data).__name__}: expected swirl.Trajectories; build it as "
+        "swirl.Trajectories(states, actions) from lists of integer arrays, one per session"
+    )
+
+
+class Estimator:
+    """Constructor arguments kept verbatim and resolved in `fit`, so that `sklearn.base.clone` works."""
+
+    @classmethod
+    def _parameter_names(cls) -> list[str]:
+        return [name for name in inspect.signature(cls.__init__).parameters if name != "self"]
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the constructor arguments."""
+        del deep  # no parameter is itself an estimator
+        return {name: getattr(self, name) for name in self._parameter_names()}
+
+    def set_params(self: E, **parameters: Any) -> E:
+        """Change constructor arguments; they take effect at the next `fit` (`impossible` at once)."""
+        known = self._parameter_names()
+        unknown = [name for name in parameters if name not in known]
+        if unknown:
+            raise ValueError(f"{', '.join(unknown)}: no such parameter; there are {', '.join(known)}")
+        for name, value in parameters.items():
+            setattr(self, name, value)
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import InputTags, Tags, TargetTags
+
+        return Tags(
+            estimator_type=None,
+            target_tags=TargetTags(required=False),
+            input_tags=InputTags(two_d_array=False),
+        )
+
+    def __repr__(self) -> str:
+        defaults = inspect.signature(type(self).__init__).parameters
+        shown = []
+        for name, value in self.get_params().items():
+            default = defaults[name].default
+            if default is inspect.Parameter.empty:
+                shown.append(repr(value))
+            elif value is not default and repr(value) != repr(default):
+                shown.append(f"{name}={value!r}")
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+
+class HiddenModeEstimator(Estimator, ABC):
+    """A model whose hidden mode emits what is seen: scoring and decoding from the messages."""
+
+    initial_modes_: Float[np.ndarray, "mode"]
+    data_fingerprint_: str
+    training_sessions_: UInt64[np.ndarray, "session"]  # `Trajectories.session_fingerprints`
+    restart_agreement_: RestartAgreement  # where restarts were compared
+    run_: dict[str, Any]  # where a fit came from, when it came from the command line
+    verdict_: Verdict  # of `verdicts.verdict`
+    mode_names_: tuple[str, ...]  # where the user has named the modes
+    mode_transitions_: Float[np.ndarray, "state mode next_mode"]
+    stored: ClassVar[dict[str, tuple[str, ...]]]
+    """Fitted arrays that a file keeps (without the trailing underscore), with their axes."""
+    needed: ClassVar[tuple[str, ...]] = ()
+    """Those without which a file is damaged; ``"env"`` where the model cannot be without an environment."""
+
+    @property
+    @abstractmethod
+    def currencies(self) -> tuple[Scored, ...]:
+        """What the model gives a likelihood of, its own first; scores compare only in the same one."""
+
+    @abstractmethod
+    def fit(self: E, data: Any, y: None = None) -> E:
+        """Fit to `Trajectories`."""
+
+    @abstractmethod
+    def _read(self, data: Trajectories, of: Scored) -> tuple[Encoded, Evidence]:
+        """Number the data as the model reads them, and say what each step tells of the mode."""
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "mode_transitions_"):
+            raise NotFittedError(
+                f"this {type(self).__name__} is not fitted yet: call fit(train) or swirl.load(path) first"
+            )
+
+    def _currency(self, of: Scored | None) -> Scored:
+        """What to score: `of`, or the model's own."""
+        own = self.currencies
+        if of is None:
+            return own[0]
+        if of not in WORDS:
+            expected = " or ".join(f'"{name}"' for name in own)
+            raise ValueError(f"of={of!r}: expected {expected}")
+        if of not in own:
+            raise ValueError(
+                f"of={of!r}: {type(self).__name__} gives {WORDS[own[0]]}, not {WORDS[of]}; use of={own[0]!r}, and "
+                "compare it only with scores of the same"
+            )
+        return of
+
+    def currency_of(self, data: Any) -> Scored:
+        """What a score of these data is best of: the model's own, but next states where some action is missing.
+
+        Scores of actions count only those that were seen, which are not all there is to predict.
+        """
+        own = self.currencies
+        if own[0] == "action" and "next_state" in own and as_trajectories(data).n_missing_actions:
+            return "next_state"
+        return own[0]
+
+    def _chain(self, encoded: Encoded) -> tuple[np.ndarray, np.ndarray]:
+        del encoded  # the same tables for all data, unless a model says otherwise
+        with np.errstate(divide="ignore"):
+            return np.log(self.initial_modes_), np.log(self.mode_transitions_)
+
+    def _ready(self, data: Any, of: Scored | None = None, warn: bool = True) -> tuple[Encoded, Evidence]:
+        self._check_fitted()
+        of = self._currency(of)
+        encoded, evidence = self._read(as_trajectories(data), of)
+        if warn:
+            self._warn_of_unseen(encoded)
+        return encoded, evidence
+
+    def _warn_of_unseen(self, encoded: Encoded) -> None:
+        seen = getattr(self, "seen_states_", None)
+        if seen is None:
+            return
+        steps = ~seen[encoded.states]
+        if steps.any():
+            states = [str(state) for state in np.unique(encoded.states[steps])]
+            warnings.warn(
+                f"never visited in training: {counted(len(states), 'state')} ({some(states)}), at "
+                f"{int(steps.sum()):,} of {encoded.n_steps:,} steps; there the prior alone decides",
+                UnseenStatesWarning,
+                stacklevel=5,
+            )
+
+    def _run(self, messages: Any, encoded: Encoded, evidence: Evidence) -> Any:
+        """Run one of the message functions over the chains of the data."""
+        log_likelihoods = encoded.split_chains(evidence.log_likelihoods)
+        return messages(*self._chain(encoded), encoded.split_chains(encoded.states), log_likelihoods)
+
+    def _increments(self, data: Any, of: Scored | None) -> tuple[Encoded, np.ndarray, np.ndarray]:
+        encoded, evidence = self._ready(data, of)
+        _, increments, _ = self._run(filter_sessions, encoded, evidence)
+        return encoded, np.concatenate(increments), evidence.scored
+
+    def log_likelihood(self, data: Any, *, of: Scored | None = None) -> Float[np.ndarray, "session"]:
+        """Log-likelihood of what was observed in each session, Σ_t log p(a_t | s_1:t, a_1:t−1), by the forward filter.
+
+        A step whose action is missing counts by the state that it led to, log p(s_{t+1} | s_1:t, a_1:t−1), and not at
+        all where that is not known either. Compare such sums only between models, on the same data.
+
+        Parameters
+        ----------
+        data
+            `Trajectories`, or a list of them.
+        of
+            What the likelihood is of, one of `currencies`; by default the model's own. ``"next_state"`` merges
+            actions with the same successor: the currency for comparing with models that emit states.
+        """
+        encoded, increments, _ = self._increments(data, of)
+        return np.array([part.sum() for part in encoded.split_sessions(increments)])
+
+    def score(self, data: Any, y: None = None, *, of: Scored | None = None) -> float:
+        """Log-likelihood per observed step, in nats: higher is better.
+
+        The number of steps it is an average over is `n_scored(data)`. Scores of actions (``of="action"``) count the
+        actions that were seen, scores of next states every step whose successor is known.
+        """
+        del y  # scikit-learn's signature
+        _, increments, scored = self._increments(data, of)
+        if not scored.any():
+            other = "next_state" in self.currencies and self._currency(of) != "next_state"
+            advice = '; score the states that followed instead: of="next_state"' if other else ""
+            raise ValueError(
+                f"data: no {self._missing(of)} was observed in any session, so there is nothing to score{advice}"
+            )
+        return float(increments[scored].sum() / scored.sum())
+
+    def session_scores(self, data: Any, *, of: Scored | None = None) -> Float[np.ndarray, "session"]:
+        """Sum of what `score` averages, for each session."""
+        encoded, increments, scored = self._increments(data, of)
+        return np.array([part.sum() for part in encoded.split_sessions(np.where(scored, increments, 0.0))])
+
+    def _missing(self, of: Scored | None) -> str:
+        return {"action": "action", "next_state": "next state", "density": "pair of neighbouring observations"}[
+            self._currency(of)
+        ]
+
+    def scored_steps(self, data: Any, *, of: Scored | None = None) -> list[Bool[np.ndarray, "time"]]:
+        """Which steps of each session `score` averages over."""
+        encoded, evidence = self._ready(data, of, warn=False)
+        return encoded.split_sessions(evidence.scored)
+
+    def n_scored(self, data: Any, *, of: Scored | None = None) -> int:
+        """Number of steps that `score` averages over."""
+        return int(sum(steps.sum() for steps in self.scored_steps(data, of=of)))
+
+    def predict(self, data: Any) -> list[Int[np.ndarray, "time"]]:
+        """Most likely mode path of each session (Viterbi)."""
+        encoded, evidence = self._ready(data)
+        return encoded.split_sessions(np.concatenate(self._run(viterbi_sessions, encoded, evidence)))
+
+    def predict_proba(self, data: Any) -> list[Float[np.ndarray, "time mode"]]:
+        """p(z_t | whole session) for each step: smoothed, so it has seen the future."""
+        encoded, evidence = self._ready(data)
+        return encoded.split_sessions(np.concatenate(self._run(smooth_sessions, encoded, evidence)))
+
+    def filter_proba(self, data: Any) -> list[Float[np.ndarray, "time mode"]]:
+        """p(z_t | s_1:t, a_1:t) for each step: causal.
+
+        Where a_t is missing, what s_{t+1} says of it enters at t + 1.
+        """
+        encoded, evidence = self._ready(data)
+        filtered, _, predicted = map(np.concatenate, self._run(filter_sessions, encoded, evidence))
+        return encoded.split_sessions(np.where(evidence.later[:, None], predicted, filtered))
+
+    def _fit_to_score(self: H, data: Any, progress: bool | None = None) -> H:
+        """Fit for the score alone, leaving out what nobody will read."""
+        del progress  # for models that take long enough to show any
+        return self.fit(data)
+
+    def _policy_distance(
+        self, other: Any, data: Trajectories, modes: Int[np.ndarray, "step"], counterparts: Int[np.ndarray, "mode"]
+    ) -> float:
+        """Mean distance, 0 to 1, of what two fits of this model expect at the steps of some data.
+
+        Here it is read from what was observed, |p − p'| / (p + p'): its mean is the total-variation distance where
+        that is drawn from both alike. A model of choices compares all that could have been chosen.
+
+        Parameters
+        ----------
+        modes, counterparts
+            The mode of each step here, and the other's mode that each mode is matched to.
+        """
+        (_, mine), (_, theirs) = self._ready(data, warn=False), other._ready(data, warn=False)
+        now = np.flatnonzero(mine.scored)
+        apart = mine.log_likelihoods[now, modes[now]] - theirs.log_likelihoods[now, counterparts[modes[now]]]
+        return float(np.tanh(np.abs(apart) / 2).mean())
+
+    def _compared(
+        self, kept: int, objectives: Float[np.ndarray, "restart"], restart: Callable[[int], Any], data: Any
+    ) -> RestartAgreement:
+        """Compare the restarts of a fit with this one, the `kept` of them, on some sessions; `restart` gives others."""
+        n, n_modes = len(objectives), len(self.initial_modes_)
+        ari, distance = np.full((2, n), np.nan)
+        ari[kept], distance[kept] = 1.0, 0.0
+        others = [r for r in range(n) if r != kept and np.isfinite(objectives[r])]
+        with warnings.catch_warnings():  # the same for every restart, and said elsewhere
+            warnings.simplefilter("ignore", UnseenStatesWarning)
+            data = as_trajectories(data)
+            paths = self.predict(data) if others else []
+            for r in others:
+                other = restart(r)
+                theirs = other.predict(data)
+                ari[r] = adjusted_rand_index(paths, theirs)
+                counterparts = np.argsort(match_by_overlap(paths, theirs, n_modes, n_modes))
+                distance[r] = self._policy_distance(other, data, np.concatenate(paths), counterparts)
+        finite = np.where(np.isfinite(objectives), objectives, np.nan)
+        return RestartAgreement(kept, n_modes, ari, distance, finite[kept] - finite)
+
+    def bout_lengths(self, data: Any) -> Float[np.ndarray, "mode"]:
+        """Mean length in steps that the fitted switching gives bouts of each mode, at the states of `data`.
+
+        A mode z is left at a step with probability 1 − P_z(z|z, s_t); its mean over the steps, weighted by how
+        probably each is in the mode, is one over the length. This is what `priors.Bouts(steps)` is a belief about;
+        `behaviour.dwell_times` has the lengths of decoded bouts. Infinite for a mode that is never left.
+
+        >>> from swirl import datasets
+        >>> data = datasets.gridworld(n_sessions=4, n_steps=100)
+        >>> data.true_model().bout_lengths(data.trajectories).round(1)
+        array([17.3, 21.7])
+        """
+        encoded, evidence = self._ready(data)
+        weights = np.concatenate(self._run(smooth_sessions, encoded, evidence))
+        table = np.exp(self._chain(encoded)[1])
+        leave = np.sum(np.where(np.eye(table.shape[1], dtype=bool), 0.0, table), axis=-1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return weights.sum(axis=0) / np.sum(weights * leave[encoded.states], axis=0)
+
+    @abstractmethod
+    def sample(self, n_sessions: int, n_steps: int, random_state: int = 0) -> Trajectories:
+        """Simulate sessions from the fitted model; the result has `.modes`."""
+
+    def _own_signals(self) -> tuple[str, ...]:
+        """Names of the signals that a fit reads besides states and actions."""
+        return ()
+
+    def _remember(self, data: Trajectories) -> None:
+        """Keep what tells the training data again."""
+        signals = self._own_signals()
+        self.data_fingerprint_ = data.fingerprint(*signals)
+        self.training_sessions_ = data.session_fingerprints(*signals)
+
+    def fitted_to(self, data: Any) -> Bool[np.ndarray, "session"] | None:
+        """Which sessions of `data` the model was fitted to; None where that is not known.
+
+        Of sessions that are alike, as many as were fitted.
+        """
+        known = getattr(self, "training_sessions_", None)
+        data = as_trajectories(data)
+        if known is None or any(name not in (data.signals or {}) for name in self._own_signals()):
+            return None
+        left = Counter(known.tolist())
+        found = []
+        for mark in data.session_fingerprints(*self._own_signals()).tolist():
+            found.append(left[mark] > 0)
+            left[mark] -= 1
+        return np.array(found, dtype=bool)
+
+    def name_modes(self: H, names: Sequence[str]) -> H:
+        """Name the modes, in their order, once you know them: figures, tables, the report and the file keep the names.
+
+        A new fit forgets the names, as its modes may be others.
+
+        >>> from swirl import SWIRL, datasets
+        >>> model = datasets.gridworld(n_sessions=2, n_steps=20).true_model()
+        >>> model.name_modes(["water", "home"]).mode_names_
+        ('water', 'home')
+        """
+        self._check_fitted()
+        n_modes = len(self.initial_modes_)
+        given = [names] if isinstance(names, str) else list(names)
+        if len(given) != n_modes or not all(isinstance(name, str) and name.strip() for name in given):
+            raise ValueError(f"names={names!r}: expected {counted(n_modes, 'name')}, one for each mode, in their order")
+        twice = sorted({name for name in given if given.count(name) > 1})
+        if twice:
+            raise ValueError(f"names={names!r}: {', '.join(map(repr, twice))} is there twice; give each mode its own")
+        self.mode_names_ = tuple(given)
+        return self
+
+    def save(self, path: Any, *, overwrite: bool = False) -> Path:
+        """Write the fitted model to one netCDF-4 file; `swirl.load(path)` reads it back."""
+        from swirl.estimators.save_load import save_model
+
+        return save_model(self, path, overwrite=overwrite)
+
+    def _restore(self) -> None:
+        """Rebuild what a file does not keep, once the stored arrays are back."""

@@ -1,0 +1,250 @@
+"""What the models of labelled states share: histories, tables of choices, both scores, sampling.
+
+At each step an animal chooses among *options*: the actions of its state, or the states that can follow it.  A
+model holds a table of their probabilities, [mode, history, option].
+"""
+
+from dataclasses import replace
+from typing import Any, Literal
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from swirl.data.encoding import Encoded, Impossible, encode
+from swirl.data.histories import Histories
+from swirl.data.mdp import MDP
+from swirl.data.successors import Successors
+from swirl.data.trajectories import Trajectories
+from swirl.errors import Faults
+from swirl.estimators.base import HiddenModeEstimator, Scored
+from swirl.inference.estep.counts import Chains, LatentChoices
+from swirl.inference.likelihood import (
+    Evidence,
+    action_evidence,
+    next_state_evidence,
+    next_states,
+    option_evidence,
+    reach,
+    said_by_action,
+)
+from swirl.inference.messages import bucket
+from swirl.inference.sampling import simulate
+
+Target = Literal["action", "next_state"]
+
+
+def one_action_per_successor(env: MDP) -> bool:
+    """Whether the state that follows says which action was taken, so that both scores are the same number.
+
+    >>> one_action_per_successor(MDP.deterministic([[0, 1], [0, 1]]))
+    True
+    >>> one_action_per_successor(MDP.deterministic([[0, 0], [0, 1]]))
+    False
+    """
+    if not env.is_deterministic:
+        return False
+    classes = env.action_classes()
+    return bool(np.all((classes == np.arange(env.n_actions)) | ~env.available))
+
+
+def check_env(env: Any, faults: Faults) -> None:
+    """Note a fault where `env` is not an environment."""
+    if not isinstance(env, MDP):
+        faults.add(
+            f"env is {type(env).__name__}: expected swirl.MDP; build it as swirl.MDP(transitions) from "
+            "[state, action, next_state] or swirl.MDP.deterministic(next_state) from [state, action]"
+        )
+
+
+class DiscreteEstimator(HiddenModeEstimator):
+    """A model of choices at labelled states."""
+
+    env: MDP
+    impossible: Impossible
+    target: Target = "action"
+    """What is chosen at each step."""
+    initial_states_: Float[np.ndarray, "state"]
+    _histories: Histories
+
+    @property
+    def _world(self) -> MDP:
+        """The environment in which states and actions are read."""
+        return self.env
+
+    @property
+    def currencies(self) -> tuple[Scored, ...]:
+        """What the model gives a likelihood of, its own first."""
+        if self.target == "action":
+            return ("action", "next_state")
+        return ("next_state", "action") if one_action_per_successor(self._world) else ("next_state",)
+
+    def _log_table(self) -> Float[np.ndarray, "mode history option"]:
+        """Log-probability of each option in each mode."""
+        raise NotImplementedError
+
+    def _table(self) -> Float[np.ndarray, "mode history option"]:
+        """Probability of each option in each mode."""
+        return np.exp(self._log_table())
+
+    def _log_of(self, name: str) -> Float[np.ndarray, "mode history option"]:
+        """Logarithms of a fitted table: as they are kept, or of the table where an older file has none."""
+        kept = getattr(self, f"log_{name}_", None)
+        if kept is not None:
+            return kept
+        with np.errstate(divide="ignore"):
+            return np.log(getattr(self, f"{name}_"))
+
+    def _possible_actions(self) -> Bool[np.ndarray, "state action"]:
+        """Actions that a missing one may have been."""
+        return self._world.available
+
+    def _policy_distance(
+        self, other: Any, data: Trajectories, modes: Int[np.ndarray, "step"], counterparts: Int[np.ndarray, "mode"]
+    ) -> float:
+        """Mean total-variation distance ½ Σ_a |π_z(a|h) − π'_z(a|h)| over the steps of some data."""
+        apart = 0.5 * np.abs(self._table() - other._table()[counterparts]).sum(axis=-1)
+        return float(apart[modes, self._encode(data).histories].mean())
+
+    def _encode(self, data: Trajectories) -> Encoded:
+        return encode(data, self._world, self._histories, impossible=self.impossible)
+
+    def _read(self, data: Trajectories, of: Scored) -> tuple[Encoded, Evidence]:
+        encoded = self._encode(data)
+        return encoded, self._evidence(encoded, of)
+
+    def _evidence(self, encoded: Encoded, of: Scored) -> Evidence:
+        log_table, env = self._log_table(), self._world
+        if self.target == "action" and of == "action":
+            return action_evidence(log_table, encoded, env, self._possible_actions())
+        if self.target == "action":
+            return next_state_evidence(log_table, encoded, env)
+        chosen = options(encoded, env, self._histories, "next_state")
+        known = chosen >= 0
+        scored = known & (encoded.actions >= 0) if of == "action" else known  # they coincide; only seen actions count
+        return Evidence(option_evidence(log_table, encoded, chosen), scored, known & ~said_by_action(encoded, env))
+
+    def sample(self, n_sessions: int, n_steps: int, random_state: int = 0) -> Trajectories:
+        """Simulate sessions from the fitted model; the result has `.modes`.
+
+        A model of next states says nothing of actions: they are the first that lead there where the environment is
+        deterministic, and missing where it is not.
+        """
+        self._check_fitted()
+        histories, env = self._histories, self._world
+        states, chosen, modes = simulate(
+            histories,
+            initial_states=self.initial_states_,
+            initial_modes=self.initial_modes_,
+            mode_transitions=self.mode_transitions_,
+            policies=self._table(),
+            n_sessions=n_sessions,
+            n_steps=n_steps,
+            rng=np.random.default_rng(random_state),
+            successors=option_successors(histories, self.target),
+        )
+        actions = list(chosen)
+        if self.target == "next_state":
+            actions = list(self._leading_actions()[states, chosen]) if env.is_deterministic else None
+        return Trajectories(
+            list(states),
+            actions,
+            modes=list(modes),
+            n_states=env.n_states,
+            n_actions=env.n_actions,
+            state_names=env.state_names,
+            action_names=env.action_names,
+        )
+
+    def _leading_actions(self) -> Int[np.ndarray, "state option"]:
+        """First available action that leads to each possible next state."""
+        env, moves = self._world, self._histories.moves
+        n_states = env.n_states
+        following = self._histories.states[np.asarray(moves.next)[:n_states, :, 0]]
+        leads = (np.asarray(env.successors.next)[:, :, 0][:, :, None] == following[:, None]) & env.available[:, :, None]
+        return np.argmax(leads, axis=1)
+
+
+def options(encoded: Encoded, env: MDP, histories: Histories, target: Target) -> Int[np.ndarray, "step"]:
+    """The option chosen at each step, −1 where it is not known."""
+    if target == "action":
+        return encoded.actions.astype(np.int64)
+    following = next_states(encoded, env)
+    known = following >= 0
+    chosen = np.full(encoded.n_steps, -1, dtype=np.int64)
+    chosen[known] = histories.ranks(encoded.states[known].astype(np.int64), following[known])
+    return chosen
+
+
+def choice_chains(
+    encoded: Encoded, rows: Int[np.ndarray, "history"], chosen: Int[np.ndarray, "step"], n_options: int, n_states: int
+) -> Chains:
+    """The data as EM reads them: a symbol is a row of the table of choices and the option chosen there."""
+    n_symbols = (int(rows.max()) + 1) * n_options
+    symbols = np.where(chosen >= 0, rows[encoded.histories] * n_options + chosen, n_symbols)
+    return Chains(symbols.astype(np.int32), encoded.states, encoded.chains, n_symbols, n_states)
+
+
+def action_chains(encoded: Encoded, rows: Int[np.ndarray, "history"], env: MDP) -> tuple[Chains, LatentChoices | None]:
+    """`choice_chains` of the actions, with a symbol of its own for each (row, next state) of a missing action.
+
+    The second value says which actions each of those symbols may have been; None where no action is missing.
+    """
+    chains = choice_chains(encoded, rows, encoded.actions.astype(np.int64), env.n_actions, env.n_states)
+    latent = np.flatnonzero(encoded.latent)
+    own_rows = rows[encoded.histories[latent]].astype(np.int64)
+    moves = own_rows * env.n_states + encoded.following[latent]
+    _, first, which = np.unique(moves, return_index=True, return_inverse=True)
+    chances = reach(env, encoded.states[latent[first]], encoded.following[latent[first]])
+    ways = own_rows[first, None] * env.n_actions + np.arange(env.n_actions)
+    return with_latent(chains, latent, which.reshape(-1), ways, chances)
+
+
+def with_latent(
+    chains: Chains,
+    steps: Int[np.ndarray, "step"],
+    which: Int[np.ndarray, "step"],
+    ways: Int[np.ndarray, "latent way"],
+    chances: Float[np.ndarray, "latent way"],
+) -> tuple[Chains, LatentChoices | None]:
+    """Give the latent choices of some `steps` symbols of their own: `which` of the rows of `ways` each of them is.
+
+    Parameters
+    ----------
+    ways, chances
+        The symbols that a latent choice may have been, and how probably each leads where it led; 0: it does not.
+    """
+    if not len(steps):
+        return chains, None
+    n_latent = bucket(len(ways))  # few shapes to compile for; rows beyond are never visited
+    width = int((chances > 0).sum(axis=1).max())
+    order = np.argsort(chances <= 0, axis=1, kind="stable")[:, :width]
+    own = np.zeros((n_latent, width), dtype=np.int32)
+    log_reach = np.full((n_latent, width), -np.inf)
+    own[: len(ways)] = np.take_along_axis(ways, order, axis=1)
+    with np.errstate(divide="ignore"):
+        log_reach[: len(ways)] = np.log(np.take_along_axis(chances, order, axis=1))
+    n_symbols = chains.n_symbols + n_latent
+    symbols = np.where(chains.symbols == chains.n_symbols, n_symbols, chains.symbols)
+    symbols[steps] = chains.n_symbols + which
+    return replace(chains, symbols=symbols.astype(np.int32), n_symbols=n_symbols), LatentChoices(own, log_reach)
+
+
+def option_successors(histories: Histories, target: Target) -> Successors:
+    """Where each option leads from each history."""
+    return histories.successors if target == "action" else histories.moves
+
+
+def initial_states(encoded: Encoded, n_states: int) -> Float[np.ndarray, "state"]:
+    """Share of the chains that start in each state."""
+    starts = np.bincount(encoded.states[encoded.chains[:-1]], minlength=n_states)
+    return starts / starts.sum()
+
+
+def state_visits(encoded: Encoded, n_states: int) -> Float[np.ndarray, "state"]:
+    """Number of steps in each state."""
+    return np.bincount(encoded.states, minlength=n_states).astype(float)
+
+
+def seen_states(encoded: Encoded, n_states: int) -> Bool[np.ndarray, "state"]:
+    """True for a state that the data visit."""
+    return state_visits(encoded, n_states) > 0

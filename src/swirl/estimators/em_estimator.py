@@ -1,0 +1,291 @@
+"""What the models that EM fits share: restarts, resuming, the report, taking a restart as the fit."""
+
+from abc import abstractmethod
+from collections.abc import Callable
+from contextlib import suppress
+from copy import copy
+from dataclasses import replace
+from numbers import Integral, Real
+from typing import Any, NamedTuple, TypeVar
+
+import jax
+import numpy as np
+from jaxtyping import Float, Int
+
+from swirl.data.encoding import Encoded
+from swirl.data.trajectories import Trajectories
+from swirl.errors import Faults
+from swirl.estimators.base import HiddenModeEstimator, NotFittedError, as_trajectories
+from swirl.estimators.fit_warnings import RestartAgreement
+from swirl.inference import em
+from swirl.inference.em import progress_line
+from swirl.inference.estep.counts import Chains, Tables
+from swirl.inference.mstep import Components, Parameters
+
+F = TypeVar("F", bound="EMEstimator")
+
+
+class Problem(NamedTuple):
+    """What `fit` hands to EM, and what is needed to read its answer."""
+
+    encoded: Encoded
+    chains: Chains
+    components: Components
+    context: Any = None
+    """Whatever else the model needs to make sense of the parameters (`_take`)."""
+
+    @property
+    def n_observed(self) -> int:
+        """Number of steps that say something."""
+        return int(np.sum(self.chains.symbols < self.chains.n_symbols))
+
+
+class EMEstimator(HiddenModeEstimator):
+    """A model that EM fits from several starting points (`initialise.starting_points`)."""
+
+    n_modes: int
+    n_restarts: int
+    max_iter: int
+    tol: float
+    random_state: int
+    occupancy_: Float[np.ndarray, "mode"]
+    restarts_: list[em.Restart]
+
+    @abstractmethod
+    def _problem(self, data: Trajectories) -> Problem:
+        """Turn data and constructor arguments into what EM needs."""
+
+    @abstractmethod
+    def _take(self, tables: Tables, fitted: Any, order: np.ndarray) -> None:
+        """Set the model's own attributes from one restart, its modes put in `order`."""
+
+    @abstractmethod
+    def _note(self, data: Trajectories, problem: Problem) -> None:
+        """Keep what else the fitted model should know of its training data."""
+
+    def _settle(self, data: Trajectories) -> None:
+        """Choose what the arguments leave to the data."""
+
+    def _settled_params(self) -> dict[str, Any]:
+        """The arguments, with what was chosen from the data in their place."""
+        return self.get_params()
+
+    def _context_of_file(self) -> tuple[Components, Any]:
+        """Components and context of a model that was read from a file."""
+        raise NotImplementedError
+
+    def _argument_faults(self, faults: Faults) -> None:
+        """Add what is wrong with the model's own arguments."""
+
+    def _check_arguments(self) -> None:
+        faults = Faults()
+        self._argument_faults(faults)
+        for name in ("n_modes", "n_restarts", "max_iter"):
+            whole_number(name, getattr(self, name), 1, faults)
+        if not (isinstance(self.tol, Real) and self.tol > 0):
+            faults.add(f"tol={self.tol!r}: expected a number > 0")
+        whole_number("random_state", self.random_state, 0, faults)
+        faults.raise_if_any(f"{type(self).__name__} cannot be fitted")
+
+    def fit(
+        self: F,
+        data: Any,
+        y: None = None,
+        *,
+        resume: bool = False,
+        progress: bool | None = None,
+        callback: Callable[[em.Progress], Any] | None = None,
+        engine: em.Engine = "auto",
+        compare_restarts: bool = True,
+    ) -> F:
+        """Infer the modes and what each of them does by EM (paper §3.4).
+
+        Parameters
+        ----------
+        data
+            `Trajectories`, or a list of them.
+        resume
+            Go on from the restarts of the last fit instead of drawing new ones.
+        progress
+            Show a line on the terminal; by default only when there is one.
+        callback
+            Called with an `em.Progress` after each iteration.
+        engine
+            Which E-step: ``"compiled"`` (numba), ``"associative"`` or ``"scan"`` (XLA), or ``"auto"``. The first two
+            are refused where modes can (all but) never switch, as they would be wrong.
+        compare_restarts
+            See at the end which restarts came to the same result (`restart_agreement_`): one decoding of the data each.
+        """
+        del y  # scikit-learn's signature
+        data = as_trajectories(data)
+        self._check_arguments()
+        if not resume:
+            self._settle(data)
+        problem = self._problem(data)
+        start = self._resumed(problem.components) if resume else None
+        with progress_line(progress, int(self.max_iter)) as show:
+
+            def report(state: em.Progress) -> None:
+                show(state)
+                if callback is not None:
+                    callback(state)
+
+            restarts = em.run(
+                problem.components,
+                problem.chains,
+                n_restarts=int(self.n_restarts),
+                seed=int(self.random_state),
+                max_iter=int(self.max_iter),
+                tol=float(self.tol),
+                start=start,
+                engine=engine,
+                callback=report,
+            )
+        self._components, self._context = problem.components, problem.context
+        self._as_fitted = self._settled_params()  # `set_params` must not change what the fit means
+        self.restarts_ = restarts
+        self.n_steps_ = problem.encoded.n_steps
+        self.n_observed_ = problem.n_observed
+        self._remember(data)
+        self._note(data, problem)
+        finite = [r.objective if np.isfinite(r.objective) else -np.inf for r in restarts]
+        self._adopt(int(np.argmax(finite)))
+        if compare_restarts:
+            with suppress(KeyboardInterrupt):  # the fit is done; whether its restarts agree is then not known
+                self._set_agreement(self.compare_restarts(data))
+        return self
+
+    def _fit_to_score(self: F, data: Any, progress: bool | None = None) -> F:
+        self.fit(data, progress=progress, compare_restarts=False)
+        if any(restart.status == "interrupted" for restart in self.restarts_):
+            raise KeyboardInterrupt  # `fit` ends well on Ctrl-C, but what is not done must not be compared
+        return self
+
+    def _resumed(self, components: Components) -> Parameters:
+        """The restarts of the last fit side by side, if they are of this model."""
+        self._check_restarts()
+        start = em.stack([r.parameters for r in self.restarts_])
+        if not self._suits(start, components):
+            raise ValueError(
+                "resume=True: the last fit was of another model (env, n_modes, history, reward, switching or the kind "
+                "of a prior has changed since); fit without resume, or set them back"
+            )
+        return start
+
+    def _suits(self, start: Parameters, components: Components) -> bool:
+        """Whether parameters, side by side, are of this model."""
+        expected = components.random_parameters(np.random.default_rng(0), 1.0)
+        sizes = [np.shape(leaf) for leaf in jax.tree.leaves(expected)]
+        given = [np.shape(leaf)[1:] for leaf in jax.tree.leaves(start)]
+        return jax.tree.structure(start) == jax.tree.structure(expected) and sizes == given
+
+    def _refitted(self: F, problem: Problem, times: Int[np.ndarray, "chain"] | None, *, tol: float, max_iter: int) -> F:
+        """Return a copy that EM has taken on from this fit alone, each chain of the data counted so many `times`."""
+        self._check_restarts()
+        start = em.stack([self.restarts_[self.best_restart_].parameters])
+        if not self._suits(start, problem.components):
+            raise ValueError("problem: expected that of the fitted model; its arguments have changed since the fit")
+        other = copy(self)
+        other._components, other._context = problem.components, problem.context
+        other.restarts_ = em.run(
+            problem.components,
+            replace(problem.chains, times=times),
+            n_restarts=1,
+            seed=0,  # nothing is drawn
+            max_iter=max_iter,
+            tol=tol,
+            start=start,
+        )
+        return other._adopt(0)
+
+    def _check_restarts(self) -> None:
+        self._check_fitted()
+        if not hasattr(self, "restarts_"):
+            raise NotFittedError(
+                f"this {type(self).__name__} was made from parameters and has no restarts: fit it first"
+            )
+
+    def _adopt(self: F, index: int) -> F:
+        """Take restart `index` as the fit: its parameters, modes ordered by decreasing occupancy."""
+        restart = self.restarts_[index]
+        tables, fitted = em.unpack(self._components, restart.parameters)
+        order = np.argsort(-restart.occupancy, kind="stable")
+        self.best_restart_ = index
+        for name in ("mode_names_", "restart_agreement_", "verdict_"):  # they were of other modes
+            vars(self).pop(name, None)
+        self.occupancy_ = restart.occupancy[order]
+        transitions, initial = np.exp(tables.log_transitions), np.exp(tables.log_initial)
+        self._set_chain(transitions[:, order][:, :, order], initial[order])
+        self._take(tables, fitted, order)
+        self.objective_trace_ = restart.objective_trace
+        self.log_likelihoods_ = restart.log_likelihood_trace
+        self.converged_, self.remaining_gain_ = restart.converged, restart.remaining_gain
+        self.fit_report_ = em.describe(self.restarts_, index, self.n_observed_)
+        return self
+
+    def _set_chain(self, mode_transitions: np.ndarray, initial_modes: np.ndarray) -> None:
+        self.mode_transitions_ = mode_transitions / mode_transitions.sum(axis=-1, keepdims=True)
+        self.initial_modes_ = initial_modes / initial_modes.sum()
+
+    def use_restart(self: F, index: int) -> F:
+        """Return a copy of this model whose fit is restart `index` instead of the best one."""
+        self._check_restarts()
+        if not 0 <= index < len(self.restarts_):
+            raise ValueError(f"index={index}: expected a restart from 0 to {len(self.restarts_) - 1}")
+        other = copy(self)._adopt(index)
+        if index == self.best_restart_ and hasattr(self, "restart_agreement_"):
+            other._set_agreement(self.restart_agreement_)
+            if hasattr(self, "verdict_"):
+                other.verdict_ = self.verdict_
+        return other
+
+    def compare_restarts(self, data: Any) -> RestartAgreement:
+        """Compare every restart with the one that is the fit, on some sessions: do they say the same?
+
+        `fit` has done so with its training sessions (`restart_agreement_`).
+
+        Examples
+        --------
+        >>> from swirl import SWIRL, datasets
+        >>> world = datasets.gridworld(n_sessions=20, n_steps=100)
+        >>> train, test = world.trajectories.split(every=5)
+        >>> model = SWIRL(world.env, history=1, n_restarts=2, max_iter=100).fit(train)
+        >>> model.compare_restarts(test).n_restarts
+        2
+        """
+        self._check_restarts()
+        objectives = np.array([r.objective for r in self.restarts_])
+        return self._compared(self.best_restart_, objectives, self.use_restart, data)
+
+    def _set_agreement(self, agreement: RestartAgreement) -> None:
+        self.restart_agreement_ = agreement
+        self.fit_report_ = em.describe(self.restarts_, self.best_restart_, self.n_observed_, agreement.sentence())
+
+
+def whole_number(name: str, value: Any, least: int, faults: Faults) -> None:
+    """Note a fault where an argument is not a whole number of at least `least`."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+        faults.add(f"{name}={value!r}: expected a whole number, at least {least}")
+
+
+def note_discount(discount: Any, faults: Faults) -> None:
+    """Note a fault where the discount is not a number between 0 and 1."""
+    if not (isinstance(discount, Real) and 0 < float(discount) < 1):
+        faults.add(f"discount={discount!r}: expected a number between 0 and 1, both excluded")
+
+
+def note_temperature(given: Any, n_modes: Any, faults: Faults) -> None:
+    """Note a fault where the temperature is not one positive number, or one for each mode."""
+    try:
+        temperature = np.asarray(given, dtype=float)
+    except (TypeError, ValueError):
+        temperature = np.asarray(np.nan)
+    if temperature.ndim > 1 or not (np.isfinite(temperature).all() and (temperature > 0).all()):
+        faults.add(f"temperature={given!r}: expected a positive number, or one for each mode")
+    elif temperature.ndim == 1 and len(temperature) != n_modes:
+        faults.add(f"temperature has {len(temperature)} entries: expected one, or n_modes={n_modes} of them")
+
+
+def temperatures(given: Any, n_modes: int) -> Float[np.ndarray, "mode"]:
+    """One temperature for each mode."""
+    return np.broadcast_to(np.asarray(given, dtype=float), (n_modes,)).copy()

@@ -1,0 +1,336 @@
+"""What should make one careful with a fit, and what to do: the same words in `fit_report_`, after `swirl fit` and in
+the report.
+
+The verdict at the top of terminal and report, *trust*, *with care* or *don't*, is made here too. How the fit itself
+ended comes first: one that had not settled, or whose starting points found several results that are equally good, is
+not to be trusted whatever else holds. Then come fits to two halves of the sessions (`verdicts`).
+
+Here is the one rule of when two restarts "came to the same result": by what they say of the sessions, never by the
+objective alone. Restarts that fit equally well can cut the sessions in unrelated ways.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil
+from typing import Any, Literal
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from swirl.errors import counted
+
+SAME_ARI = 0.9
+"""Least adjusted Rand index of the same segmentation: for two modes of equal shares, 2.6 % of the steps differ."""
+SAME_POLICIES = 0.05
+"""Most mean total-variation distance of the same policies: one choice in twenty would be made otherwise."""
+FEW_NATS = 5.0
+"""Behind the best by no more, another result is as good: e⁵ ≈ 150 is where evidence is called decisive."""
+MOST_NAMED = 4  # rivals whose numbers a sentence lists
+Level = Literal["trust", "with care", "don't"]
+LEVELS: tuple[Level, ...] = ("trust", "with care", "don't")
+WORST_FIRST: tuple[Level, ...] = ("don't", "with care", "trust")
+SAID = {"trust": "trust it", "with care": "with care", "don't": "don't trust it"}
+SAME_MODES = 0.93
+"""Least share of the steps at which fits to either half decode the same mode, to be trusted."""
+OTHER_MODES = 0.8
+"""Where fewer agree, the modes are those of one half only."""
+LEAST_SHARE = 0.02  # of the steps; a mode with fewer is often a few odd stretches of one session
+
+
+@dataclass(frozen=True, eq=False)
+class RestartAgreement:
+    """How far each restart of a fit says the same as the one that was kept, once its modes are matched.
+
+    A restart came to the same result where its segmentation of the sessions has an adjusted Rand index of 0.9 or more
+    with the kept one's, and its policies are at most 0.05 apart. With one mode only the policies matter.
+
+    Parameters
+    ----------
+    kept
+        Number of the restart that the others are compared with.
+    n_modes
+        Number of modes of each.
+    ari
+        Adjusted Rand index of the decoded modes with the kept restart's; NaN where a restart failed.
+    policy_distance
+        ½ Σ_a |π − π_kept|, mean over the steps as the kept restart decodes them: 0 the same, 1 nothing in common.
+    nats_behind
+        Objective of the kept restart minus its own, in nats of the whole data.
+
+    Examples
+    --------
+    >>> found = RestartAgreement(0, 2, np.array([1, 0.99, 0.14]), np.array([0, 0.01, 0.3]), np.array([0, 0.1, 2.6]))
+    >>> found.same.tolist(), found.n_same, found.rivals.tolist()
+    ([True, True, False], 2, [2])
+    >>> found.sentence()
+    '2 of 3 restarts came to the same result (segmentations and policies); 1 other is within 3 nats of it with other \
+modes (ARI 0.14)'
+    """
+
+    kept: int
+    n_modes: int
+    ari: Float[np.ndarray, "restart"]
+    policy_distance: Float[np.ndarray, "restart"]
+    nats_behind: Float[np.ndarray, "restart"]
+
+    @property
+    def n_restarts(self) -> int:
+        """Number of restarts, those that failed among them."""
+        return len(self.ari)
+
+    @property
+    def same(self) -> Bool[np.ndarray, "restart"]:
+        """Which restarts came to the same result as the kept one, itself among them."""
+        alike = (self.ari >= SAME_ARI) & (self.policy_distance <= SAME_POLICIES)
+        return alike | (np.arange(self.n_restarts) == self.kept)
+
+    @property
+    def n_same(self) -> int:
+        """How many restarts came to the same result, the kept one among them."""
+        return int(self.same.sum())
+
+    @property
+    def rivals(self) -> Int[np.ndarray, "rival"]:
+        """Restarts with another result that are as good (within 5 nats) or better, the best first."""
+        found = np.flatnonzero(~self.same & (self.nats_behind <= FEW_NATS))
+        return found[np.argsort(self.nats_behind[found], kind="stable")]
+
+    def sentence(self) -> str:
+        """Say how many restarts came to the same result, and which others are as good."""
+        if self.n_restarts == 1:
+            return "the only restart"
+        of = "policies" if self.n_modes == 1 else "segmentations and policies"
+        said = f"{self.n_same} of {self.n_restarts} restarts came to the same result ({of})"
+        return f"{said}; {self.rival_words()}" if len(self.rivals) else said
+
+    def rival_words(self) -> str:
+        """Say which other results are as good as the kept one; nothing where none is.
+
+        >>> RestartAgreement(0, 1, np.ones(2), np.array([0, 0.3]), np.array([0, 0.2])).rival_words()
+        '1 other is within 1 nat of it with other policies (0.30 apart)'
+        """
+        found = self.rivals
+        if not len(found):
+            return ""
+        behind = float(self.nats_behind[found].max())
+        others = "1 other is" if len(found) == 1 else f"{len(found)} others are"
+        within = f"within {counted(max(1, ceil(behind)), 'nat')} of it" if behind >= 0 else "above it"
+        numbers = [self._apart(int(r)) for r in found[:MOST_NAMED]] + ["…"] * (len(found) > MOST_NAMED)
+        if self.n_modes == 1:
+            return f"{others} {within} with other policies ({', '.join(numbers)} apart)"
+        return f"{others} {within} with other modes (ARI {', '.join(numbers)})"
+
+    def _apart(self, r: int) -> str:
+        if self.n_modes == 1:
+            return f"{self.policy_distance[r]:.2f}"
+        near = f" but policies {self.policy_distance[r]:.2f} apart" if self.ari[r] >= SAME_ARI else ""
+        return f"{self.ari[r]:.2f}{near}"
+
+
+@dataclass(frozen=True)
+class Halves:
+    """What fits to two halves of the sessions say.
+
+    Parameters
+    ----------
+    n_modes
+        Number of modes of the fit.
+    agreement
+        Share of all steps at which the fits to either half decode the same mode, once modes are matched.
+    over_one, more, counts
+        Gain in nats per step on the other half, and its standard error (paired by animal where five or more are
+        known, else by session): of the model over itself with one mode; of one mode more over the model; of counts
+        over the model.  None where there is nothing to compare.
+
+    Examples
+    --------
+    >>> found = Halves(2, 0.98, (0.13, 0.01), (-0.002, 0.001), (-0.05, 0.004)).verdict()
+    >>> found.level, found.reasons[0]
+    ('trust', 'fits to either half of the sessions agree on the mode at 98 % of the steps')
+    >>> Halves(2, 0.61, (0.001, 0.002), (-0.002, 0.001), None).verdict().level
+    "don't"
+    """
+
+    n_modes: int
+    agreement: float
+    over_one: tuple[float, float] | None
+    more: tuple[float, float] | None
+    counts: tuple[float, float] | None
+
+    def verdict(self) -> "Verdict":
+        """The verdict by the halves alone, and the reasons for it, the worst first."""
+        found: dict[Level, list[str]] = {level: [] for level in LEVELS}
+        if self.over_one is not None:
+            words = f"than the same model with one mode ({_worded(self.over_one)})"
+            if self.over_one[0] > self.over_one[1]:
+                found["trust"].append(f"each half predicts the other better {words}")
+            else:
+                found["don't"].append(f"each half predicts the other no better {words}")
+        elif self.n_modes > 1:
+            found["with care"].append("whether one mode would do could not be scored")
+        if self.n_modes > 1:
+            share = f"the mode at {100 * self.agreement:.0f} % of the steps"
+            if self.agreement >= SAME_MODES:
+                found["trust"].insert(0, f"fits to either half of the sessions agree on {share}")
+            else:
+                level: Level = "with care" if self.agreement >= OTHER_MODES else "don't"
+                found[level].insert(0, f"fits to either half of the sessions agree on {share} only")
+        if self.more is not None:
+            more = counted(self.n_modes + 1, "mode")
+            if self.more[0] > self.more[1]:
+                found["with care"].append(f"{more} would predict better ({_worded(self.more)})")
+            elif self.n_modes == 1:
+                found["trust"].append(f"{more} would predict no better ({_worded(self.more)})")
+        if self.counts is not None and self.counts[0] > self.counts[1]:
+            found["with care"].append(
+                f"plain counts of what follows the last states predict better ({_worded(self.counts)}), so the model "
+                "misses something: try a longer history"
+            )
+        worst: list[Level] = [level for level in WORST_FIRST if found[level]] or ["trust"]
+        reasons = [words for each in WORST_FIRST for words in found[each]]
+        return Verdict(worst[0], tuple(reasons), self)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether to build on a fit: ``"trust"``, ``"with care"`` or ``"don't"``, why, and what two halves said.
+
+    Examples
+    --------
+    >>> print(Verdict("don't", ("the fit had not settled",)))
+    don't trust it: the fit had not settled
+    """
+
+    level: Level
+    reasons: tuple[str, ...]
+    halves: Halves | None = None
+
+    def __str__(self) -> str:
+        return f"{SAID[self.level]}: {'; '.join(self.reasons)}"
+
+
+def _worded(gain: tuple[float, float]) -> str:
+    return f"{gain[0]:+.4f} ± {gain[1]:.4f} nats per step"
+
+
+def read_verdict(stored: dict[str, Any]) -> Verdict:
+    """The verdict that `dataclasses.asdict` made plain, as files have it.
+
+    >>> from dataclasses import asdict
+    >>> found = Halves(1, 1.0, None, (-0.002, 0.001), None).verdict()
+    >>> read_verdict(asdict(found)) == found
+    True
+    """
+    halves = stored["halves"]
+    if halves is not None:
+        gains = {name: None if halves[name] is None else tuple(halves[name]) for name in ("over_one", "more", "counts")}
+        halves = Halves(halves["n_modes"], halves["agreement"], **gains)
+    return Verdict(LEVELS[LEVELS.index(stored["level"])], tuple(stored["reasons"]), halves)
+
+
+def against(model: Any, agreement: RestartAgreement | None) -> Verdict | None:
+    """What the fit itself says against it, without any look at other sessions; None: nothing.
+
+    Parameters
+    ----------
+    agreement
+        Whether its restarts came to the same result; None: not known.
+    """
+    if getattr(model, "converged_", None) is False:
+        return Verdict("don't", ("the fit had not settled",))
+    if agreement is not None and len(agreement.rivals):
+        return Verdict("don't", (f"of the starting points {agreement.rival_words()}",))
+    n_restarts = len(getattr(model, "restarts_", [])) if agreement is None else agreement.n_restarts
+    if n_restarts == 1:
+        return Verdict("with care", ("there was a single starting point",))
+    if n_restarts and agreement is None:
+        return Verdict("with care", ("whether its starting points came to the same result is not known",))
+    if agreement is not None and agreement.n_same < 2:
+        return Verdict("with care", (f"only one of {n_restarts} starting points came to this result",))
+    shares = np.atleast_1d(getattr(model, "occupancy_", 1.0))
+    if shares.min() < LEAST_SHARE:
+        return Verdict("with care", (f"mode {shares.argmin()} has only {100 * shares.min():.1f} % of the steps",))
+    return None
+
+
+def verdict_of(model: Any, agreement: RestartAgreement | None) -> Verdict | None:
+    """The verdict on a fit as far as it is known: that of `verdicts.verdict`, or what the fit itself says.
+
+    None for a model that was not fitted from starting points, such as counts.
+    """
+    if agreement is None and not hasattr(model, "restarts_"):
+        return None
+    known = getattr(model, "verdict_", None) or against(model, agreement)
+    unchecked = "whether other sessions give the same was not checked (swirl fit does; in Python, verdicts.verdict)"
+    return known or Verdict("with care", (unchecked,))
+
+
+def cautions(
+    converged: bool | None,
+    n_restarts: int | None,
+    agreement: RestartAgreement | None,
+    shares: Sequence[float],
+    names: Sequence[str],
+) -> dict[str, str]:
+    """What it is about (converged, restarts, rivals, modes) → what is the matter, and what to do.
+
+    Parameters
+    ----------
+    converged, n_restarts
+        How the fit ended, and from how many starting points; None: not known.
+    agreement
+        Whether these came to the same result; None: not known.
+    shares, names
+        Of each mode: its share of the steps, and what it is called.
+
+    Examples
+    --------
+    >>> alone = RestartAgreement(0, 2, np.array([1, 0.1]), np.array([0, 0.4]), np.array([0, 2.6]))
+    >>> found = cautions(False, 2, alone, [0.99, 0.01], ["run", "rest"])
+    >>> list(found), found["modes"][:33]
+    (['converged', 'restarts', 'rivals', 'modes'], 'rest has only 1.0 % of the steps,')
+    """
+    found = {}
+    if converged is False:
+        found["converged"] = (
+            "The fit had not settled: its iterations ran out, or it was stopped, so its numbers would still move. Fit "
+            "again with more: --max-iter 20000 (in Python, max_iter=20000)."
+        )
+    if n_restarts == 1:
+        found["restarts"] = (
+            "There was a single starting point; whether others would end elsewhere is not known. Fit again with "
+            "--restarts 8 (n_restarts=8) before you rely on it."
+        )
+    elif n_restarts and agreement is None:
+        found["restarts"] = (
+            f"Whether its {n_restarts} starting points came to the same result is not known, as they were not "
+            "compared. In Python, model.compare_restarts(data).sentence() says."
+        )
+    elif n_restarts and agreement is not None and agreement.n_same < 2:
+        more = max(20, 3 * n_restarts)
+        found["restarts"] = (
+            f"Only one of {n_restarts} starting points came to this result, so it may be luck, and a better solution "
+            f"may be near. Fit again with --restarts {more} (n_restarts={more}), and see whether the same modes come "
+            "back."
+        )
+    if agreement is not None and len(agreement.rivals):
+        found["rivals"] = (
+            f"Of the starting points {agreement.rival_words()}: the data do not decide between them. Do not interpret "
+            "what only one of them says; fit fewer modes or a shorter history, or record more."
+        )
+    few = [k for k, share in enumerate(shares) if share < LEAST_SHARE] if len(shares) > 1 else []
+    if few:
+        has = " and ".join(f"{names[k]} has only {100 * shares[k]:.1f} %" for k in few)
+        found["modes"] = (
+            f"{has} of the steps, too few to say what it does. Fit {counted(len(shares) - len(few), 'mode')}, or do "
+            "not interpret it; swirl compare says how many modes the data bear."
+        )
+    return found
+
+
+def cautions_of(
+    model: Any, agreement: RestartAgreement | None, shares: Sequence[float], names: Sequence[str]
+) -> dict[str, str]:
+    """`cautions` of a fitted model; `agreement` is that of its restarts, None where it is not known."""
+    n_restarts = len(getattr(model, "restarts_", [])) or (agreement.n_restarts if agreement is not None else None)
+    return cautions(getattr(model, "converged_", None), n_restarts, agreement, shares, names)

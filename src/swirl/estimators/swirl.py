@@ -1,0 +1,546 @@
+"""SWIRL: hidden modes, each with a reward and the soft-optimal policy of that reward (paper §3)."""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from copy import copy
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from swirl.data.encoding import Encoded, Impossible, encode
+from swirl.data.histories import Histories
+from swirl.data.mdp import MDP
+from swirl.data.trajectories import Trajectories
+from swirl.errors import Faults
+from swirl.estimators.discrete import (
+    DiscreteEstimator,
+    action_chains,
+    check_env,
+    initial_states,
+    seen_states,
+    state_visits,
+)
+from swirl.estimators.em_estimator import (
+    EMEstimator,
+    Problem,
+    note_discount,
+    note_temperature,
+    temperatures,
+    whole_number,
+)
+from swirl.estimators.prior_choice import prior_scores
+from swirl.inference.estep.counts import Tables
+from swirl.inference.mode_matching import match_by_distance
+from swirl.inference.mstep import Components
+from swirl.inference.online_filter import OnlineFilter
+from swirl.priors import Adaptive, Bouts, Cauchy, Dirichlet, Gaussian, HabitGoals, in_units
+from swirl.rewards.forms import Habit, RewardForm, Tabular, resolve_form
+from swirl.rewards.gauge import GaugeTooLargeError, canonical
+from swirl.rewards.habit_goals import SharedValues, values_of
+from swirl.rewards.parametric import PlannedRewards
+from swirl.rewards.soft_q import read_values, soft_optimal_log_policies
+from swirl.rewards.state import ValueRewards
+from swirl.rewards.state_action import FreePolicies
+from swirl.rewards.tables import to_dense
+from swirl.switching import Fixed, build_switching
+
+
+def to_xarray(model: Any) -> Any:
+    """Label what was fitted: ``model.to_xarray().policies.sel(mode=0, action="stay")``.
+
+    Dimensions are mode, history, action, state, next_mode and lag; `histories` gives the states of each history,
+    newest first (−1 before the start).
+
+    Examples
+    --------
+    >>> from swirl import SWIRL
+    >>> from swirl.datasets import gridworld
+    >>> data = gridworld(n_sessions=4, n_steps=30)
+    >>> t = data.truth
+    >>> truth = SWIRL.from_parameters(data.env, history=2, rewards=t.rewards,
+    ...     mode_transitions=t.mode_transitions, initial_modes=t.initial_modes)
+    >>> dict(to_xarray(truth).policies.sel(action="stay").sizes)
+    {'mode': 2, 'history': 130}
+    """
+    import xarray
+
+    model._check_fitted()
+    env = model.env
+    arrays: dict[str, tuple[tuple[str, ...], Any]] = {
+        "rewards": (("mode", "history", "action")[: model.rewards_.ndim], model.rewards_),
+        "reward_map": (("mode", "state"), model.reward_map()),
+        "policies": (("mode", "history", "action"), model.policies_),
+        "mode_transitions": (("state", "mode", "next_mode"), model.mode_transitions_),
+        "initial_modes": (("mode",), model.initial_modes_),
+        "initial_states": (("state",), model.initial_states_),
+        "histories": (("history", "lag"), model.histories_),
+    }
+    optional = {"occupancy": "mode", "uninformed": "history", "objective_trace": "iteration"}
+    for name, dimension in optional.items():
+        if hasattr(model, f"{name}_"):
+            arrays[name] = ((dimension,), getattr(model, f"{name}_"))
+    modes = np.arange(len(model.initial_modes_))
+    coordinates: dict[str, Any] = {"mode": modes, "next_mode": modes, "lag": np.arange(model.histories_.shape[1])}
+    coordinates["state"] = list(env.state_names) if env.state_names else np.arange(env.n_states)
+    coordinates["action"] = list(env.action_names) if env.action_names else np.arange(env.n_actions)
+    attributes = {"model": repr(model), "fit_report": getattr(model, "fit_report_", "given parameters")}
+    return xarray.Dataset(arrays, coords=coordinates, attrs=attributes)
+
+
+class SWIRL(EMEstimator, DiscreteEstimator):
+    """Switching inverse reinforcement learning with any number of modes and any history length.
+
+    Parameters
+    ----------
+    env
+        Where each action leads.
+    n_modes
+        Number of hidden modes K; 1 is maximum-entropy inverse reinforcement learning.
+    history
+        Number of states L that the reward sees: s_t, s_{t−1}, …; 1 is the Markov model.
+    switching
+        ``"independent"`` of the state, ``"state"`` (additive), ``"state-table"``, ``"state-net"``, ``"fixed"`` (one
+        mode per session), or ``switching.Fixed(table)``.
+    reward
+        ``"state"``: r(h). ``"state-action"``: r(h, a). Or ``rewards.Linear(features)``,
+        ``rewards.Network()``, ``rewards.Habit(goal_history)``.
+    discount, temperature
+        γ and α of the soft-optimal policy; the temperature may be one number per mode.
+    reward_prior, switching_prior
+        ``priors.Adaptive``, ``Cauchy``, ``Gaussian`` or ``Dirichlet``, as the form allows; None takes its default:
+        for r(h) ``Adaptive()``, which chooses among priors on folds of the training sessions (`reward_prior_`),
+        Dirichlet for r(h, a) and switching tables, Gaussian elsewhere (docs/priors.md). Any form of switching takes
+        ``priors.Bouts(steps)``: modes that last.
+    impossible
+        What a transition that `env` rules out means: ``"error"``; ``"gap"``, a new segment; ``"forget"``, the
+        history restarts and the mode chain goes on.
+    n_restarts, max_iter, tol, random_state
+        Random starting points, all kept; M-steps at most; nats that may remain to be gained when a fit counts as
+        converged (`remaining_gain_`); seed.
+
+    Attributes
+    ----------
+    histories_ : [history, L], −1 = before the start
+    rewards_ : [mode, history] or [mode, history, action], in the fitted gauge
+    policies_ : [mode, history, action];  log_policies_ : their logarithms, exact where they are below 1e−308
+    mode_transitions_ : [state, mode, next_mode]
+    initial_modes_ : [mode];  initial_states_ : [state]
+    occupancy_ : [mode], expected share of the training steps; modes are ordered by it, largest first
+    reward_prior_, prior_scores_ : what an adaptive prior chose, and how each candidate did on folds (nats per
+        choice); None where the prior was given
+    uninformed_ : [history], True where the training data say nothing about the reward
+    objective_trace_, log_likelihoods_ : [iteration], of the restart that was kept
+    converged_, fit_report_ : whether and, in words, how the fit ended
+    remaining_gain_ : nats of the objective that going on would gain, as predicted from its last iterations
+    restarts_ : every restart, with its parameters, traces and status
+    restart_agreement_ : which of them came to the same result (`RestartAgreement`)
+
+    Examples
+    --------
+    >>> from swirl.datasets import gridworld
+    >>> data = gridworld(n_sessions=8, n_steps=100)
+    >>> train, test = data.trajectories.split(every=4)
+    >>> model = SWIRL(data.env, n_modes=2, history=2, n_restarts=2, max_iter=20).fit(train)
+    >>> model.rewards_.shape, model.mode_transitions_.shape
+    ((2, 130), (25, 2, 2))
+    """
+
+    def __init__(
+        self,
+        env: MDP,
+        *,
+        n_modes: int = 2,
+        history: int = 2,
+        switching: str | Fixed = "state",
+        reward: str | RewardForm = "state",
+        discount: float = 0.95,
+        temperature: float | Sequence[float] | Float[np.ndarray, "mode"] = 1.0,
+        reward_prior: Adaptive | Gaussian | Cauchy | Dirichlet | HabitGoals | None = None,
+        switching_prior: Gaussian | Dirichlet | Bouts | None = None,
+        impossible: Impossible = "error",
+        n_restarts: int = 8,
+        max_iter: int = 2000,
+        tol: float = 0.01,
+        random_state: int = 0,
+    ):
+        self.env = env
+        self.n_modes = n_modes
+        self.history = history
+        self.switching = switching
+        self.reward = reward
+        self.discount = discount
+        self.temperature = temperature
+        self.reward_prior = reward_prior
+        self.switching_prior = switching_prior
+        self.impossible: Impossible = impossible
+        self.n_restarts = n_restarts
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+
+    # ------------------------------------------------------------------ fitting
+
+    stored: ClassVar[dict[str, tuple[str, ...]]] = {
+        "histories": ("history", "lag"),
+        "rewards": ("mode", "history", "action"),
+        "policies": ("mode", "history", "action"),
+        "log_policies": ("mode", "history", "action"),
+        "mode_transitions": ("state", "mode", "next_mode"),
+        "initial_modes": ("mode",),
+        "initial_states": ("state",),
+        "mode_temperatures": ("mode",),
+        "occupancy": ("mode",),
+        "uninformed": ("history",),
+        "prior_scores": ("candidate",),
+        "seen_states": ("state",),
+        "objective_trace": ("iteration",),
+        "log_likelihoods": ("iteration",),
+    }
+
+    needed: ClassVar[tuple[str, ...]] = ("env", "rewards", "policies")
+
+    prior_scores_: np.ndarray | None = None
+
+    def _settle(self, data: Trajectories) -> None:
+        for name in ("reward_prior_", "prior_scores_"):  # of another fit
+            vars(self).pop(name, None)
+        if (adaptive := self._adaptive) is None:
+            return
+        unit = float(np.exp(np.mean(np.log(self._temperatures()))))
+        candidates = [in_units(prior, unit) for prior in adaptive.candidates]
+        models = [type(self)(**{**self.get_params(), "reward_prior": prior}) for prior in candidates]
+        pilot = next((i for i, prior in enumerate(candidates) if prior.of == "value"), 0)
+        scores = prior_scores(models, data, n_folds=adaptive.n_folds, pilot=pilot) if len(models) > 1 else None
+        self.prior_scores_ = scores
+        self.reward_prior_ = candidates[0 if scores is None else int(np.argmax(scores))]
+
+    @property
+    def _adaptive(self) -> Adaptive | None:
+        """The prior that each fit chooses, where it does."""
+        form = resolve_form(self.reward)
+        if not (isinstance(form, Tabular) and form.on != "state-action" and form.road == "exact"):
+            return None
+        prior = DEFAULT_REWARD_PRIOR if self.reward_prior is None else self.reward_prior
+        return prior if isinstance(prior, Adaptive) else None
+
+    @property
+    def _prior_in_use(self) -> Any:
+        if (adaptive := self._adaptive) is None:
+            return self.reward_prior
+        return getattr(self, "reward_prior_", adaptive.candidates[0])
+
+    def _settled_params(self) -> dict[str, Any]:
+        chosen = {} if self._adaptive is None else {"reward_prior": self.reward_prior_}
+        return {**self.get_params(), **chosen}
+
+    def _problem(self, data: Trajectories) -> Problem:
+        histories = Histories.reachable(self.env.successors, int(self.history))
+        encoded = encode(data, self.env, histories, impossible=self.impossible)
+        if not encoded.telling.any():
+            raise ValueError(
+                "data: no session holds an action, or two states in a row, so there is nothing to fit; pass sessions "
+                "of two steps or more"
+            )
+        visited = np.unique(histories.contexts[encoded.histories[encoded.telling]])
+        components, rows = self.build_components(histories, visited, state_visits(encoded, self.env.n_states))
+        chains, latent = action_chains(encoded, rows, self.env)
+        return Problem(encoded, chains, replace(components, latent=latent), (histories, rows))
+
+    def _note(self, data: Trajectories, problem: Problem) -> None:
+        del data
+        histories, _ = problem.context
+        self.initial_states_ = initial_states(problem.encoded, self.env.n_states)
+        self.seen_states_ = seen_states(problem.encoded, self.env.n_states)
+        self.uninformed_ = _uninformed(problem.encoded, histories)
+
+    def _context_of_file(self) -> tuple[Components, Any]:
+        components, rows = self.build_components(self._histories)
+        return components, (self._histories, rows)
+
+    def _argument_faults(self, faults: Faults) -> None:
+        check_env(self.env, faults)
+        whole_number("history", self.history, 1, faults)
+        note_discount(self.discount, faults)
+        note_temperature(self.temperature, self.n_modes, faults)
+
+    def _temperatures(self) -> Float[np.ndarray, "mode"]:
+        return temperatures(self.temperature, int(self.n_modes))
+
+    def build_components(
+        self,
+        histories: Histories,
+        visited: Int[np.ndarray, "context"] | None = None,
+        visits: Float[np.ndarray, "state"] | None = None,
+    ) -> tuple[Components, Int[np.ndarray, "history"]]:
+        """Make what EM moves from the constructor's arguments, and say which policy row each history uses.
+
+        `visited` are the contexts that the data visit, for forms that need rows for those only; `visits` the steps in
+        each state.
+        """
+        rewards, rows = self._reward_component(histories, visited)
+        switching = build_switching(self.switching, self.env.n_states, int(self.n_modes), self.switching_prior, visits)
+        return Components(rewards, switching, initial_pseudocount=np.asarray(1.0)), rows
+
+    def _reward_component(
+        self, histories: Histories, visited: Int[np.ndarray, "context"] | None
+    ) -> tuple[Any, Int[np.ndarray, "history"]]:
+        """Build the reward component, and say which of its policy rows each history uses."""
+        form, prior = resolve_form(self.reward), self._prior_in_use
+        own = np.arange(histories.n_histories)
+        temperature = self._temperatures()
+        if isinstance(form, Tabular) and form.on == "state-action":
+            prior = prior or Dirichlet(1.0)
+            if not isinstance(prior, Dirichlet | Gaussian):
+                raise self._wrong_prior("priors.Dirichlet or priors.Gaussian")
+            return FreePolicies.build(histories, prior, temperature=temperature), own
+        if isinstance(form, Tabular) and form.road == "exact":
+            if not isinstance(prior, Cauchy | Gaussian):
+                raise self._wrong_prior("priors.Cauchy or priors.Gaussian")
+            if isinstance(prior, Gaussian) and prior.of == "value":
+                return self._shared(histories, visited, histories.length, None, prior)
+            exact = ValueRewards.build(histories, prior, discount=self.discount, temperature=temperature)
+            return exact, histories.contexts
+        if isinstance(form, Habit):
+            prior = prior or HabitGoals()
+            if not isinstance(prior, HabitGoals):
+                raise self._wrong_prior("priors.HabitGoals")
+            return self._shared(histories, visited, form.goal_history, prior.habit, prior.goal)
+        prior = prior or Gaussian(1.0)
+        if not isinstance(prior, Gaussian) or prior.of == "value":
+            raise self._wrong_prior('priors.Gaussian of "reward" or "linearised"')
+        planned = PlannedRewards.build(histories, form, prior, discount=self.discount, temperature=temperature)
+        return planned, own
+
+    def _shared(
+        self,
+        histories: Histories,
+        visited: Int[np.ndarray, "context"] | None,
+        goal_history: int,
+        habit: Gaussian | None,
+        goal: Gaussian,
+    ) -> tuple[SharedValues, Int[np.ndarray, "history"]]:
+        """Values that are sums of parts, with policy rows for the visited contexts only."""
+        if visited is None or histories.n_contexts <= FEW_CONTEXTS:
+            visited = np.arange(histories.n_contexts)
+        rows = np.zeros(histories.n_contexts, dtype=np.int64)  # of contexts that are not visited: any, never read
+        rows[visited] = np.arange(len(visited))
+        component = SharedValues.build(
+            histories,
+            min(goal_history, histories.length),
+            habit=habit,
+            goal=goal,
+            discount=self.discount,
+            temperature=self._temperatures(),
+            rows=visited,
+        )
+        return component, rows[histories.contexts]
+
+    def _wrong_prior(self, allowed: str) -> ValueError:
+        return ValueError(f"reward_prior={self.reward_prior!r}: reward={self.reward!r} takes {allowed}")
+
+    def _take(self, tables: Tables, fitted: Any, order: np.ndarray) -> None:
+        histories, rows = self._context
+        if isinstance(shared := self._components.rewards, SharedValues):  # its tables know the visited contexts only
+            values = values_of(histories, fitted.habit, fitted.goals, len(order))
+            rewards, log_policies = read_values(
+                histories.successors,
+                values,
+                discount=float(shared.discount),
+                temperature=np.asarray(shared.temperature),
+            )
+        else:
+            log_policies = np.asarray(tables.log_emissions).T.reshape(len(order), -1, self.env.n_actions)[:, rows]
+            rewards = fitted
+        component = self._components.rewards
+        if isinstance(component, SharedValues) or (isinstance(component, ValueRewards) and component.width is not None):
+            with suppress(GaugeTooLargeError):  # then the gauge stays as the optimiser left it
+                rewards = self._canonical(histories, rewards)  # these priors leave the gauge to us
+        self._set_rewards(histories, rewards[order], log_policies[order])
+        self.mode_temperatures_ = temperatures(self._as_fitted["temperature"], len(order))[order]
+
+    def _set_rewards(self, histories: Histories, rewards: np.ndarray, log_policies: np.ndarray) -> None:
+        self._histories = histories
+        self._as_fitted = getattr(self, "_as_fitted", None) or self.get_params()
+        self.histories_ = histories.table
+        self.rewards_ = rewards
+        self.log_policies_, self.policies_ = log_policies, np.exp(log_policies)
+
+    # ------------------------------------------------------------------ given parameters
+
+    @classmethod
+    def from_parameters(
+        cls,
+        env: MDP,
+        *,
+        history: int,
+        rewards: Any,
+        mode_transitions: Any,
+        initial_modes: Any,
+        temperature: float | Sequence[float] | Float[np.ndarray, "mode"] = 1.0,
+        discount: float = 0.95,
+        histories: Any = None,
+        impossible: Impossible = "error",
+    ) -> "SWIRL":
+        """Make a fitted model from given rewards and switching, used as they are.
+
+        Parameters
+        ----------
+        rewards
+            Dense [mode, s_t, s_{t−1}, …(, action)] as `reward_table()` gives, or long [mode, history(, action)]
+            with `histories`. A short history that is not given takes the mean over its completions.
+        mode_transitions
+            [state, mode, next_mode], or [mode, next_mode] for all states.
+
+        Examples
+        --------
+        >>> from swirl.datasets import gridworld
+        >>> data = gridworld(n_sessions=4, n_steps=50)
+        >>> t = data.truth
+        >>> truth = SWIRL.from_parameters(
+        ...     data.env, history=2, rewards=t.rewards, mode_transitions=t.mode_transitions,
+        ...     initial_modes=t.initial_modes)
+        >>> round(truth.score(data.trajectories), 1)
+        -1.5
+        """
+        from swirl.estimators.given_parameters import read_parameters
+
+        given = read_parameters(env, history, rewards, mode_transitions, initial_modes, histories)
+        model = cls(
+            env,
+            n_modes=len(given.initial_modes),
+            history=history,
+            switching=Fixed(given.mode_transitions),
+            reward="state-action" if given.rewards.ndim == 3 else "state",
+            discount=discount,
+            temperature=temperature,
+            impossible=impossible,
+        )
+        model._check_arguments()
+        filled = np.nan_to_num(given.rewards) if given.rewards.ndim == 3 else given.rewards
+        log_policies = soft_optimal_log_policies(
+            given.histories.successors,
+            filled,
+            discount=discount,
+            temperature=model._temperatures(),
+            per_action=given.rewards.ndim == 3,
+        )
+        model._set_rewards(given.histories, given.rewards, log_policies)
+        model._set_chain(given.mode_transitions, given.initial_modes)
+        model.mode_temperatures_ = model._temperatures()
+        model.initial_states_ = np.full(env.n_states, 1 / env.n_states)
+        return model
+
+    # ------------------------------------------------------------------ after the fit
+
+    def _log_table(self) -> Float[np.ndarray, "mode history option"]:
+        return self._log_of("policies")
+
+    def _restore(self) -> None:
+        self._histories = Histories.reachable(self.env.successors, int(self.history))
+
+    def online_filter(self, unknown: Impossible | None = None) -> OnlineFilter:
+        """Make a filter that takes one (state, action) at a time, for closed-loop experiments.
+
+        `unknown` says what an impossible transition means, by default what `impossible` says.
+        """
+        self._check_fitted()
+        return OnlineFilter(
+            self.initial_modes_,
+            self.mode_transitions_,
+            self.policies_,
+            self.histories_,
+            self.env,
+            log_policies=self._log_table(),
+            unknown=self.impossible if unknown is None else unknown,
+        )
+
+    def _canonical(self, histories: Histories, rewards: np.ndarray) -> np.ndarray:
+        discount = self._as_fitted["discount"]
+        return canonical(rewards, histories.successors, discount=discount, full_length=histories.full_length)
+
+    def _gauged_rewards(self, gauge: str) -> np.ndarray:
+        self._check_fitted()
+        if gauge == "fitted":
+            return self.rewards_
+        if gauge == "canonical":
+            return self._canonical(self._histories, self.rewards_)
+        raise ValueError(f'gauge={gauge!r}: expected "fitted" or "canonical"')
+
+    def reward_table(self, gauge: str = "fitted") -> Float[np.ndarray, "mode *dense"]:
+        """Rewards as a dense table [mode, s_t, s_{t−1}, …(, action)]; NaN where no full-length history exists.
+
+        Parameters
+        ----------
+        gauge
+            ``"fitted"``: as the prior left it. ``"canonical"``: the least-norm member of the rewards that have the
+            same policies (design.md#gauge); compare rewards in this one.
+        """
+        return to_dense(self._gauged_rewards(gauge), self._histories)
+
+    def reward_map(self, gauge: str | None = None) -> Float[np.ndarray, "mode state"]:
+        """Reward of each state: the unweighted mean over reachable earlier states (and available actions).
+
+        Parameters
+        ----------
+        gauge
+            ``"fitted"`` or ``"canonical"``, as for `reward_table`. By default the fitted gauge for r(h), and the
+            canonical one for r(h, a), whose fitted gauge is the log-policy: its mean would count a state's choices.
+        """
+        self._check_fitted()
+        full = self._histories.full_length
+        rewards = self._gauged_rewards(gauge or ("fitted" if self.rewards_.ndim == 2 else "canonical"))[:, full]
+        if rewards.ndim == 3:
+            rewards = np.nanmean(rewards, axis=2)
+        states = self._histories.states[full]
+        sums = np.stack([np.bincount(states, weights=row, minlength=self.env.n_states) for row in rewards])
+        visits = np.bincount(states, minlength=self.env.n_states)
+        return np.where(visits > 0, sums / np.maximum(visits, 1), np.nan)
+
+    def align_to(self, reference: "SWIRL") -> "SWIRL":
+        """Return a copy whose modes are numbered as in `reference`: Hungarian matching of the policies."""
+        self._check_fitted()
+        reference._check_fitted()
+        if self.initial_modes_.shape != reference.initial_modes_.shape or self.env.n_states != reference.env.n_states:
+            raise ValueError("reference: expected a model with the same number of modes and states")
+        order = np.argsort(match_by_distance(reference.state_policies(), self.state_policies()))
+        aligned = copy(self)
+        aligned._set_rewards(self._histories, self.rewards_[order], self._log_table()[order])
+        aligned._set_chain(self.mode_transitions_[:, order][:, :, order], self.initial_modes_[order])
+        aligned.mode_temperatures_ = self.mode_temperatures_[order]
+        if hasattr(self, "occupancy_"):
+            aligned.occupancy_ = self.occupancy_[order]
+        if names := getattr(reference, "mode_names_", None):
+            aligned.mode_names_ = names
+        else:
+            vars(aligned).pop("mode_names_", None)
+        return aligned
+
+    def state_policies(self) -> Float[np.ndarray, "mode state action"]:
+        """π_z(a|s): the mean of the policies over the full-length histories that end in each state."""
+        self._check_fitted()
+        full = self._histories.full_length
+        states = self._histories.states[full]
+        totals = np.zeros((self.env.n_states, len(self.initial_modes_), self.env.n_actions))
+        np.add.at(totals, states, self.policies_[:, full].swapaxes(0, 1))
+        sizes = np.maximum(np.bincount(states, minlength=self.env.n_states), 1)
+        return (totals / sizes[:, None, None]).swapaxes(0, 1)
+
+    def to_xarray(self) -> Any:
+        """Return what was fitted as a labelled `xarray.Dataset`."""
+        return to_xarray(self)
+
+
+DEFAULT_REWARD_PRIOR = Adaptive()
+FEW_CONTEXTS = 2_000  # up to here all have a row: then folds of the same data have the same shapes, and compile once
+
+
+def _uninformed(encoded: Encoded, histories: Histories) -> Bool[np.ndarray, "history"]:
+    """True for a history that is neither visited nor the successor of a visited one (design.md#gauge)."""
+    visited = np.zeros(histories.n_histories, dtype=bool)
+    visited[encoded.histories[encoded.telling]] = True
+    reached = (np.asarray(histories.successors.probability) > 0) & np.asarray(histories.successors.available)[..., None]
+    informed = visited.copy()
+    informed[np.asarray(histories.successors.next)[visited][reached[visited]]] = True
+    return ~informed

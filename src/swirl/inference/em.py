@@ -1,0 +1,302 @@
+"""The EM loop: restarts side by side, stopping, resuming, and the report of how it ended.
+
+One iteration is E-step (counts) then M-step (`mstep.Components.improve`); `engines` makes them.  On a terminal a line
+shows iteration, objective, time left and device.  In a pipe it is silent, or, when it is asked for, a line of its own
+every ten seconds: for the log of a cluster.
+"""
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import jax
+import numpy as np
+from jaxtyping import Bool, Float
+
+from swirl.inference.convergence import Stretch, recent_gain, remaining_gain, schedule, unfinished
+from swirl.inference.engines import Engine, Iterations, choose, tables_and_prior
+from swirl.inference.estep.counts import Chains, Tables
+from swirl.inference.initialise import starting_points
+from swirl.inference.mstep import Components, Parameters
+from swirl.precision import float64, numpy_tree
+
+WARM_UP = 20  # iterations under the milder prior
+FALL = 1e-6  # relative fall of the objective that cannot be rounding
+
+
+@dataclass
+class Progress:
+    """What a callback is told after each iteration."""
+
+    iteration: int
+    max_iter: int
+    objectives: Float[np.ndarray, "restart"]
+    running: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Restart:
+    """One run of EM from one starting point."""
+
+    parameters: Parameters
+    objective_trace: Float[np.ndarray, "iteration"]
+    """Log-likelihood + log-priors at each iteration; the last entry belongs to `parameters`."""
+    log_likelihood_trace: Float[np.ndarray, "iteration"]
+    occupancy: Float[np.ndarray, "mode"]
+    """Expected share of the observed steps in each mode."""
+    status: str
+    """"converged", "iterations ran out", "interrupted", "objective fell" or "not finite"."""
+    remaining_gain: float = float("inf")
+    """What EM would still gain, in nats, as predicted at the end (`convergence`); ∞ where nothing can be said."""
+
+    @property
+    def objective(self) -> float:
+        """Final log-likelihood + log-priors."""
+        return float(self.objective_trace[-1])
+
+    @property
+    def converged(self) -> bool:
+        """Whether little enough gain remained before the iterations ran out."""
+        return self.status == "converged"
+
+    @property
+    def n_iterations(self) -> int:
+        """Number of M-steps made."""
+        return len(self.objective_trace) - 1
+
+
+def stack(parameters: list[Parameters]) -> Parameters:
+    """Put the parameters of several restarts side by side."""
+    return jax.tree.map(lambda *leaves: np.stack(leaves), *parameters)
+
+
+@jax.jit
+def _unpack(components: Components, parameters: Parameters) -> tuple[Tables, Any]:
+    return replace(components, latent=None).tables(parameters), components.rewards.rewards(parameters.rewards)
+
+
+def unpack(components: Components, parameters: Parameters) -> tuple[Tables, Any]:
+    """Hidden chain (of choices that are seen) and rewards, or whatever stands for them, of one restart, as numpy."""
+    with float64():
+        return numpy_tree(_unpack(components, parameters))
+
+
+@dataclass
+class _Ledger:
+    """Objectives of every restart so far, and how those that have ended did."""
+
+    tol: float
+    components: Any
+    """For `Components.may_fall` and `Components.noise`."""
+    objectives: list[np.ndarray]
+    log_likelihoods: list[np.ndarray]
+    status: list[str]
+    remaining: np.ndarray
+    lengths: np.ndarray
+
+    @classmethod
+    def open(cls, tol: float, components: Any, log_likelihood: np.ndarray, log_prior: np.ndarray) -> "_Ledger":
+        n = len(log_likelihood)
+        objective = log_likelihood + log_prior
+        lengths = np.ones(n, dtype=int)
+        return cls(tol, components, [objective], [log_likelihood], [""] * n, np.full(n, np.inf), lengths)
+
+    def record(self, log_likelihood: np.ndarray, log_prior: np.ndarray) -> None:
+        """Enter one iteration; a restart ends where something is wrong."""
+        objective, before = log_likelihood + log_prior, self.objectives[-1]
+        running = self.running
+        for r in np.flatnonzero(running).tolist():
+            if not np.isfinite(objective[r]):
+                self.status[r] = "not finite"
+            elif not self.components.may_fall and before[r] - objective[r] > FALL * max(abs(objective[r]), 1.0):
+                self.status[r] = "objective fell"
+        self.objectives.append(objective)
+        self.log_likelihoods.append(log_likelihood)
+        self.lengths[running] = len(self.objectives)
+
+    def ask(self) -> None:
+        """Settle which restarts have converged; the last iterations were plain ones."""
+        for r in np.flatnonzero(self.running).tolist():
+            trace = self.trace(self.objectives, r)
+            tol = max(self.tol, self.components.noise * abs(trace[-1]))
+            if self.components.may_fall:  # then only whether it still moves can be asked
+                self.remaining[r] = abs(recent_gain(trace))
+            else:
+                self.remaining[r] = remaining_gain(trace)
+            if self.remaining[r] <= tol and abs(recent_gain(trace)) <= tol:
+                self.status[r] = "converged"
+
+    @property
+    def running(self) -> Bool[np.ndarray, "restart"]:
+        return np.array([not status for status in self.status])
+
+    def trace(self, values: list[np.ndarray], r: int) -> np.ndarray:
+        return np.array([row[r] for row in values[: self.lengths[r]]])
+
+    def restart(self, r: int, parameters: Parameters, occupancy: np.ndarray, otherwise: str) -> Restart:
+        """Sum up one restart; `otherwise` is how it ended if nothing else is known."""
+        trace, status = self.trace(self.objectives, r), self.status[r]
+        remaining = float(self.remaining[r]) if status == "converged" else unfinished(trace)
+        log_likelihoods = self.trace(self.log_likelihoods, r)
+        return Restart(parameters, trace, log_likelihoods, occupancy, status or otherwise, remaining)
+
+
+def run(
+    components: Components,
+    chains: Chains,
+    *,
+    n_restarts: int,
+    seed: int,
+    max_iter: int,
+    tol: float,
+    scale: float = 1.0,
+    start: Parameters | None = None,
+    engine: Engine = "auto",
+    callback: Callable[[Progress], Any] | None = None,
+) -> list[Restart]:
+    """Fit by EM from `n_restarts` starting points (`initialise.starting_points`, or `start`), all of which are kept.
+
+    A restart ends when no more than `tol` nats remain to be gained (`convergence`), when `max_iter` M-steps are made,
+    or when something is wrong; Ctrl-C ends them all and keeps what they have. After the first iterations every other
+    one is extrapolated (`engines`).
+    New starting points first take a few steps under a milder prior where the prior has one (`Components.milder`).
+    """
+    began = time.perf_counter()
+    with float64():
+        fresh = start is None
+        if start is None:
+            start = stack(starting_points(components, chains, n_restarts=n_restarts, seed=seed, scale=scale))
+        # Plain numpy in, so that the first iteration compiles for the same types as the rest.
+        start = numpy_tree(start)
+        tables, _ = tables_and_prior(components, start)
+        iterations = choose(engine, chains, numpy_tree(tables))
+        interrupted = False
+        if fresh and (milder := components.milder()) is not None:
+            start, interrupted = _warm_up(iterations, milder, start)
+        state = iterations.first(components, start)
+        ledger = _Ledger.open(tol, components, np.asarray(state.counts.log_likelihood), np.asarray(state.log_prior))
+        made = max_iter if interrupted else 0
+        try:
+            for stretch in schedule(components.accelerated):
+                left = Stretch(min(stretch.n, max_iter - made), stretch.accelerated, stretch.asks)
+                done = 0
+                while done < left.n and (running := ledger.running).any():
+                    # Rows and state are entered together: Ctrl-C in the long call leaves both as they were.
+                    state, rows = iterations.advance(
+                        components, state, running, accelerated=left.accelerated, made=done, most=left.n - done
+                    )
+                    seconds, news = time.perf_counter() - began, []
+                    for log_likelihood, log_prior in zip(*rows, strict=True):
+                        made, done = made + 1, done + 1
+                        ledger.record(log_likelihood, log_prior)
+                        news.append(Progress(made, max_iter, ledger.objectives[-1], int(ledger.running.sum()), seconds))
+                    # Told when all rows are entered: a callback that interrupts finds state and ledger in step.
+                    if callback is not None:
+                        for progress in news:
+                            callback(progress)
+                if left.asks:
+                    ledger.ask()
+                if made >= max_iter or not ledger.running.any():
+                    break
+        except KeyboardInterrupt:
+            interrupted = True
+        parameters, visits = numpy_tree(state.parameters), np.asarray(state.counts.emissions)
+    otherwise = "interrupted" if interrupted else "iterations ran out"
+    restarts = []
+    for r in range(len(ledger.status)):
+        occupancy = visits[r].sum(axis=0)
+        own = jax.tree.map(lambda leaf, r=r: leaf[r], parameters)
+        restarts.append(ledger.restart(r, own, occupancy / occupancy.sum(), otherwise))
+    return restarts
+
+
+def _warm_up(iterations: Iterations, milder: Components, start: Parameters) -> tuple[Parameters, bool]:
+    """Take the first steps under the milder prior; say whether Ctrl-C cut them short."""
+    parameters, made = start, 0
+    try:
+        state = iterations.first(milder, start)
+        everyone = np.ones(len(state.log_prior), dtype=bool)
+        while made < WARM_UP:
+            state, rows = iterations.advance(milder, state, everyone, accelerated=False, made=made, most=WARM_UP - made)
+            parameters, made = state.parameters, made + len(rows.log_priors)
+    except KeyboardInterrupt:
+        return numpy_tree(parameters), True
+    return numpy_tree(parameters), False
+
+
+def small(nats: float) -> str:
+    """A small number of nats in words.
+
+    >>> small(0.00123), small(1e-9)
+    ('about 0.001', 'less than 0.001')
+    """
+    return f"about {nats:.1g}" if nats >= 0.001 else "less than 0.001"
+
+
+def _to_come(kept: Restart) -> str:
+    """Say what the objective may still gain."""
+    if not np.isfinite(kept.remaining_gain):
+        return ""
+    return f", and {kept.remaining_gain:,.2g} nats or more may be to come" if kept.remaining_gain > 0 else ""
+
+
+def describe(restarts: list[Restart], best: int, n_observed: int, agreement: str | None = None) -> str:
+    """Say in words how a fit ended; `agreement` says how far the restarts came to the same result, None: not known."""
+    kept = restarts[best]
+    n = kept.n_iterations
+    ending = {
+        "converged": f"converged after {n} iterations (going on would gain {small(kept.remaining_gain)} nats)",
+        "iterations ran out": f"not converged: the {n} iterations ran out{_to_come(kept)}; raise max_iter, or fit with "
+        "resume=True",
+        "interrupted": f"interrupted after {n} iterations; fit again with resume=True to go on",
+        "objective fell": f"stopped: the objective fell at iteration {n}, which should not happen; please report it",
+        "not finite": f"failed: the objective is not finite after {n} iterations; use a stronger prior",
+    }[kept.status]
+    if agreement is None:
+        behind = max((r.objective for r in restarts if np.isfinite(r.objective)), default=np.nan) - kept.objective
+        n_restarts = "the only restart" if len(restarts) == 1 else f"the best of {len(restarts)} restarts"
+        agreement = f"{behind:,.2f} nats behind {n_restarts}" if behind > 0 else n_restarts
+    per_step = kept.log_likelihood_trace[-1] / n_observed
+    return (
+        f"{ending}. Objective {kept.objective:,.3f} (log-likelihood {per_step:.5f} nats per step over "
+        f"{n_observed:,} observed steps); {agreement}."
+    )
+
+
+@contextmanager
+def progress_line(wanted: bool | None, max_iter: int) -> Iterator[Callable[[Any], None]]:
+    """Yield a function that redraws the line, at most ten times a second, and wipes it at the end."""
+    stream = sys.stderr
+    terminal = stream.isatty()
+    if not (terminal if wanted is None else wanted):
+        yield lambda _: None
+        return
+    pause, before, after = (0.1, "\r\x1b[2K", "") if terminal else (10.0, "", "\n")
+    device = jax.devices()[0]
+    place = device.platform if device.platform == device.device_kind else f"{device.platform} ({device.device_kind})"
+    drawn = 0.0
+
+    def show(state: Any) -> None:
+        nonlocal drawn
+        now = time.perf_counter()
+        if now - drawn < pause and state.running:
+            return
+        drawn = now
+        left = state.seconds / state.iteration * (max_iter - state.iteration)
+        best = np.nanmax(state.objectives)
+        stream.write(
+            f"{before}EM iteration {state.iteration}/{max_iter}  objective {best:,.2f}  "
+            f"{state.running} of {len(state.objectives)} restarts running  "
+            f"at most {left:.0f} s left  on {place}{after}"
+        )
+        stream.flush()
+
+    try:
+        yield show
+    finally:
+        stream.write(before)
+        stream.flush()

@@ -1,0 +1,93 @@
+"""The loop that numba compiles; apart, because run-time shape checks cannot be woven into machine code."""
+
+from collections.abc import Callable
+from functools import cache
+
+import numpy as np
+
+
+@cache
+def kernel(n_modes: int, n_lanes: int) -> Callable[..., None]:
+    """Compile the pass for `n_modes` modes and `n_lanes` chains at a time: constants, so that inner loops unroll.
+
+    Forward:  α_t(z') = (Σ_z α_{t−1}(z) P[s_{t−1}, z, z']) e[y_t, z'] / c_t,  Σ_z α_t(z) = 1
+    Backward: u_t(z') = e[y_t, z'] β_t(z') / c_t,   β_{t−1}(z) = Σ_z' P[s_{t−1}, z, z'] u_t(z')
+    Counts:   W[y_t, z] += α_t(z) β_t(z),   X[s_{t−1}, z, z'] += α_{t−1}(z) u_t(z')   (times P, by the caller)
+
+    A chain that counts w times has β_T = w: all its counts are linear in β.
+    """
+    from numba import njit
+
+    K, B = n_modes, n_lanes
+
+    @njit(nogil=True, cache=True, error_model="numpy", fastmath={"contract", "reassoc", "nsz", "arcp"})
+    def accumulate(initial, P, e, states, symbols, starts, weights, first, last, W, X, N1, log_likelihoods):
+        longest = 0
+        for group in range(first, last):
+            longest = max(longest, (starts[group + 1] - starts[group]) // B)
+        alpha = np.empty((longest, K, B))
+        inverse = np.empty((longest, B))  # 1 / c_t
+        beta = np.empty((K, B))
+        u = np.empty((K, B))
+        product = np.empty(B)  # of the c_t: one logarithm for many steps
+        for group in range(first, last):
+            start = starts[group]
+            T = (starts[group + 1] - start) // B
+            log_likelihood = 0.0
+            for lane in range(B):
+                y = symbols[start + lane]
+                c = 0.0
+                for z in range(K):
+                    alpha[0, z, lane] = initial[z] * e[y, z]
+                    c += alpha[0, z, lane]
+                for z in range(K):
+                    alpha[0, z, lane] /= c
+                inverse[0, lane] = 1.0 / c
+                product[lane] = c
+            for t in range(1, T):
+                for lane in range(B):
+                    s = states[start + (t - 1) * B + lane]
+                    y = symbols[start + t * B + lane]
+                    c = 0.0
+                    for z in range(K):
+                        a = 0.0
+                        for i in range(K):
+                            a += alpha[t - 1, i, lane] * P[s, i, z]
+                        a *= e[y, z]
+                        alpha[t, z, lane] = a
+                        c += a
+                    scale = 1.0 / c
+                    for z in range(K):
+                        alpha[t, z, lane] *= scale
+                    inverse[t, lane] = scale
+                    product[lane] *= c
+                for lane in range(B):  # c_t > 1e-260 (`numba_loop.suits`), so the product never underflows
+                    if product[lane] < 1e-40:
+                        log_likelihood += weights[group * B + lane] * np.log(product[lane])
+                        product[lane] = 1.0
+            for lane in range(B):
+                log_likelihood += weights[group * B + lane] * np.log(product[lane])
+                for z in range(K):
+                    beta[z, lane] = weights[group * B + lane]
+            log_likelihoods[group] = log_likelihood
+            for t in range(T - 1, 0, -1):
+                for lane in range(B):
+                    s = states[start + (t - 1) * B + lane]
+                    y = symbols[start + t * B + lane]
+                    for z in range(K):
+                        W[y, z] += alpha[t, z, lane] * beta[z, lane]
+                        u[z, lane] = e[y, z] * beta[z, lane] * inverse[t, lane]
+                    for i in range(K):
+                        b = 0.0
+                        for z in range(K):
+                            b += P[s, i, z] * u[z, lane]
+                            X[s, i, z] += alpha[t - 1, i, lane] * u[z, lane]
+                        beta[i, lane] = b
+            for lane in range(B):
+                y = symbols[start + lane]
+                for z in range(K):
+                    g = alpha[0, z, lane] * beta[z, lane]
+                    W[y, z] += g
+                    N1[z] += g
+
+    return accumulate

@@ -1,0 +1,120 @@
+"""The M-step: each component is improved given its own counts, so the whole never gets worse.
+
+The auxiliary function G (paper Eqs. 1–4) is a sum of a term in p(z_1), a term in the policies and a
+term in P_z, each of which sees the data through one table of counts (design.md#counts).
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from swirl.inference.estep.counts import Counts, LatentChoices, Tables
+from swirl.switching import Switching, log_normalise
+
+FloatArray = Array | np.ndarray
+
+
+class RewardComponent(Protocol):
+    """What EM asks of a reward form."""
+
+    @property
+    def n_modes(self) -> int: ...  # noqa: D102
+    def random_parameters(self, rng: np.random.Generator, scale: float) -> Any: ...  # noqa: D102
+    def milder(self) -> "RewardComponent | None": ...  # noqa: D102
+    def log_emissions(self, parameters: Any) -> Array: ...  # noqa: D102
+    def log_prior(self, parameters: Any) -> Array: ...  # noqa: D102
+    def improve(self, parameters: Any, counts: Array) -> Any: ...  # noqa: D102
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Parameters:
+    """Everything that is fitted, as each component holds it."""
+
+    log_initial: Float[FloatArray, "*restart mode"]
+    switching: Any
+    rewards: Any
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Components:
+    """The parts of one model, with their priors."""
+
+    rewards: Any
+    switching: Switching
+    initial_pseudocount: Float[FloatArray, ""]
+    latent: LatentChoices | None = None
+    """Choices of the data that were not seen; None where all were, or nothing is known of them."""
+
+    def random_parameters(self, rng: np.random.Generator, scale: float) -> Parameters:
+        """Draw the starting point of one restart."""
+        n_modes = self.rewards.n_modes
+        return Parameters(
+            log_initial=np.full(n_modes, -np.log(n_modes)),
+            switching=self.switching.random_parameters(rng),
+            rewards=self.rewards.random_parameters(rng, scale),
+        )
+
+    def milder(self) -> "Components | None":
+        """The same model under a prior with fewer local optima, for the first steps; None where there is no need."""
+        rewards = self.rewards.milder()
+        return None if rewards is None else replace(self, rewards=rewards)
+
+    @property
+    def may_fall(self) -> bool:
+        """Whether the objective may fall from one iteration to the next without anything being wrong."""
+        return getattr(self.rewards, "may_fall", False)
+
+    @property
+    def noise(self) -> float:
+        """Share of the objective by which it moves at random, where the M-step draws samples."""
+        return getattr(self.rewards, "noise", 0.0)
+
+    @property
+    def accelerated(self) -> bool:
+        """Whether parameters may be extrapolated: wherever a point between and beyond others means something."""
+        return not self.may_fall and getattr(self.rewards, "extrapolates", True)
+
+    def normalised(self, parameters: Parameters) -> Parameters:
+        """Make probabilities sum to one again after an extrapolation."""
+        return Parameters(
+            log_initial=jax.nn.log_softmax(jnp.asarray(parameters.log_initial)),
+            switching=self.switching.normalised(parameters.switching),
+            rewards=parameters.rewards,
+        )
+
+    def tables(self, parameters: Parameters) -> Tables:
+        """The hidden chain that the parameters stand for: what the E-step reads, latent choices included."""
+        log_emissions = self.rewards.log_emissions(parameters.rewards)
+        return Tables(
+            log_initial=jnp.asarray(parameters.log_initial),
+            log_transitions=self.switching.log_transitions(parameters.switching),
+            log_emissions=log_emissions if self.latent is None else self.latent.extend(log_emissions),
+        )
+
+    def log_prior(self, parameters: Parameters) -> Float[Array, ""]:
+        """Sum of the log-priors of all components, up to a constant."""
+        return (
+            self.initial_pseudocount * jnp.sum(parameters.log_initial)
+            + self.switching.log_prior(parameters.switching)
+            + self.rewards.log_prior(parameters.rewards)
+        )
+
+    def emission_counts(self, parameters: Parameters, counts: Any) -> Float[Array, "symbol mode"]:
+        """Expected counts of every choice, from the E-step's at the same `parameters`: latent ones are shared out."""
+        if self.latent is None:
+            return jnp.asarray(counts)
+        return self.latent.resolve(self.rewards.log_emissions(parameters.rewards), counts)
+
+    def improve(self, parameters: Parameters, counts: Counts) -> Parameters:
+        """Raise G + log prior: one M-step, from the counts that the E-step found at `parameters`."""
+        return Parameters(
+            log_initial=log_normalise(jnp.asarray(counts.initial) + self.initial_pseudocount),
+            switching=self.switching.improve(parameters.switching, jnp.asarray(counts.transitions)),
+            rewards=self.rewards.improve(parameters.rewards, self.emission_counts(parameters, counts.emissions)),
+        )

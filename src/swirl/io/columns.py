@@ -1,0 +1,493 @@
+"""From the columns of a table to sessions: labels, times, gaps and signals, cut where a session or a segment starts."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
+from difflib import get_close_matches
+from numbers import Number
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Int
+
+from swirl.data.trajectory_checks import MISSING
+from swirl.errors import Faults, counted, some
+
+LARGEST_LABEL = 10**6 - 1  # models hold arrays with one row per label: a larger number is an identifier or a time
+A_NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?")
+MARKS = {"1": True, "1.0": True, "true": True, "0": False, "0.0": False, "false": False, "": False}
+
+
+@dataclass(frozen=True)
+class Table:
+    """Columns (pandas Series) by name, where they are from, and what is found about them on the way.
+
+    >>> Table({}, np.array([2, 4, 5]), Faults(), []).where(np.array([1, 2]))
+    'lines 4, 5'
+    """
+
+    columns: dict[str, Any]
+    lines: Int[np.ndarray, " row"] | None  # the line of each row in its file; None: rows are counted from 0
+    faults: Faults
+    notes: list[str]
+    unordered: frozenset[str] = frozenset()  # text that is categorical only to save memory
+    written: bool = False  # a CSV: whole numbers arrive as text
+
+    def where(self, rows: np.ndarray) -> str:
+        """Name a few rows, as in "line 3" or "rows 1, 5"."""
+        noun, numbers = ("row", rows) if self.lines is None else ("line", self.lines[rows])
+        return f"{noun}{'s' if len(rows) > 1 else ''} {some(numbers.tolist())}"
+
+
+def _codes(series: Any) -> tuple[np.ndarray, list[Any]]:
+    """Take a column as (number of the value in each row, −1 where blank; the values)."""
+    import pandas as pd
+
+    if isinstance(series.dtype, pd.CategoricalDtype):
+        codes, values = series.cat.codes.to_numpy(), list(series.cat.categories)
+    else:
+        try:
+            codes, values = pd.factorize(series)
+        except TypeError:
+            raise ValueError(f"{series.name} holds lists or records: expected one number or text in each row") from None
+        values = list(values)
+    blank = [isinstance(value, str) and not value.strip() for value in values]
+    if any(blank):
+        codes = np.append(np.where(blank, MISSING, np.arange(len(values))), MISSING)[codes]
+    return codes.astype(np.int64), values
+
+
+def read_labels(
+    table: Table, noun: str, column: str, names: tuple[str, ...] | None
+) -> tuple[Int[np.ndarray, " row"], tuple[str, ...] | None]:
+    """Read a column of states or actions as (label of each row, −1 where missing; their names).
+
+    >>> import pandas as pd
+    >>> table = Table({"state": pd.Series(["water", None, "home"])}, None, Faults(), [])
+    >>> read_labels(table, "state", "state", None)
+    (array([ 1, -1,  0]), ('home', 'water'))
+    """
+    import pandas as pd
+
+    series = table.columns[column]
+    if pd.api.types.is_numeric_dtype(series.dtype) and not pd.api.types.is_bool_dtype(series.dtype):
+        values = series.to_numpy(np.float64, na_value=np.nan) if series.hasnans else series.to_numpy()
+        return _numbered(table, noun, column, values, names), names
+    codes, values = _codes(series)
+    used = np.bincount(codes[codes >= 0], minlength=len(values)) > 0
+    there = [_without_point(value) for value, seen in zip(values, used, strict=True) if seen]
+    strange = [value for value in there if not isinstance(value, str | Number) or isinstance(value, complex)]
+    if strange:
+        table.faults.add(f"{column} holds {type(strange[0]).__name__} ({strange[0]}): give whole numbers or names")
+        return codes, names
+    # The order of categories is the user's; pandas keeps those that never occur, and so do we.
+    ordered = isinstance(series.dtype, pd.CategoricalDtype) and column not in table.unordered
+    ordered = ordered and all(isinstance(value, str) for value in values)
+    if there and not ordered and all(A_NUMBER.fullmatch(str(value)) for value in there):
+        numbers = [float(value) if seen else np.nan for value, seen in zip(values, used, strict=True)]
+        return _numbered(table, noun, column, np.array([*numbers, np.nan])[codes], names), names
+    of_number = [value for value in there if not isinstance(value, str | bool)]
+    if of_number and len(of_number) < len(there):
+        table.notes.append(f"{column} mixes text with numbers, such as {of_number[0]}: all were read as names")
+    text = [str(_without_point(value)) for value in values]
+    if names is None:
+        filled = [x for x, seen in zip(text, used, strict=True) if x.strip() and (seen or ordered)]
+        names = tuple(filled if ordered else sorted(set(filled)))
+    number = {name: i for i, name in enumerate(names)}
+    unknown = [i for i, x in enumerate(text) if used[i] and x not in number]
+    if unknown:
+        at = table.where(np.flatnonzero(np.isin(codes, unknown)))
+        got = some([repr(text[i]) for i in unknown])
+        table.faults.add(f"{column} is {got} in {at}: not among {noun}_names, which are {some(names, 20)}")
+    # An unknown name is a fault already, not a missing label.
+    return np.array([*(number.get(x, 0) for x in text), MISSING])[codes], names
+
+
+def _numbered(
+    table: Table, noun: str, column: str, values: np.ndarray, names: tuple[str, ...] | None
+) -> Int[np.ndarray, " row"]:
+    """Read labels that are numbers: whole, from 0, and within the names if there are names."""
+    whole = values.dtype.kind in "iu"
+    blank = np.zeros(len(values), bool) if whole else np.isnan(values)
+    # −1 is how `Trajectories` itself writes a missing action.
+    wrong = (values < (MISSING if noun == "action" else 0)) | (values > LARGEST_LABEL)
+    wrong |= False if whole else (values != np.floor(values)) & ~blank
+    if wrong.any():
+        at = np.flatnonzero(wrong)
+        leave = "leave it blank where it is not known" if values[at[0]] < 0 else "give whole numbers from 0, or names"
+        table.faults.add(f"{column} is {values[at[0]]:g} in {table.where(at)}: not a label; {leave}")
+        return np.where(blank, MISSING, 0)
+    labels = values.astype(np.int64) if whole else np.where(blank, MISSING, values).astype(np.int64)
+    if names is None:
+        return labels
+    number = {int(name): i for i, name in enumerate(names) if name.isdecimal()}
+    seen, inverse = np.unique(labels, return_inverse=True)
+    # With other names among them too, where all numbers are names: the others were then not visited.
+    if len(number) == len(names) or all(label in number for label in seen.tolist() if label != MISSING):
+        read = np.array([number.get(label, MISSING) for label in seen.tolist()])[inverse]
+    else:
+        read = np.where(labels < len(names), labels, MISSING)
+    unknown = np.flatnonzero((read == MISSING) & (labels != MISSING))
+    if unknown.size:
+        table.faults.add(
+            f"{column} is {labels[unknown[0]]} in {table.where(unknown)}: not among the {counted(len(names), 'name')} "
+            f"in {noun}_names ({some(names)})"
+        )
+    return read
+
+
+def _without_point(value: Any) -> Any:
+    """Python's own value, a whole number without a point: a column with blanks makes 3 into 3.0."""
+    value = value.item() if isinstance(value, np.generic) else value
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def session_names(codes: np.ndarray, values: list[Any]) -> tuple[np.ndarray, list[Any]]:
+    """Sessions by name: 1 and "1" are the same, and a day has no hour.
+
+    >>> session_names(np.array([0, 1, 2]), [1, "1", "2025-03-01 00:00:00"])
+    (array([0, 0, 1]), ['1', '2025-03-01'])
+    """
+    names = [str(value).removesuffix(" 00:00:00") for value in values]
+    different = list(dict.fromkeys(names))
+    if len(different) < len(names):
+        codes = np.array([*map(different.index, names), MISSING])[codes]
+    return codes, different
+
+
+def read_identities(table: Table, column: str) -> tuple[np.ndarray, list[Any]]:
+    """Take sessions, subjects or groups as (number in each row, −1 where blank; values in order of appearance).
+
+    >>> import pandas as pd
+    >>> table = Table({"subject": pd.Series(["m2", None, "m1", "m2"])}, None, Faults(), [])
+    >>> read_identities(table, "subject")
+    (array([ 0, -1,  1,  0]), ['m2', 'm1'])
+    """
+    import pandas as pd
+
+    codes, values = _codes(table.columns[column])
+    values = [_without_point(value) for value in values]
+    filled = [value for value in values if not isinstance(value, str) or value.strip()]
+    if table.written and all(isinstance(value, str) and re.fullmatch("0|[1-9][0-9]*", value) for value in filled):
+        values = [int(value) if value.strip() else value for value in values]
+    codes, order = pd.factorize(np.where(codes < 0, len(values), codes))
+    names = [*values, None]
+    blank = np.flatnonzero(order == len(values))
+    if not blank.size:
+        return codes.astype(np.int64), [names[i] for i in order]
+    at = int(blank[0])
+    codes = np.where(codes == at, MISSING, codes - (codes > at))
+    return codes.astype(np.int64), [names[i] for i in order if i < len(values)]
+
+
+def read_times(table: Table, column: str) -> np.ndarray:
+    """Times as floats (NaN where blank or not finite), or as dates (NaT).
+
+    >>> import pandas as pd
+    >>> table = Table({"t": pd.Series(["0.5", "", "2"])}, None, Faults(), [])
+    >>> read_times(table, "t")
+    array([0.5, nan, 2. ])
+    """
+    import pandas as pd
+
+    series = table.columns[column]
+    if pd.api.types.is_timedelta64_dtype(series.dtype):
+        return series.dt.total_seconds().to_numpy()
+    if not pd.api.types.is_numeric_dtype(series.dtype) and not pd.api.types.is_datetime64_any_dtype(series.dtype):
+        blank = (series.isna() | (series.astype(str).str.strip() == "")).to_numpy()
+        numbers: Any = pd.to_numeric(series, errors="coerce")
+        if (numbers.isna().to_numpy() & ~blank).any():
+            rest = series.where(numbers.isna())
+            dates: Any = pd.to_datetime(rest, format="ISO8601", utc=True, errors="coerce")
+            series = dates if dates.notna().sum() > numbers.notna().sum() else numbers
+        else:
+            series = numbers
+        wrong = np.flatnonzero(series.isna().to_numpy() & ~blank)
+        if wrong.size:
+            got = table.columns[column].iloc[wrong[0]]
+            table.faults.add(
+                f"{column} is {got!r} in {table.where(wrong)}: give seconds, or dates such as 2025-03-01T09:30:00.25"
+            )
+    if pd.api.types.is_datetime64_any_dtype(series.dtype):
+        return (series if series.dt.tz is None else series.dt.tz_convert(None)).to_numpy()
+    times = series.to_numpy(na_value=np.nan) if series.hasnans else series.to_numpy()
+    times = times if times.dtype.kind == "f" else times.astype(np.float64)
+    return times if np.isfinite(times).all() else np.where(np.isfinite(times), times, np.nan)
+
+
+def read_gaps(table: Table, column: str) -> Bool[np.ndarray, " row"]:
+    """Read the steps at which a new segment starts.
+
+    >>> import pandas as pd
+    >>> table = Table({"gap": pd.Series(["", "true", "0"])}, None, Faults(), [])
+    >>> read_gaps(table, "gap")
+    array([False,  True, False])
+    """
+    codes, values = _codes(table.columns[column])
+    marks = [MARKS.get(str(value).strip().casefold()) for value in values]
+    wrong = [i for i, mark in enumerate(marks) if mark is None]
+    rows = np.flatnonzero(np.isin(codes, wrong)) if wrong else np.zeros(0, np.int64)
+    if rows.size:
+        table.faults.add(
+            f"{column} is {values[codes[rows[0]]]!r} in {table.where(rows)}: give 1 (or true) where a new segment "
+            "starts, and 0, false or nothing elsewhere"
+        )
+    return np.array([*map(bool, marks), False])[codes]
+
+
+TWO_ROWS = (
+    "a bout has two rows, and each would become a step. This looks like BORIS' tabular export, which swirl cannot read "
+    "yet. Until it can, export “Aggregated events” from BORIS, which has one row for each bout (--state Behavior "
+    '--time "Start (s)"), or '
+)
+
+
+def refuse_marks(table: Table, column: str) -> None:
+    """Add a fault where a column says of each row whether a bout starts or stops there.
+
+    >>> import pandas as pd
+    >>> table = Table({"Status": pd.Series(["START", "STOP"])}, None, Faults(), [])
+    >>> refuse_marks(table, "Status")
+    >>> table.faults.messages[0][:46]
+    'Status is START in 1 row and STOP in 1: a bout'
+    """
+    codes, values = _codes(table.columns[column])
+    rows = np.bincount(codes[codes >= 0], minlength=len(values))
+    words = [str(value).strip().casefold() for value in values]
+    start, stop = (sum(int(n) for n, own in zip(rows, words, strict=True) if own == word) for word in ("start", "stop"))
+    if start and stop:
+        says = f"{column} is START in {counted(start, 'row')} and STOP in {stop:,}"
+        table.faults.add(f"{says}: {TWO_ROWS}delete the rows whose {column} is STOP, and read the rest")
+
+
+def read_signal(table: Table, channels: list[str]) -> np.ndarray:
+    """Numbers of one signal: (rows,), or (rows, channels).
+
+    >>> import pandas as pd
+    >>> table = Table({"x": pd.Series([0.5, None]), "y": pd.Series([1, 2])}, None, Faults(), [])
+    >>> read_signal(table, ["x", "y"])
+    array([[0.5, 1. ],
+           [nan, 2. ]])
+    """
+    import pandas as pd
+
+    read = []
+    for column in channels:
+        series = table.columns[column]
+        if not pd.api.types.is_numeric_dtype(series.dtype):
+            numbers: Any = pd.to_numeric(series, errors="coerce")
+            wrong = np.flatnonzero((numbers.isna() & series.notna()).to_numpy())
+            if wrong.size:
+                got = series.iloc[wrong[0]]
+                table.faults.add(f"{column} is {got!r} in {table.where(wrong)}: a signal holds numbers; correct it")
+            series = numbers
+        values = series.to_numpy() if series.dtype.kind == "f" and isinstance(series.dtype, np.dtype) else None
+        read.append(series.to_numpy(np.float64, na_value=np.nan) if values is None else values)
+    return read[0] if len(read) == 1 else np.stack(read, axis=1)
+
+
+NO_SIGNAL = ("step", "mode")  # what our own exports add: counted or inferred, not recorded
+NO_NAME = re.compile(r"(Unnamed: \d+|__index_level_\d+__)?")  # how pandas names an index that it wrote along
+ALSO_CALLED = {
+    "session": ("session_id", "recording", "trial", "episode", "bout", "file", "name"),
+    "subject": ("subject_id", "animal", "animal_id", "mouse", "mouse_id", "rat", "id"),
+    "time": ("time", "times", "time_s", "timestamp", "timestamps", "seconds", "sec"),
+}
+
+
+@dataclass(frozen=True)
+class Columns:
+    """What the columns of a table are called.
+
+    A column under its usual name may be absent; one that is named here must be there.  None: not read, even if there.
+    Capitals and spaces around a name do not matter.
+
+    Examples
+    --------
+    >>> Columns(session="recording", state="syllable").state
+    'syllable'
+    """
+
+    session: str | None = "session"
+    subject: str | None = "subject"
+    group: str | None = "group"
+    time: str | None = "t"
+    state: str = "state"
+    action: str | None = "action"
+    gap: str | None = "gap"
+
+
+USUAL = Columns()
+
+
+def as_columns(given: Any) -> Columns:
+    """Names of columns as `Columns`: a dict says only what differs from the usual, None that nothing does.
+
+    >>> as_columns({"state": "arm"}).state
+    'arm'
+    >>> as_columns({"stat": "arm"})
+    Traceback (most recent call last):
+    ValueError: The columns cannot be told: 1 fault.
+      1. columns has 'stat', which swirl does not know: expected session, subject, ...; did you mean 'state'?
+    """
+    if given is None or isinstance(given, Columns):
+        return given or USUAL
+    roles = [field.name for field in fields(Columns)]
+    if not isinstance(given, Mapping):
+        got = repr(given) if isinstance(given, str) else f"a {type(given).__name__}"
+        raise ValueError(
+            f"columns is {got}: give a dict, such as {{'state': 'arm'}} (of {', '.join(roles)}), or Columns"
+        )
+    faults = Faults()
+    for role, name in given.items():
+        if role not in roles:
+            near = _nearest(str(role), roles)
+            faults.add(f"columns has {role!r}, which swirl does not know: expected {', '.join(roles)}{near}")
+        elif not isinstance(name, str) and (name is not None or role == "state"):
+            such = "" if name is None or isinstance(name, list | tuple | dict) else f", such as {str(name)!r}"
+            faults.add(f"columns[{role!r}] is {name!r}: give the name of the column as text{such}")
+    faults.raise_if_any("The columns cannot be told")
+    return Columns(**given)
+
+
+def plain(name: str) -> str:
+    """Write a name as it is compared: without capitals, and without spaces around it.
+
+    >>> plain(" State ")
+    'state'
+    """
+    return name.strip().casefold()
+
+
+def distinct_names(names: list[str], faults: Faults) -> dict[int, str]:
+    """Position → name of every column that has a name; a name that occurs twice is a fault.
+
+    >>> distinct_names(["t", "", "state"], Faults())
+    {0: 't', 2: 'state'}
+    """
+    named = {i: name for i, name in enumerate(names) if not NO_NAME.fullmatch(name)}
+    repeated = [name for name, n in Counter(named.values()).items() if n > 1]
+    if repeated:
+        faults.add(f"columns occur more than once: {some(repeated)}; give each a name of its own")
+    return named
+
+
+def _nearest(wanted: str, there: list[str]) -> str:
+    by_plain = {plain(name): name for name in there}
+    near = get_close_matches(plain(wanted), list(by_plain), n=1)
+    return f"; did you mean {by_plain[near[0]]!r}?" if near else ""
+
+
+def find_columns(columns: Columns, there: list[str], faults: Faults) -> dict[str, str]:
+    """Role → the name of its column.
+
+    >>> find_columns(USUAL, ["T", "state"], Faults())
+    {'time': 'T', 'state': 'state'}
+    """
+    found = {}
+    for field in fields(columns):
+        wanted = getattr(columns, field.name)
+        if wanted is None:
+            continue
+        matching = [wanted] if wanted in there else [name for name in there if plain(name) == plain(wanted)]
+        if len(matching) > 1:
+            faults.add(f"columns {some(matching)} could all be {wanted!r}: rename one, or spell it as in the table")
+        elif matching:
+            found[field.name] = matching[0]
+        elif wanted != field.default or field.name == "state":
+            listed = f"the columns are {some(there, 20)}" if there else "no column has a name"
+            name_it = f"columns={{{field.name!r}: …}}, or `swirl import table --{field.name} NAME`"
+            name_it = "" if wanted != field.default else f"; name the one that holds it: {name_it}"
+            faults.add(f"there is no column {wanted!r}: {listed}{_nearest(wanted, there)}{name_it}")
+    return found
+
+
+def note_hints(columns: Columns, found: dict[str, str], there: list[str], notes: list[str]) -> None:
+    """Note a column that is usually called otherwise: without a session column all rows are one session.
+
+    >>> notes = []
+    >>> note_hints(USUAL, {"state": "state"}, ["mouse", "state"], notes)
+    >>> notes
+    ["no column is called 'subject': if 'mouse' is it, say so: subject='mouse' (--subject mouse)"]
+    """
+    for role, words in ALSO_CALLED.items():
+        wanted = getattr(columns, role)
+        like = [name for name in there if plain(name) in words and name not in found.values()]
+        if wanted is not None and role not in found and like:
+            alone = ", so all rows are one session" if role == "session" else ""
+            notes.append(
+                f"{'BEWARE: ' if alone else ''}no column is called {wanted!r}{alone}: if {like[0]!r} is it, say so: "
+                f"{role}={like[0]!r} (--{role} {like[0]})"
+            )
+
+
+def bout_marks(there: list[str], found: dict[str, str]) -> str | None:
+    """The column of an ethogram that may say whether a row starts or stops a bout, as BORIS' tabular export has it.
+
+    >>> bout_marks(["Time", "Behavior", "Behavior type"], {"state": "Behavior"})
+    'Behavior type'
+    """
+    if not any(plain(name) in ("behavior", "behaviour") for name in there):
+        return None
+    marks = ("behavior type", "behaviour type", "status")
+    return next((name for name in there if plain(name) in marks and name not in found.values()), None)
+
+
+def are_numeric(columns: dict[str, Any]) -> dict[str, bool]:
+    """Say of each column whether it holds real numbers.
+
+    >>> import pandas as pd
+    >>> are_numeric({"speed": pd.Series([0.5]), "note": pd.Series(["a"])})
+    {'speed': True, 'note': False}
+    """
+    from pandas.api.types import is_complex_dtype, is_numeric_dtype
+
+    return {name: is_numeric_dtype(x.dtype) and not is_complex_dtype(x.dtype) for name, x in columns.items()}
+
+
+def choose_signals(
+    numeric: dict[str, bool], found: dict[str, str], wanted: Any, faults: Faults, notes: list[str]
+) -> dict[str, list[str]]:
+    """Name of each signal → its columns, one per channel.
+
+    >>> numeric = {"state": True, "speed": True, "x_0": True, "x_1": True}
+    >>> choose_signals(numeric, {"state": "state"}, None, Faults(), [])
+    {'speed': ['speed'], 'x': ['x_0', 'x_1']}
+    """
+    free = [name for name in numeric if name not in found.values()]
+    if wanted is None:
+        kept = [name for name in free if numeric[name] and plain(name) not in NO_SIGNAL]
+        left = [name for name in free if name not in kept]
+        if left:
+            notes.append(f"left out {some(left, 10)}: not numbers that were recorded")
+        groups = _channels(kept)
+        grouped = {column: stem for stem, channels in groups.items() for column in channels}
+        for stem, channels in groups.items():
+            notes.append(f"read {some(channels)} as the {len(channels)} channels of one signal, {stem}")
+        return {grouped.get(name, name): groups.get(grouped.get(name, ""), [name]) for name in kept}
+    if isinstance(wanted, str) or not isinstance(wanted, Iterable):
+        faults.add(f"signals={wanted!r}: give a list of columns, such as signals=['speed']")
+        return {}
+    chosen, groups = {}, _channels(list(numeric))
+    for name in map(str, wanted):
+        matching = [name] if name in numeric else [column for column in numeric if plain(column) == plain(name)]
+        if matching or name in groups:
+            chosen[name] = matching[:1] or groups[name]
+        else:
+            faults.add(f"signals: there is no column {name!r}{_nearest(name, free)}")
+    return chosen
+
+
+def _channels(names: list[str]) -> dict[str, list[str]]:
+    """Stem → x_0, x_1, … in order, where they count from 0 without a hole and the stem is not a column itself."""
+    members: dict[str, dict[str, str]] = {}
+    for name in names:
+        stem, _, number = name.rpartition("_")
+        if stem and number.isdecimal():
+            members.setdefault(stem, {})[number] = name
+    return {
+        stem: [found[str(i)] for i in range(len(found))]
+        for stem, found in members.items()
+        if len(found) > 1 and stem not in names and set(found) == {str(i) for i in range(len(found))}
+    }

@@ -1,0 +1,268 @@
+"""Environments as users write them: an edge list, and a table of states beside it.
+
+The edge list is a CSV with columns `state, action, next_state` and, where an action may end in several places, `p`.
+The table of states (`name, x, y`) stands beside it as `<same name>.states.csv`, and is optional: it gives states their
+order and their places on a map.
+"""
+
+import csv
+from collections import Counter
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from swirl.data.environments import any_may_follow_any, check_room, moves_seen
+from swirl.data.mdp import MDP
+from swirl.data.trajectories import Trajectories
+from swirl.errors import Faults, some
+from swirl.io import text_table
+from swirl.io.atomic_write import check_target, whole_file
+
+LARGEST_LABEL = 10**6 - 1
+"""Of labels that are whole numbers: a model has a row for each number up to the largest."""
+
+_EXPECTED = "expected a CSV with the columns state, action, next_state (and p where an action has several ends)"
+_TOLERANCE = 1e-6  # as in `MDP`
+
+
+def states_beside(path: Any) -> Path:
+    """Where the table of states of an edge list is looked for.
+
+    >>> states_beside("maze/env.csv").name
+    'env.states.csv'
+    """
+    path = Path(path)
+    return path.with_name(f"{path.stem}.states.csv")
+
+
+def read_environment(path: Any, states: Any = None) -> MDP:
+    """Read an edge list, with the table of states beside it where there is one.
+
+    Labels 0, 1, 2, … without holes are numbers; others are names, in the order of the table of states, else of first
+    appearance (whole numbers with holes: in their own).
+
+    Parameters
+    ----------
+    path
+        CSV with columns state, action, next_state and perhaps p.
+    states
+        CSV with columns name (or state), x, y; by default `<same name>.states.csv` where that exists.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> file = Path(tempfile.mkdtemp()) / "env.csv"
+    >>> _ = file.write_text("state,action,next_state\\nhome,go,water\\nwater,go,home\\nwater,drink,water\\n")
+    >>> read_environment(file).state_names
+    ('home', 'water')
+    """
+    path, faults, cannot = Path(path), Faults(), f"{path} cannot be read as an environment"
+    rows = text_table.rows(path, ("state", "action", "next_state"), faults, _EXPECTED)
+    beside = Path(states) if states is not None else states_beside(path)
+    listed: text_table.Rows = []
+    if states is not None or beside.exists():
+        listed = text_table.rows(beside, ("name",), faults, "expected name, x, y", also="state")
+    faults.raise_if_any(cannot)
+    names = [row["name"] for _, row in listed]
+    found = [row[column] for _, row in rows for column in ("state", "next_state")]
+    unknown = sorted(set(found) - set(names)) if names else []
+    if unknown:
+        faults.add(f"{path}: state {some([repr(x) for x in unknown])} is not in {beside.name}: add it there")
+    repeated = sorted(name for name, n in Counter(names).items() if n > 1)
+    if repeated:
+        faults.add(f"{beside}: name {some([repr(x) for x in repeated])} stands there more than once")
+    state_names, action_names = _names(names or found), _names([row["action"] for _, row in rows])
+    if all(row["action"] == row["next_state"] for _, row in rows):
+        action_names = state_names  # the action is the next state: it has its number too
+    _check_numbers(path, rows, state_names, action_names, faults)
+    probabilities = _probabilities(path, rows, faults)
+    left = {row["state"] for _, row in rows}
+    if stuck := [repr(name) for name in state_names or () if name not in left]:
+        faults.add(f"{path}: no line starts in state {some(stuck)}: give each at least one action; a resting one stays")
+    faults.raise_if_any(cannot)
+    number = _numbering(state_names, names or found)
+    action_number = _numbering(action_names, [row["action"] for _, row in rows])
+    edges = []
+    for (_, row), p in zip(rows, probabilities, strict=True):
+        edge = (number[row["state"]], action_number[row["action"]], number[row["next_state"]])
+        edges.append(edge if p is None else (*edge, p))
+    coordinates = _coordinates(beside, listed, number, faults)
+    faults.raise_if_any(cannot)
+    try:
+        check_room(max(number.values()) + 1, max(action_number.values()) + 1)
+        return MDP.from_edges(
+            edges,
+            n_states=None if state_names else max(number.values()) + 1,
+            state_names=state_names,
+            action_names=action_names,
+            coordinates=coordinates,
+        )
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
+
+
+def _is_number(label: str) -> bool:
+    return label.isascii() and label.isdigit()
+
+
+def _names(found: list[str]) -> tuple[str, ...] | None:
+    """Different labels in order of appearance; None where they are 0, 1, 2, … and need no names.
+
+    Whole numbers with holes (syllables of which some were dropped) are names, in the order of numbers.
+
+    >>> _names(["0", "2", "1", "2"]), _names(["7", "12", "3"]), _names(["home", "7"])
+    (None, ('3', '7', '12'), ('home', '7'))
+    """
+    labels = tuple(dict.fromkeys(found))
+    if not all(_is_number(label) for label in labels):
+        return labels
+    if len({label.lstrip("0") for label in labels}) < len(labels) or max(map(len, labels)) > len(str(LARGEST_LABEL)):
+        return None  # 01 beside 1, or numbers that no table is laid out for: told elsewhere
+    ordered = sorted(labels, key=int)
+    return None if int(ordered[-1]) == len(ordered) - 1 else tuple(ordered)
+
+
+def _numbering(names: tuple[str, ...] | None, found: list[str]) -> dict[str, int]:
+    if names is None:
+        return {label: int(label) for label in found}
+    return {name: i for i, name in enumerate(names)}
+
+
+def _check_numbers(path: Path, rows: text_table.Rows, state_names: Any, action_names: Any, faults: Faults) -> None:
+    """Labels that are numbers count from 0: before a table with a row for each is laid out."""
+    columns = ["state", "next_state"] * (state_names is None) + ["action"] * (action_names is None)
+    for column in columns:
+        large = [(line, row[column]) for line, row in rows if len(row[column].lstrip("0")) > len(str(LARGEST_LABEL))]
+        for line, label in large[:3]:
+            shown = label if len(label) < 30 else f"{label[:20]}…"
+            faults.add(
+                f"{path}, line {line}, column {column}: {shown} is larger than {LARGEST_LABEL:,}: labels that are "
+                "numbers count from 0; number them so, or give names"
+            )
+
+
+def _probabilities(path: Path, rows: text_table.Rows, faults: Faults) -> list[float | None]:
+    """The column p, None where it is empty; that each action has one certain end, or probabilities that sum to 1."""
+    found: list[float | None] = []
+    ends: dict[tuple[str, str], list[tuple[int, str, float | None]]] = {}
+    before = len(faults)
+    for line, row in rows:
+        text = row.get("p", "")
+        p = text_table.number(text) if text else None
+        if p is not None and not 0 <= p <= 1 + _TOLERANCE:
+            words = "is not a number" if np.isnan(p) else "is not a probability: give a number between 0 and 1"
+            faults.add(f"{path}, line {line}, column p: {text!r} {words}")
+        found.append(p)
+        ends.setdefault((row["state"], row["action"]), []).append((line, row["next_state"], p))
+    if len(faults) > before:
+        return found
+    for (state, action), leads in ends.items():
+        lines = f"line{'s' if len(leads) > 1 else ''} {some([line for line, _, _ in leads])}"
+        what = f"{path}, {lines}: action {action!r} in state {state!r}"
+        total = sum(p for _, _, p in leads if p is not None)
+        if any(p is None for _, _, p in leads):
+            if len({(end, p) for _, end, p in leads}) > 1:
+                faults.add(f"{what} leads to {some([repr(end) for _, end, _ in leads])}, without p: add p to each line")
+        elif abs(total - 1) > _TOLERANCE:
+            faults.add(f"{what} has probabilities that sum to {total:.8g}, not to 1: correct p")
+    return found
+
+
+def _coordinates(path: Path, listed: text_table.Rows, number: dict[str, int], faults: Faults) -> np.ndarray | None:
+    """The columns x and y of the table of states; None where it has none."""
+    if not listed or not {"x", "y"} <= set(listed[0][1]):
+        return None
+    coordinates = np.full((max(number.values()) + 1, 2), np.nan)
+    for line, row in listed:
+        for axis, column in enumerate(("x", "y")):
+            value = text_table.number(row[column])
+            if not np.isfinite(value):
+                faults.add(f"{path}, line {line}, column {column}: {row[column]!r} is not a number")
+            else:
+                coordinates[number[row["name"]], axis] = value
+    missing = np.flatnonzero(np.isnan(coordinates).any(axis=1))
+    if missing.size and not len(faults):
+        faults.add(f"{path}: no x and y for state {some(missing.tolist())}: list every state, or none")
+    return coordinates
+
+
+def write_environment(env: MDP, path: Any, *, overwrite: bool = False) -> list[Path]:
+    """Write an edge list, and the table of states beside it where states have names or places.
+
+    >>> import tempfile
+    >>> file = Path(tempfile.mkdtemp()) / "env.csv"
+    >>> [written.name for written in write_environment(MDP.deterministic([[1, 0], [0, 1]]), file)]
+    ['env.csv']
+    >>> read_environment(file)
+    MDP(2 states, 2 actions, deterministic)
+    """
+    path = Path(path)
+    states, actions = env.state_names, env.action_names
+    with_table = states is not None or env.coordinates is not None
+    wanted = [path, states_beside(path)] if with_table else [path]
+    for file in wanted:
+        check_target(file, overwrite=overwrite)  # of both, before either is written
+    sure = env.is_deterministic
+    probability = np.asarray(env.successors.probability)
+    following = np.asarray(env.successors.next)
+    lines: list[tuple[str, ...]] = [
+        ("state", "action", "next_state") if sure else ("state", "action", "next_state", "p")
+    ]
+    for s, a in np.argwhere(env.available).tolist():
+        for branch in np.flatnonzero(probability[s, a] > 0).tolist():
+            target = int(following[s, a, branch])
+            edge = (_label(s, states), _label(a, actions), _label(target, states))
+            lines.append(edge if sure else (*edge, repr(float(probability[s, a, branch]))))
+    tables = [lines]
+    if with_table:
+        header = ("name",) if env.coordinates is None else ("name", "x", "y")
+        places = [()] * env.n_states if env.coordinates is None else np.asarray(env.coordinates)[:, :2].tolist()
+        tables.append([header, *[(_label(s, states), *map(repr, place)) for s, place in enumerate(places)]])
+    with ExitStack() as stack:  # both take their places when both are written
+        for file, table in zip(wanted, tables, strict=True):
+            temporary = stack.enter_context(whole_file(file, overwrite=overwrite))
+            with temporary.open("w", newline="", encoding="utf-8") as opened:
+                csv.writer(opened, lineterminator="\n").writerows(table)
+    return wanted
+
+
+def _label(number: int, names: tuple[str, ...] | None) -> str:
+    return str(number) if names is None else names[number]
+
+
+SHORTHANDS = ("syllables", "observed")
+
+
+def environment_for(data: Trajectories, wanted: Any = None) -> MDP:
+    """The environment of a command: a file, or a shorthand, or (by default) what the data themselves show.
+
+    Parameters
+    ----------
+    wanted
+        Path of an edge list; "syllables", any state may follow any other (and itself, where one does in the data), and
+        the action is the next state; "observed", the moves that occur in the data, with their frequencies; None is
+        "observed".
+
+    Examples
+    --------
+    >>> environment_for(Trajectories([[0, 1, 0, 2]], [[0, 1, 0]]), "syllables")
+    MDP(3 states, 3 actions, deterministic, 3 of 9 (state, action) not available)
+    """
+    if wanted == "syllables":
+        return any_may_follow_any(data.n_states, data.state_names, stay=_any_stays(data))
+    if wanted in (None, "observed"):
+        if not data.n_observed_actions:
+            return moves_seen(data)
+        check_room(data.n_states, data.n_actions)
+        return MDP.estimate(data)
+    return read_environment(wanted)
+
+
+def _any_stays(data: Trajectories) -> bool:
+    """Whether a state follows itself within a segment, or does so by the last action of one, whose end was not seen."""
+    flat = data.flat()
+    last = np.append(flat.starts[1:], True)
+    following = np.where(last, flat.actions, np.append(flat.states[1:], -1))
+    return bool((following == flat.states).any())

@@ -1,0 +1,497 @@
+"""keypoint-MoSeq and MoSeq results: `results.h5`, `moseq_df.csv`, or one CSV with a column `syllable` per recording.
+
+The layout is known by what a file holds, not by its name.  HDF5 is checked (links, types, shapes) before anything is
+read, and nothing is unpickled.  Groups of recordings (`index.csv`) and names of syllables (`syll_info.csv`) are read
+where they lie beside the results.
+"""
+
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from swirl.errors import Faults, some
+from swirl.io import hdf5
+from swirl.io.imported import Sessions
+from swirl.io.label_runs import Recording, syllable_sessions
+
+CANNOT = "The MoSeq results cannot be read"
+DAMAGED = "cannot be read as HDF5; it may be damaged or cut short: copy it again"
+
+AXES = ("centroid_x", "centroid_y", "centroid_z")
+
+FOREIGN = (
+    (("nwb_version",), "an NWB file: read it as NWB"),
+    (("model_snapshots",), "a checkpoint of keypoint-MoSeq: give the results.h5 that it wrote"),
+    (("tracks", "node_names"), "a SLEAP file, with positions and no syllables: read it as tracks"),
+    (("instances", "points"), "a SLEAP project, with positions and no syllables: read it as tracks"),
+)
+"""Names at the top of an HDF5 file that show it to be of another kind."""
+
+
+def checked_groups(file: Path, latents: bool, faults: Faults) -> dict[str, str]:
+    """Find the recordings, HDF5 path → name, and check their arrays without reading them.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> import h5py
+    >>> with TemporaryDirectory() as folder:
+    ...     file = Path(folder, "results.h5")
+    ...     with h5py.File(file, "w") as results:
+    ...         results["m1/syllable"] = [3, 3, 5]
+    ...     checked_groups(file, False, Faults())
+    {'/m1': 'm1'}
+    """
+    import h5py
+
+    names: dict[str, str] = {}
+    with hdf5.worded(file, DAMAGED), h5py.File(file, "r") as results:
+        if (kind := _foreign(results)) is not None:
+            faults.add(f"{file} is {kind}")
+            return names
+        stack: list[Any] = [results]
+        visited = set()
+        while stack:
+            group = stack.pop()
+            if group in visited:  # a hostile file can hold itself
+                continue
+            visited.add(group)
+            if "syllable" in group:
+                names[group.name] = group.name.strip("/") or file.stem
+                _check_arrays(file, group, latents, faults)
+                continue
+            solid = [key for key in group if _is_here(file, group, key, faults)]
+            inner = [x for key in solid if isinstance(x := group[key], h5py.Group)]
+            if not inner:
+                held = f"{file}: {group.name} holds {some(list(group)) or 'nothing'}, and no 'syllable'"
+                faults.add(f"{held}: expected /<recording>/syllable, as keypoint-MoSeq writes results.h5")
+            stack += reversed(inner)
+    return names
+
+
+def _foreign(results: Any) -> str | None:
+    """Say what else a file is; None for results of MoSeq.  Attributes are asked for by name, never read."""
+    for marks, kind in FOREIGN:
+        if {*results, *results.attrs}.issuperset(marks):
+            return kind
+    import h5py
+
+    here = [key for key in results if isinstance(results.get(key, getlink=True), h5py.HardLink)]
+    if any("pandas_type" in results[key].attrs for key in here):
+        return "a table that pandas wrote, as DeepLabCut does, with positions and no syllables: read it as tracks"
+    return None
+
+
+def _is_here(file: Path, group: Any, key: str, faults: Faults) -> bool:
+    """Refuse what is only pointed to: a link can lead to any other file of the user."""
+    away = hdf5.elsewhere(group, key)
+    if away:
+        faults.add(f"{file}: {group.name.rstrip('/')}/{key} is a link or lies in another file: copy the data into it")
+    return not away
+
+
+def _check_arrays(file: Path, group: Any, latents: bool, faults: Faults) -> None:
+    """Check types and shapes of the arrays of one recording, by what the file says of them."""
+    lengths: dict[str, int] = {}
+    for key in ("syllable", "centroid", "heading", *["latent_state"] * latents):
+        if key not in group or not _is_here(file, group, key, faults):
+            continue
+        at, array = f"{file}: {group.name.rstrip('/')}/{key}", group[key]
+        shape, kind = getattr(array, "shape", None), getattr(getattr(array, "dtype", None), "kind", "group")
+        if shape is None or kind not in "iuf":
+            held = "no value" if kind in "iuf" else getattr(array, "dtype", "a group")
+            faults.add(f"{at} holds {held}: expected numbers; objects are not read")
+        elif len(shape) != (2 if key in ("centroid", "latent_state") else 1):
+            faults.add(f"{at} has shape {shape}: expected one {'row' if len(shape) == 1 else 'number'} per frame")
+        elif key == "centroid" and shape[1] not in (2, 3):
+            faults.add(f"{at} has shape {shape}: expected 2 or 3 columns (x, y, z)")
+        elif (told := hdf5.claim([array])) is not None:
+            faults.add(f"{at} {told}")
+        else:
+            lengths[key] = shape[0]
+    if len(set(lengths.values())) > 1:
+        told = ", ".join(f"{key} {n:,}" for key, n in lengths.items())
+        faults.add(
+            f"{file}: {group.name} has arrays of different lengths ({told}): expected one entry per frame in each"
+        )
+
+
+def from_hdf5(file: Path, names: dict[str, str], fps: float | int | None, latents: bool) -> Iterator[Recording]:
+    """Read one recording at a time.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> import h5py
+    >>> with TemporaryDirectory() as folder:
+    ...     file = Path(folder, "results.h5")
+    ...     with h5py.File(file, "w") as results:
+    ...         results["m1/syllable"] = [3, 3, 5]
+    ...     [(read.name, read.times) for read in from_hdf5(file, {"/m1": "m1"}, 2, False)]
+    [('m1', array([0. , 0.5, 1. ]))]
+    """
+    import h5py
+
+    with h5py.File(file, "r") as results:
+        for at, name in names.items():
+            group: Any = results[at]
+            with hdf5.worded(file, f"is damaged in {at}: copy it again"):
+                read = {key: group[key][()] for key in ("syllable", "centroid", "heading") if key in group}
+                latent = {key: group[key][()] for key in ("latent_state",) if latents and key in group}
+            centroid = read["centroid"].T if "centroid" in read else ()
+            yield Recording(
+                name,
+                read["syllable"],
+                np.arange(len(read["syllable"])) / (fps or 1),
+                signals=dict(zip(AXES, centroid, strict=False)) | latent,
+                angles={"heading": read["heading"]} if "heading" in read else None,
+                source=f"{file}: {at}",
+            )
+
+
+SIGNALS = (*AXES, "angular_velocity", "velocity_px_s", "velocity_mm_s")
+CLOCKS = ("timestamp", "timestamps", "time")
+NUMBERS = ("syllable", "frame_index", "fps", "heading", *SIGNALS, *CLOCKS)
+TEXTS = ("name", "group", "subject", "label")
+BLANK = ["", "nan", "NaN", "NAN", "NA", "N/A", "null", "None"]
+
+
+SECONDS, STAMPS, FRAMES = "seconds", "time stamps", "frames"
+
+
+def from_tables(
+    files: list[Path], fps: float | int | None, latents: bool, notes: list[str], faults: Faults
+) -> tuple[str, list[Recording], dict[str, str]]:
+    """Read CSV files: the layout, the recordings, and the unit of each one's times."""
+    layout, recordings, units = "one CSV per recording", [], {}
+    for file in files:
+
+        def wanted(column: str) -> bool:
+            return column in (*NUMBERS, "frequency", "name", "group") or (latents and column.startswith("latent_state"))
+
+        table = read_columns(file, wanted, ("syllable",), faults)
+        if table is None:
+            continue
+        if "frequency" in table:
+            faults.add(f"{file} has a row per syllable, not per frame, as stats_df.csv has: give moseq_df.csv")
+            continue
+        columns = {name: numbers_of(file, table, name, faults) for name in table if name not in TEXTS}
+        fractional = np.flatnonzero(np.floor(columns["syllable"]) < columns["syllable"])
+        if fractional.size:
+            got = f"{file}, {lines_of(fractional)}, column 'syllable': {columns['syllable'][fractional[0]]}"
+            faults.add(f"{got}: expected whole numbers, negative or blank where there is no syllable")
+        parts = [(file.name.removesuffix(file.suffix), np.arange(len(table)))]
+        if "name" in table:
+            layout, parts = "a table of recordings (moseq_df.csv)", _by_name(file, table, faults)
+        for name, rows in parts:
+            mine = {column: values[rows] for column, values in columns.items()}
+            times, units[name] = _times(file, name, rows, mine, fps, notes, faults)
+            groups = table["group"].iloc[rows].dropna().unique().tolist() if "group" in table else []
+            if len(groups) > 1:
+                faults.add(f"{file}: recording {name!r} is in several groups ({some(groups)}): give it one")
+            signals = {column: mine[column] for column in SIGNALS if column in mine}
+            if deep := [column for column in mine if column.startswith("latent_state")]:
+                signals["latent_state"] = np.stack([mine[column] for column in deep], axis=1)
+            angles = {"heading": mine["heading"]} if "heading" in mine else None
+            group = groups[0] if groups else None
+            found = Recording(name, mine["syllable"], times, None, group, signals, angles, f"{file}: {name!r}")
+            recordings.append(found)
+    return layout, recordings, units
+
+
+def read_columns(file: Path, wanted: Callable[[str], bool], required: tuple[str, ...], faults: Faults) -> Any:
+    """Read the wanted columns (spaces in their names become "_"); None after a fault."""
+    import pandas as pd
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", pd.errors.ParserWarning)  # rows longer than the header: not to be cut
+            # Blank lines are rows, so that lines are counted as an editor counts them.
+            as_text: dict[str, Any] = {"encoding": "utf-8-sig", "compression": None, "skip_blank_lines": False}
+            header = list(pd.read_csv(file, nrows=0, **as_text).columns)
+            plain = {"_".join(column.split()): column for column in reversed(header)}
+            if lacking := [column for column in required if column not in plain]:
+                hint = "; set the values apart by commas" if len(header) == 1 and {*header[0]} & {*";\t"} else ""
+                faults.add(f"{file} has the columns {some(header)}: expected a column {some(lacking)}{hint}")
+                return None
+            chosen = {column: name for name, column in plain.items() if wanted(name)}
+            table = pd.read_csv(  # all columns: with usecols, rows that are too long are cut without a word
+                file,
+                dtype={column: str for column, name in chosen.items() if name in TEXTS},  # "007" is not 7
+                na_values={column: [""] if name in TEXTS else BLANK for column, name in chosen.items()},
+                keep_default_na=False,  # a group may be called "None"
+                low_memory=False,
+                index_col=False,
+                **as_text,
+            )
+    except UnicodeDecodeError:
+        faults.add(f"{file} is neither HDF5 nor text in UTF-8: give results.h5, or save the table as CSV in UTF-8")
+        return None
+    except (OSError, ValueError, Warning) as error:
+        faults.add(f"{file} cannot be read as CSV ({' '.join(str(error).split())}): write it again")
+        return None
+    table = table[[*chosen]].rename(columns=chosen)
+    filled = np.flatnonzero(table.notna().any(axis=1).to_numpy())
+    return table.iloc[: filled[-1] + 1 if filled.size else 0]  # without the blank lines at the end
+
+
+def numbers_of(file: Path, table: Any, column: str, faults: Faults) -> np.ndarray:
+    """Read a column as floats; NaN where it is blank."""
+    import pandas as pd
+
+    read: Any = pd.to_numeric(table[column], errors="coerce")
+    values = read.to_numpy(float)
+    wrong = np.flatnonzero(np.isnan(values) & table[column].notna().to_numpy())
+    if wrong.size:
+        got = f"{file}, {lines_of(wrong)}, column {column!r}: {table[column].iloc[wrong[0]]!r}"
+        faults.add(f"{got} is not a number; correct it, or leave it blank")
+    return values
+
+
+def lines_of(rows: np.ndarray) -> str:
+    """Name lines as an editor or a spreadsheet counts them: the header is line 1."""
+    return f"line{'s' if len(rows) > 1 else ''} {some((rows + 2).tolist())}"
+
+
+def _by_name(file: Path, table: Any, faults: Faults) -> list[tuple[str, np.ndarray]]:
+    """Find the rows of each recording, in the order in which they first appear."""
+    codes, names = table["name"].factorize()
+    blank = np.flatnonzero((codes < 0) & table["syllable"].notna().to_numpy())
+    if blank.size:
+        faults.add(f"{file}, {lines_of(blank)}, column 'name': blank; give the name of the recording")
+    order = np.argsort(codes, kind="stable")
+    edges = np.searchsorted(codes[order], np.arange(len(names) + 1))
+    return [(str(name), order[edges[i] : edges[i + 1]]) for i, name in enumerate(names)]
+
+
+def _times(
+    file: Path,
+    name: str,
+    rows: np.ndarray,
+    columns: dict[str, np.ndarray],
+    fps: float | int | None,
+    notes: list[str],
+    faults: Faults,
+) -> tuple[np.ndarray, str]:
+    """Find the times of one recording's frames, and their unit."""
+    said = np.unique(columns["fps"][~np.isnan(columns["fps"])]) if "fps" in columns else np.zeros(0)
+    if fps is None and (len(said) > 1 or (said <= 0).any()):
+        faults.add(f"{file}: recording {name!r} has the frame rates {some(said.tolist())}: give fps (--fps)")
+    if fps is not None and len(said) and (said != fps).any():
+        note = f"used fps={fps}, although {file} says {some(said.tolist())}"
+        notes += [note] * (note not in notes)
+    rate = fps if fps is not None else said[0] if len(said) else None
+    clock = next((column for column in CLOCKS if column in columns), None) if rate is None else None
+    clock = clock or ("frame_index" if "frame_index" in columns else None)
+    times = np.arange(len(rows), dtype=float) if clock is None else columns[clock]
+    with np.errstate(invalid="ignore"):  # ∞ − ∞ is caught as not finite
+        late = np.flatnonzero(~np.isfinite(times) | (np.diff(times, prepend=-np.inf) <= 0))
+    if late.size:
+        faults.add(f"{file}, {lines_of(rows[late])}, column {clock!r}: blank, or not above the one before in {name!r}")
+    unit = SECONDS if rate is not None else STAMPS if clock in CLOCKS else FRAMES
+    return times / (rate or 1), unit
+
+
+def groups(
+    index: Any, folder: Path, names: set[str], notes: list[str], faults: Faults
+) -> dict[str, dict[str, str | None]]:
+    """Read group (and subject) by recording."""
+    if isinstance(index, Mapping):
+        told = {str(name): {"group": group} for name, group in index.items()}
+        file = "index"
+    else:
+        model = folder.resolve().parent if folder.name == "results" else folder.resolve()
+        table, file = _side_table(index, "index.csv", [folder, model, model.parent], ("name", "group"), notes, faults)
+        if table is None:
+            return {}
+        told = {}
+        entries = table.astype(object).where(table.notna(), None).to_dict("records")
+        for row, entry in enumerate(entries):
+            if told.setdefault(name := entry.pop("name"), entry) != entry:
+                faults.add(
+                    f"{file}, {lines_of(np.array([row]))}: {name!r} is there before, with another group or subject"
+                )
+        told.pop(None, None)
+    if names and not names & set(told):
+        known = f"{some(sorted(told)) or 'no recording'}; the recordings are {some(sorted(names))}"
+        if index is None:
+            notes.append(f"did not use {file}: it names {known}")
+            return {}
+        faults.add(f"{file} names {known}: give it their names")
+    elif index is None:
+        notes.append(f"groups are from {file}")
+    if lacking := sorted(names - set(told)):
+        notes.append(f"{file} names no group for {some(lacking)}")
+    return told
+
+
+def labels(syllable_info: Any, folder: Path, notes: list[str], faults: Faults) -> dict[int, str]:
+    """Read names by syllable; blank ones are left out."""
+    if isinstance(syllable_info, Mapping):
+        return dict(syllable_info)
+    places = [folder, folder.resolve().parent] if folder.name == "results" else [folder]
+    table, file = _side_table(syllable_info, "syll_info.csv", places, ("syllable", "label"), notes, faults)
+    if table is None or file is None:
+        return {}
+    doubts = Faults()
+    numbers = numbers_of(file, table, "syllable", doubts)
+    if (wrong := np.flatnonzero(~np.isfinite(numbers) | (np.floor(numbers) < numbers))).size and not len(doubts):
+        doubts.add(f"{file}, {lines_of(wrong)}, column 'syllable': expected whole numbers")
+    faults.messages += doubts.messages
+    if syllable_info is None:
+        notes.append(f"names of syllables are from {file}")
+    labels = table["label"].astype(object).where(table["label"].notna(), "")
+    return {int(n): str(label) for n, label in zip(numbers, labels, strict=True) if not len(doubts)}
+
+
+def by_number(keep: Any, called: dict[int, str] | None, faults: Faults) -> Any:
+    """Syllables to keep by their numbers, where some were given by their names (or by numbers in text).
+
+    >>> by_number(["walk", "7", 2], {4: "walk"}, Faults())
+    [4, 7, 2]
+    """
+    if keep is None or isinstance(keep, str) or not any(isinstance(label, str) for label in keep):
+        return keep
+    numbers: dict[str, int] = {}
+    for number, name in (called or {}).items():  # syllables that share a name are told apart by their number
+        alone = list(called.values()).count(name) == 1 if called else True
+        if name.strip():
+            numbers[name.strip() if alone else f"{name.strip()} ({number})"] = number
+    found = [int(x) if isinstance(x, str) and x.isdecimal() and x not in numbers else numbers.get(x, x) for x in keep]
+    unknown = [repr(label) for label in found if isinstance(label, str)]
+    if unknown:
+        there = some(list(numbers), 10) if numbers else "no names are known (syll_info.csv)"
+        faults.add(f"keep: there is no syllable {some(unknown)}: give numbers, or names; {there}")
+    return [label for label in found if not isinstance(label, str)]
+
+
+def _side_table(
+    given: Any, name: str, places: list[Path], columns: tuple[str, ...], notes: list[str], faults: Faults
+) -> tuple[Any, Path | None]:
+    """Read a small table that was given, or found; one that was found and does not serve is only noted."""
+    found = next((place / name for place in places if (place / name).is_file()), None)
+    file = found if given is None else Path(given)
+    if file is None:
+        return None, None
+    doubts = Faults()
+    table = read_columns(file, lambda column: column in (*columns, "subject"), columns, doubts)
+    if given is not None:
+        faults.messages += doubts.messages
+    elif len(doubts):
+        notes.append(f"did not use {file}: {doubts.messages[0]}")
+    return table, file
+
+
+NOT_RECORDINGS = ("index.csv", "syll_info.csv", "stats_df.csv", "moseq_df.csv")
+
+
+def read_moseq(
+    path: str | PathLike[str],
+    *,
+    fps: float | int | None = None,
+    index: Any = None,
+    syllable_info: Any = None,
+    keep: Any = None,
+    least_usage: float | int = 0.005,
+    shortest_run: int = 1,
+    latents: bool = False,
+) -> Sessions:
+    """Read what MoSeq wrote: state = syllable, action = the next one (see `syllable_sessions`).
+
+    Centroid, heading (averaged on the circle) and velocities become signals.  Times are seconds where the frame rate
+    is known, else the file's own time stamps, else frame numbers.  The column `onset` of moseq_df.csv is not used:
+    it runs on from one recording to the next.
+
+    Parameters
+    ----------
+    path
+        `results.h5`; `moseq_df.csv`; a CSV with a column `syllable` (one recording); or a folder with one of these, or
+        with one CSV per recording.
+    fps
+        Frames per second; it goes before what the file says (moseq_df.csv says it since keypoint-MoSeq 0.8).
+    index
+        A CSV with columns `name` and `group` (and `subject`, if there is one), or a dict, name → group. None: the
+        project's `index.csv` is looked for beside the file and one folder up.
+    syllable_info
+        A CSV with columns `syllable` and `label`, or a dict, syllable → name. None: `syll_info.csv` is looked for
+        beside the file.
+    keep, least_usage, shortest_run
+        Which syllables and runs become steps, as in `syllable_sessions`; `keep` takes names of syllables too.
+    latents
+        Read the latent state too, as the signal "latent_state".
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "m1.csv").write_text("syllable,heading\\n3,0\\n3,0\\n5,1\\n3,2\\n", encoding="utf-8")
+    ...     sessions = read_moseq(folder, fps=2)
+    >>> sessions.names, sessions.states[0], sessions.times[0]
+    (('m1',), array([0, 1, 0]), array([0. , 1. , 1.5]))
+    """
+    faults, notes = Faults(), []
+    if fps is not None and not (np.isfinite(fps) and fps > 0):
+        faults.add(f"fps={fps}: give frames per second, a number above 0")
+    files = _files(Path(path), notes, faults)
+    faults.raise_if_any(CANNOT)
+    recordings: Iterable[Recording]
+    if _is_hdf5(files[0], faults):
+        layout, names = "results of keypoint-MoSeq (HDF5)", checked_groups(files[0], latents, faults)
+        units = dict.fromkeys(names.values(), FRAMES if fps is None else SECONDS)
+        recordings = from_hdf5(files[0], names, fps, latents)
+    else:
+        layout, recordings, units = from_tables(files, fps, latents, notes, faults)
+    told = groups(index, files[0].parent, set(units), notes, faults)
+    called = labels(syllable_info, files[0].parent, notes, faults)
+    keep = by_number(keep, called, faults)
+    where = files[0] if len(files) == 1 else f"{len(files)} files in {files[0].parent}"
+    if len(kinds := dict.fromkeys(units.values())) > 1:
+        which = ", ".join(f"{kind} in {some([name for name in units if units[name] == kind])}" for kind in kinds)
+        faults.add(f"{where}: times are {which}: give fps (--fps), so that all are seconds")
+    faults.raise_if_any(CANNOT)
+
+    sessions = syllable_sessions(
+        (replace(recording, **told.get(recording.name, {})) for recording in recordings),
+        keep=keep,
+        least_usage=least_usage,
+        names=called,
+        shortest_run=shortest_run,
+    )
+    if FRAMES in kinds:
+        notes.append("BEWARE: times and durations are in frames, as the frame rate is not known: give fps (--fps)")
+    elif STAMPS in kinds:
+        notes.append("times and durations are in the unit of the file's time stamps")
+    return replace(sessions, notes=(f"read {where} as {layout}", *notes, *sessions.notes))
+
+
+def _files(path: Path, notes: list[str], faults: Faults) -> list[Path]:
+    """Find the file, or the files of recordings, that a path stands for."""
+    if path.is_file():
+        return [path]
+    if not path.is_dir():
+        faults.add(f"{path}: there is no such file or folder; give results.h5, moseq_df.csv or a folder of CSV files")
+        return []
+    whole = [path / name for name in ("results.h5", "moseq_df.csv") if (path / name).is_file()]
+    if len(whole) > 1:
+        notes.append(f"{whole[1]} is there as well and was not read; give its path to read it instead")
+    if whole:
+        return whole[:1]
+    for folder in (path, path / "results"):
+        found = folder.iterdir() if folder.is_dir() else ()
+        tables = [x for x in found if x.suffix.lower() == ".csv" and not x.name.startswith(".")]
+        if ours := sorted(x for x in tables if x.name not in NOT_RECORDINGS):
+            return ours
+    faults.add(f"{path} holds no results.h5, no moseq_df.csv and no CSV files of recordings: give another folder")
+    return []
+
+
+def _is_hdf5(file: Path, faults: Faults) -> bool:
+    """Tell by the signature, not by the name."""
+    import h5py
+
+    is_one = bool(h5py.is_hdf5(file))
+    if not is_one and file.suffix.lower() in (".h5", ".hdf5"):
+        faults.add(f"{file} is not an HDF5 file, whatever its name says; it may be damaged: copy it again")
+        faults.raise_if_any(CANNOT)
+    return is_one

@@ -1,0 +1,1 @@
+"""Neurodata Without Borders: recordings read, and modes written."""

@@ -1,0 +1,187 @@
+"""Places that are the cells of a grid; positions as points and pairs of places as moves, for all kinds of places."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from swirl.errors import Faults, some
+from swirl.io.tracks import Track
+
+NOWHERE = -1
+
+Edges = list[tuple[int, int, int]]
+
+
+def points(positions: Any) -> Float[np.ndarray, "n 2"]:
+    """Positions as an array of x, y.
+
+    >>> points([[1, 2]])
+    array([[1., 2.]])
+    """
+    xy = np.asarray(positions, float)
+    if xy.ndim != 2 or xy.shape[1] != 2:
+        raise ValueError(f"positions have shape {xy.shape}: give x, y for each, shape (n, 2)")
+    return xy
+
+
+def both_ways(pairs: Iterable[Sequence[Any]], names: tuple[str, ...], faults: Faults) -> list[tuple[int, int]]:
+    """Both directions of every pair, as sorted numbers.
+
+    >>> both_ways([("home", "water")], ("home", "water"), Faults())
+    [(0, 1), (1, 0)]
+    """
+    number = {**{name: i for i, name in enumerate(names)}, **{i: i for i in range(len(names))}}
+    found = set()
+    for pair in pairs:
+        ends = [end.item() if isinstance(end, np.generic) else end for end in pair]
+        unknown = [repr(end) for end in ends if end not in number]
+        if unknown or len(ends) != 2:
+            faults.add(
+                f"the pair {tuple(ends)}: "
+                + (f"{some(unknown)} is none of {some(names, 10)}" if unknown else "give two ends")
+            )
+            continue
+        s, t = number[ends[0]], number[ends[1]]
+        if s == t:
+            faults.add(f"the pair {tuple(ends)} joins a place with itself: leave it out")
+        found |= {(s, t), (t, s)}
+    return sorted(found)
+
+
+_MOVES = {"up": (1, 0), "down": (-1, 0), "left": (0, -1), "right": (0, 1)}
+_DIAGONALS = {"up left": (1, -1), "up right": (1, 1), "down left": (-1, -1), "down right": (-1, 1)}
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A rectangle in equal cells; row 0 has the lowest y, column 0 the lowest x.
+
+    Moves lead to the cell above, below, to the left or right, where there is one; "up" is towards higher y (in the
+    coordinates of a video, whose y points down, that is down on the screen).
+
+    Parameters
+    ----------
+    x, y
+        (low, high) of the rectangle; positions outside are nowhere.
+    shape
+        (rows, columns).
+    diagonal
+        True: there are diagonal moves too.
+    blocked
+        Cells (row, column) that are walls: they are no states.
+
+    Examples
+    --------
+    >>> grid = Grid(x=(0, 3), y=(0, 2), shape=(2, 3))
+    >>> grid.assign([[0.5, 0.5], [2.9, 1.1], [3.1, 1.0]])
+    array([ 0,  5, -1])
+    >>> grid.state_names[5], grid.coordinates[5]
+    ('r1c2', array([2.5, 1.5]))
+    >>> [(grid.action_names[a], grid.state_names[t]) for s, a, t in grid.edges() if s == 0]
+    [('up', 'r1c0'), ('right', 'r0c1')]
+    >>> len(grid.without([(1, 2)]).state_names)
+    5
+    """
+
+    x: tuple[float | int, float | int]
+    y: tuple[float | int, float | int]
+    shape: tuple[int, int]
+    diagonal: bool = False
+    blocked: tuple[tuple[int, int], ...] = ()
+
+    def __post_init__(self) -> None:
+        faults = Faults()
+        for name in ("x", "y"):
+            bounds = np.asarray(getattr(self, name), float)
+            if bounds.shape != (2,) or not np.isfinite(bounds).all() or bounds[0] >= bounds[1]:
+                faults.add(f"{name}={getattr(self, name)}: give (low, high) with low < high")
+        rows, columns = self.shape
+        if min(rows, columns) < 1:
+            faults.add(f"shape={self.shape}: give (rows, columns), each at least 1")
+        cells = dict.fromkeys((int(row), int(column)) for row, column in self.blocked)
+        outside = [cell for cell in cells if not (0 <= cell[0] < rows and 0 <= cell[1] < columns)]
+        if outside:
+            faults.add(f"cells {some(outside)} are not in the grid of {rows} rows and {columns} columns")
+        elif len(cells) == rows * columns:
+            faults.add("every cell is blocked: leave some open")
+        faults.raise_if_any("The grid cannot be built")
+        object.__setattr__(self, "blocked", tuple(sorted(cells)))
+
+    @classmethod
+    def around(cls, tracks: Iterable[Track], shape: tuple[int, int], diagonal: bool = False) -> "Grid":
+        """Make the grid that just holds all positions of the tracks; stray positions widen it.
+
+        >>> Grid.around([Track("a", [0.0, 1.0], [[0, 2], [4, 3]])], (2, 2)).x
+        (0.0, 4.0)
+        """
+        positions = [track.positions[np.isfinite(track.positions).all(1)] for track in tracks]
+        flat = np.concatenate(positions) if positions else np.zeros((0, 2))
+        if not len(flat):
+            raise ValueError("tracks hold no position: a grid around them has no bounds; give x=(low, high), y=…")
+        (left, bottom), (right, top) = flat.min(0).tolist(), flat.max(0).tolist()
+        return cls((left, right), (bottom, top), shape, diagonal)
+
+    def without(self, cells: Iterable[tuple[int, int]]) -> "Grid":
+        """Return the grid with these cells (row, column) as walls; the states are numbered anew."""
+        return replace(self, blocked=(*self.blocked, *cells))
+
+    def unvisited(self, tracks: Iterable[Track]) -> list[tuple[int, int]]:
+        """Cells (row, column) without a position: in a maze, its walls.
+
+        >>> grid = Grid((0, 2), (0, 1), (1, 2))
+        >>> grid.unvisited([Track("a", [0.0], [[0.5, 0.5]])])
+        [(0, 1)]
+        """
+        seen = np.zeros(len(self.state_names) + 1, bool)  # the last entry is for nowhere
+        for track in tracks:
+            seen[self.assign(track.positions)] = True
+        return [cell for cell, visited in zip(self._cells, seen[:-1], strict=True) if not visited]
+
+    @property
+    def _cells(self) -> list[tuple[int, int]]:
+        closed = set(self.blocked)
+        return [(i, j) for i in range(self.shape[0]) for j in range(self.shape[1]) if (i, j) not in closed]
+
+    @property
+    def state_names(self) -> tuple[str, ...]:
+        """One name per open cell, row by row."""
+        return tuple(f"r{row}c{column}" for row, column in self._cells)
+
+    @property
+    def action_names(self) -> tuple[str, ...]:
+        """The moves."""
+        return (*_MOVES, *(_DIAGONALS if self.diagonal else ()))
+
+    @property
+    def coordinates(self) -> Float[np.ndarray, "state 2"]:
+        """The cells' centres."""
+        low, size = np.array([self.x[0], self.y[0]]), np.array([np.ptp(self.x), np.ptp(self.y)])
+        return low + (np.array(self._cells)[:, ::-1] + 0.5) * size / np.array(self.shape)[::-1]
+
+    def assign(self, positions: Any) -> Int[np.ndarray, " n"]:
+        """State of each position, −1 outside; the upper border belongs to the last cell."""
+        xy = points(positions)
+        number = np.full(self.shape, NOWHERE, np.int64)
+        for state, cell in enumerate(self._cells):
+            number[cell] = state
+        known = np.isfinite(xy).all(1)
+        index = []
+        for axis, (low, high), n in ((1, self.y, self.shape[0]), (0, self.x, self.shape[1])):
+            known &= (xy[:, axis] >= low) & (xy[:, axis] <= high)
+            share = np.where(known, (xy[:, axis] - low) / (high - low), 0.0)
+            index.append(np.minimum((share * n).astype(np.int64), n - 1))
+        return np.where(known, number[index[0], index[1]], NOWHERE)
+
+    def edges(self) -> Edges:
+        """All moves between open cells; a diagonal one needs only its end to be open."""
+        moves = [*_MOVES.values(), *(_DIAGONALS.values() if self.diagonal else ())]
+        number = {cell: state for state, cell in enumerate(self._cells)}
+        return [
+            (state, action, number[row + up, column + right])
+            for (row, column), state in number.items()
+            for action, (up, right) in enumerate(moves)
+            if (row + up, column + right) in number
+        ]

@@ -1,0 +1,194 @@
+"""Tracks in tables: DeepLabCut's CSV with its three or four lines of header, or a plain table with x and y."""
+
+import csv
+import io
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from swirl.errors import Faults, some
+from swirl.io.pose_files import FRAMES, SECONDS, Poses, from_columns
+
+EXPECTED = (
+    "expected tracks of DeepLabCut (.csv, .h5), SLEAP (analysis .h5) or movement (.nc), "
+    "or a table with the columns x, y and perhaps t or frame, session, subject, confidence"
+)
+_LABELLED = "expected frame numbers: hand-labelled frames are no tracks, give the file that DeepLabCut made of a video"
+_ALIASES = {
+    "t": ("t", "time", "times", "timestamp", "timestamps", "seconds"),
+    "frame": ("frame", "frames"),
+    "session": ("session", "session_id"),
+    "subject": ("subject", "subject_id", "individual", "animal"),
+    "confidence": ("confidence", "likelihood", "score"),
+}
+_LONGEST_LINE = 2**24
+
+
+def recording(path: Path, appended: str) -> str:
+    """Name the video: DeepLabCut appends the network's name to it, SLEAP ".analysis"."""
+    return (path.stem.split(appended)[0] if appended.startswith(("DLC", ".")) else "") or path.stem
+
+
+def read_text(path: Path) -> tuple[str, str, list[Poses]]:
+    """Read a CSV: DeepLabCut's, with three or four lines of header, or a plain table with one."""
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            lines = [file.readline(_LONGEST_LINE) for _ in range(5)]
+        separator = max(",;\t", key=lines[0].count)
+        top = [[cell.strip() for cell in row] for row in csv.reader(io.StringIO("".join(lines)), delimiter=separator)]
+        if top and top[0] and top[0][0].lower() == "scorer":
+            n = 4 if len(top) > 1 and top[1][:1] == ["individuals"] else 3
+            levels = [row[1:] for row in top[:n]]
+            if len(levels) < n or len({len(level) for level in levels}) != 1:
+                raise ValueError(f"{path}: the {n} header lines have different lengths; {EXPECTED}")
+            frame = _frame(path, separator, lines, skip=n)
+            if frame.shape[1] != len(levels[0]) + 1:
+                cells = f"{frame.shape[1]} cells, but the header has {len(levels[0]) + 1}"
+                raise ValueError(f"{path}, line {n + 1}: {cells}; export the tracks again")
+            columns = list(zip(*levels, strict=True))
+            poses = of_deeplabcut(columns, frame.set_index(0), str(path), lambda i: f"line {i + n + 1}")
+            return str(path), recording(path, levels[0][0]), poses
+        frame = _frame(path, separator, lines, skip=0)
+        return str(path), path.stem, of_plain(frame, str(path), lambda i: f"line {i + 2}")
+    except UnicodeDecodeError as error:
+        got = f"byte {error.object[error.start]:#04x}" if isinstance(error.object, bytes) else "a byte"
+        raise ValueError(f"{path} is not text in UTF-8 ({got}): save it as CSV UTF-8") from None
+    except csv.Error as error:
+        raise ValueError(f"{path} is no table ({error}): {EXPECTED}") from None
+
+
+def _frame(path: Path, separator: str, lines: list[str], skip: int) -> Any:
+    """Let pandas read the cells; blank lines stay, so that rows can be counted as an editor does."""
+    import pandas as pd
+
+    header = next(csv.reader(lines[:1], delimiter=separator, skipinitialspace=True), [])
+    labels = [] if skip else [column for column in header if _meaning(column) in ("session", "subject")]
+    body = "".join(lines[max(skip, 1) :])
+    try:
+        frame = pd.read_csv(
+            path,
+            sep=separator,
+            encoding="utf-8-sig",
+            skiprows=skip,
+            header=None if skip else 0,
+            skip_blank_lines=False,
+            skipinitialspace=True,
+            low_memory=False,
+            decimal="," if separator != "," and "," in body and "." not in body else ".",
+            dtype=dict.fromkeys(labels, str),  # "007" is a name
+        )
+    except pd.errors.ParserError as error:
+        found = re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", str(error))
+        got = f", line {found[2]}: {found[3]} cells, but {found[1]} before" if found else f": {error}"
+        raise ValueError(f"{path}{got}; every line needs one cell per column") from None
+    except pd.errors.EmptyDataError:
+        raise ValueError(f"{path} holds no frames: {EXPECTED}") from None
+    if not isinstance(frame.index, pd.RangeIndex):
+        raise ValueError(f"{path}, line 2: more cells than column names in line 1; every column needs a name")
+    return frame
+
+
+def _meaning(column: Any) -> str:
+    name = str(column).strip().lower()
+    return next((meaning for meaning, aliases in _ALIASES.items() if name in aliases), name)
+
+
+def _numbers(column: Any, title: str, where: str, row: Callable[[int], str], faults: Faults) -> np.ndarray:
+    """Read a column as floats, NaN where empty."""
+    import pandas as pd
+
+    if column.dtype.kind in "iuf":
+        return column.to_numpy(float, na_value=np.nan)
+    coerced: Any = pd.to_numeric(column, errors="coerce")
+    read = coerced.to_numpy(float, na_value=np.nan)
+    wrong = np.flatnonzero(np.isnan(read) & ~column.isna().to_numpy())
+    if wrong.size:
+        lines = some([row(int(i)) for i in wrong], 3)
+        faults.add(f"{where}, {lines}, column {title}: {column.iloc[wrong[0]]!r} is not a number")
+    return read
+
+
+def of_deeplabcut(columns: list[tuple[str, ...]], frame: Any, where: str, row: Callable[[int], str]) -> list[Poses]:
+    """Poses of DeepLabCut's table, whose index counts the frames."""
+    if frame.index.nlevels > 1:
+        raise ValueError(f"{where} is indexed by {some(frame.index.names)}; {_LABELLED}")
+    faults, rows = Faults(), np.flatnonzero(~frame.isna().all(axis=1).to_numpy() | ~frame.index.isna())
+    frames = _numbers(frame.index.to_series(), "1", where, row, faults)
+    if len(faults):
+        raise ValueError(f"{faults.messages[0]}; {_LABELLED}")
+    values = [_numbers(frame.iloc[:, i], " ".join(c), where, row, faults) for i, c in enumerate(columns)]
+    _increasing("frame", frames, rows, where, row, faults)
+    faults.raise_if_any(f"No tracks can be read from {where}")
+    if not rows.size:
+        raise ValueError(f"{where} holds no frames: {EXPECTED}")
+    return from_columns(columns, frames[rows], np.column_stack(values)[rows], where)
+
+
+def _increasing(title: str, times: np.ndarray, rows: np.ndarray, where: str, row: Any, faults: Faults) -> None:
+    empty, late = rows[~np.isfinite(times[rows])], rows[1:][np.diff(times[rows]) <= 0]
+    if empty.size:
+        faults.add(f"{where}, {some([row(int(i)) for i in empty], 3)}, column {title}: no time; give one to each row")
+    elif late.size:
+        got = f"{where}, {some([row(int(i)) for i in late], 3)}, column {title}: {times[late[0]]:g}"
+        faults.add(f"{got} is not after the row before: sort the rows, or name the sessions in a column session")
+
+
+def of_plain(frame: Any, where: str, row: Callable[[int], str]) -> list[Poses]:
+    """Poses of a table with one row per frame, one keypoint called "position"."""
+    import pandas as pd
+
+    meanings, cannot = [_meaning(column) for column in frame.columns], f"No tracks can be read from {where}"
+    faults, at = Faults(), {}
+    for i, meaning in enumerate(meanings):
+        at.setdefault(meaning, i)
+    missing = [name for name in ("x", "y") if name not in at]
+    if missing:
+        faults.add(f"no column {some(missing)} among {some(list(map(str, frame.columns)), 10)}: {EXPECTED}")
+        faults.raise_if_any(cannot)
+    full = ~frame.isna().all(axis=1).to_numpy()
+    title = {name: str(frame.columns[i]) for name, i in at.items()}
+    numeric = [name for name in ("x", "y", "t", "frame", "confidence") if name in at]
+    read = {name: _numbers(frame.iloc[:, at[name]], title[name], where, row, faults) for name in numeric}
+    # "unnamed: 0" is the index that pandas writes along.
+    others = {name: i for name, i in at.items() if name not in ("x", "y", *_ALIASES) and "unnamed" not in name}
+    signals = {title[name]: i for name, i in others.items() if frame.dtypes.iloc[i].kind in "iuf"}
+    owner = {}
+    for name in ("session", "subject"):
+        if name in at:
+            labels = frame.iloc[:, at[name]]
+            empty = np.flatnonzero(labels.isna().to_numpy() & full)
+            if empty.size:
+                lines = some([row(int(i)) for i in empty], 3)
+                faults.add(f"{where}, {lines}, column {title[name]}: empty; give each row its {name}")
+            owner[name] = labels.astype(str).to_numpy(object)
+    faults.raise_if_any(cannot)
+    there, codes = np.flatnonzero(full), np.zeros(int(full.sum()), np.int64)
+    for labels in owner.values():
+        numbers = pd.factorize(labels[full])[0]
+        codes = codes * (numbers.max(initial=0) + 1) + numbers
+    codes = pd.factorize(codes)[0]  # in the order of first appearance
+    groups = np.split(there[np.argsort(codes, kind="stable")], np.cumsum(np.bincount(codes))[:-1])
+    clock, poses = next((name for name in ("t", "frame") if name in at), None), []
+    for rows in groups if there.size else []:
+        session, subject = (owner[name][rows[0]] if name in owner else None for name in ("session", "subject"))
+        if clock:
+            _increasing(title[clock], read[clock], rows, where, row, faults)
+        poses.append(
+            Poses(
+                subject,
+                ("position",),
+                np.stack([read["x"][rows], read["y"][rows]], axis=1)[:, None],
+                read["confidence"][rows, None] if "confidence" in read else None,
+                read[clock][rows] if clock else np.arange(len(rows), dtype=float),
+                SECONDS if clock == "t" else FRAMES,
+                session,
+                {name: frame.iloc[rows, i].to_numpy(float, na_value=np.nan) for name, i in signals.items()} or None,
+            )
+        )
+    if not poses:
+        faults.add(f"{where} holds no rows: {EXPECTED}")
+    faults.raise_if_any(cannot)
+    return poses

@@ -1,0 +1,504 @@
+"""The long table, one row per step: a pandas frame, a CSV or a Parquet file, read as `Sessions`.
+
+The columns are session, subject, group, t, state, action, gap and any further numbers (signals); only state must be
+there.  They are found by their names, with a hint where one is called otherwise.  Everything is done on whole columns:
+ten million rows are read in seconds.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from swirl import system
+from swirl.data.mdp import MDP
+from swirl.data.trajectories import Trajectories
+from swirl.data.trajectory_checks import MISSING
+from swirl.errors import Faults, checked_names, counted, some
+from swirl.io.columns import (
+    TWO_ROWS,
+    USUAL,
+    Columns,
+    Table,
+    are_numeric,
+    as_columns,
+    bout_marks,
+    choose_signals,
+    distinct_names,
+    find_columns,
+    note_hints,
+    plain,
+    read_gaps,
+    read_identities,
+    read_labels,
+    read_signal,
+    read_times,
+    refuse_marks,
+    session_names,
+)
+from swirl.io.imported import Sessions, warn_of
+from swirl.io.text_table import check_there, line_of_events, read_columns, records, refuse, separator_of, utf8_text
+
+__all__ = ["USUAL", "Columns", "from_frame", "read_csv", "read_data", "read_parquet"]
+
+LARGEST_TEXT = 2**33  # bytes, where there is memory for so much
+KINDS = {"session": "identifiers", "subject": "identifiers", "group": "identifiers", "time": "measured"}
+KINDS |= {"state": "labels", "action": "labels", "gap": "labels"}
+
+
+def from_frame(
+    frame: Any,
+    columns: Any = USUAL,
+    *,
+    signals: Any = None,
+    state_names: Any = None,
+    action_names: Any = None,
+    source: str = "the table",
+) -> Sessions:
+    """Read a long table, one row per step.
+
+    Parameters
+    ----------
+    frame
+        A pandas DataFrame, or anything with `.to_pandas()` (Polars, Arrow).
+    columns
+        What its columns are called, where that is not usual: a dict such as {"state": "arm"}, or `Columns`.
+    signals
+        Columns to keep as signals; by default all that hold numbers and have no other use. Columns x_0, x_1, … are the
+        channels of one signal x.
+    state_names, action_names
+        Names in the order of the labels. Labels must be among them; numbers are matched with names that are numbers,
+        and count the names from 0 where a number is no name.
+    source
+        What to call the table in errors.
+
+    Notes
+    -----
+    Whole numbers ≥ 0 are labels as they stand. Text becomes labels 0, 1, … in sorted order (a pandas categorical: in
+    its own order), and so does a column that mixes text and numbers. A step without a state is dropped and leaves a
+    gap; a blank action (or −1) is missing. Rows of a session may stand anywhere; they are sorted by time.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> table = pd.DataFrame({"session": ["a", "a", "b"], "state": ["home", "water", "home"], "action": [1, None, 0]})
+    >>> read = from_frame(table)
+    >>> read.states, read.actions
+    ([array([0, 1]), array([0])], [array([ 1, -1]), array([0])])
+    >>> read.names, read.state_names
+    (('a', 'b'), ('home', 'water'))
+    """
+    import pandas as pd
+
+    columns = as_columns(columns)
+    if not isinstance(frame, pd.DataFrame) and hasattr(frame, "to_pandas"):
+        frame = frame.to_pandas()
+    if not isinstance(frame, pd.DataFrame):
+        refuse(source, f"it is a {type(frame).__name__}: give a pandas DataFrame, or a table that has .to_pandas()")
+    if frame.columns.nlevels > 1:
+        refuse(source, f"its column names have {frame.columns.nlevels} levels: give each column one name")
+    faults = Faults()
+    names = distinct_names([str(name).strip() for name in frame.columns], faults)
+    table = Table({name: frame.iloc[:, i] for i, name in names.items()}, None, faults, [])
+    # Sessions and times are often an index; one that is not asked for is only a count of rows.
+    wanted = {plain(name) for name in vars(columns).values() if name is not None}
+    for level, name in enumerate(frame.index.names):
+        if name is not None and plain(str(name)) in wanted and str(name) not in table.columns:
+            table.columns[str(name)] = pd.Series(frame.index.get_level_values(level))
+    found = find_columns(columns, list(table.columns), faults)
+    if not faults and len(frame) == 0:
+        faults.add("it has columns but no rows: there are no data")
+    heading = f"{source} cannot be read (rows are counted from 0)"
+    faults.raise_if_any(heading)
+    note_hints(columns, found, list(table.columns), table.notes)
+    chosen = choose_signals(are_numeric(table.columns), found, signals, faults, table.notes)
+    return assemble(table, found, chosen, state_names, action_names, heading)
+
+
+def read_csv(
+    path: Any, columns: Any = USUAL, *, signals: Any = None, state_names: Any = None, action_names: Any = None
+) -> Sessions:
+    """Read a long table from a text file: CSV or TSV, also with semicolons and decimal commas, also gzipped.
+
+    The file is UTF-8 (or UTF-16 with its mark), its first line holds the names of the columns. A file without a
+    session column is one session, named after the file. For the other arguments see `from_frame`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> path = Path(folder.name) / "mouse 3.csv"
+    >>> _ = path.write_text("t;state;action\\n0,5;home;1\\n1,0;water;\\n")
+    >>> read = read_csv(path)
+    >>> read.names, read.times, read.state_names
+    (('mouse 3',), [array([0.5, 1. ])], ('home', 'water'))
+    >>> folder.cleanup()
+    """
+    columns, path, faults = as_columns(columns), Path(path), Faults()
+    data = utf8_text(path, LARGEST_TEXT)
+    if (line := line_of_events(data)) is not None:
+        refuse(
+            path,
+            f"its table begins in line {line}, after lines about the observation, and in it {TWO_ROWS}delete the lines "
+            f"before {line} and the rows whose Status is STOP, and read the rest",
+        )
+    separator = separator_of(data)
+    lines, header, end_of_header = records(path, data, separator)
+    names = distinct_names([name.strip() for name in header], faults)
+    found = find_columns(columns, list(names.values()), faults)
+    faults.raise_if_any(f"{path} cannot be read")
+    if len(lines) == 0:
+        refuse(path, "it holds a line of column names and nothing else: there are no data")
+
+    roles = {name: role for role, name in found.items()}
+    asked = {plain(str(name)) for name in signals} if isinstance(signals, list | tuple) else set()
+    marks = bout_marks(list(names.values()), found)
+    roles |= {} if marks is None else {marks: "state"}  # text, like a state
+    kinds: dict[str, list[int]] = {"identifiers": [], "labels": [], "measured": [], "others": []}
+    for i, name in names.items():
+        is_asked = plain(name) in asked or plain(name.rpartition("_")[0]) in asked
+        kinds[KINDS.get(roles.get(name, ""), "measured" if is_asked else "others")].append(i)
+    try:
+        read = read_columns(data, separator, len(header), end_of_header, **kinds)
+    except (ValueError, OverflowError) as error:
+        refuse(path, f"its lines cannot be taken apart ({error}): save it again as plain CSV")
+    del data
+    n_rows = len(read[next(i for i, name in names.items() if name == found["state"])])
+    if n_rows != len(lines):
+        refuse(path, f"it has {len(lines)} lines of data but {n_rows} rows: check its quotation marks")
+    coded = frozenset(names[i] for i in kinds["labels"])
+    table = Table({name: read[i] for i, name in names.items()}, lines, faults, [], unordered=coded, written=True)
+    note_hints(columns, found, list(table.columns), table.notes)
+    chosen = choose_signals(are_numeric(table.columns), found, signals, faults, table.notes)
+    only = path.name.removesuffix(".gz").rpartition(".")[0] or path.name
+    return assemble(table, found, chosen, state_names, action_names, f"{path} cannot be read", only)
+
+
+def read_parquet(
+    path: Any, columns: Any = USUAL, *, signals: Any = None, state_names: Any = None, action_names: Any = None
+) -> Sessions:
+    """Read a long table from a Parquet file, and of it only the columns that are used.
+
+    A file without a session column is one session, named after the file. For the arguments see `from_frame`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import pandas as pd
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> pd.DataFrame({"state": [0, 2, 1]}).to_parquet(f"{folder.name}/day 1.parquet")
+    >>> read_parquet(f"{folder.name}/day 1.parquet").states
+    [array([0, 2, 1])]
+    >>> folder.cleanup()
+    """
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError:
+        raise ValueError("reading Parquet needs pyarrow: pip install 'swirl-irl[parquet]'") from None
+    columns, path, faults = as_columns(columns), Path(path), Faults()
+    check_there(path)
+    try:
+        with pq.ParquetFile(path) as file:
+            schema, metadata = file.schema_arrow, file.metadata
+            groups = sum(metadata.row_group(i).num_rows for i in range(metadata.num_row_groups))
+            n_rows = max(metadata.num_rows, groups, 0)
+    except (pa.ArrowException, OSError, ValueError) as error:
+        refuse(path, f"it is not a Parquet file, or is cut short ({_first_line(error)})")
+    names = distinct_names([name.strip() for name in schema.names], faults)
+    found = find_columns(columns, list(names.values()), faults)
+    heading = f"{path} cannot be read (rows are counted from 0)"
+    faults.raise_if_any(heading)
+    types = {name: schema.types[i] for i, name in names.items()}
+    numeric = {
+        name: pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)
+        for name, kind in types.items()
+    }
+    notes: list[str] = []
+    note_hints(columns, found, list(types), notes)
+    chosen = choose_signals(numeric, found, signals, faults, notes)
+    needed = {*found.values(), *(column for channels in chosen.values() for column in channels)}
+    marks = bout_marks(list(types), found)
+    needed |= {marks} if marks is not None and not numeric[marks] and not _is_compound(types[marks]) else set()
+    for name in [name for name in types if name in needed and _is_compound(types[name])]:
+        faults.add(f"{name} holds {types[name]}: expected one number or text in each row")
+    faults.raise_if_any(heading)
+    stored = {name: schema.names[i] for i, name in names.items() if name in needed}
+    # A few bytes may stand for any number of equal values.
+    if (told := system.too_large(16 * len(stored) * n_rows)) is not None:
+        refuse(path, f"it claims {n_rows:,} rows, which {told}: the file is damaged, or must be read in parts")
+    repeated = {name for role, name in found.items() if role != "time"}
+    text = [name for name in repeated if pa.types.is_string(types[name]) or pa.types.is_large_string(types[name])]
+    try:
+        with pq.ParquetFile(path, read_dictionary=[stored[name] for name in text]) as file:
+            read = file.read(columns=list(stored.values())).unify_dictionaries()
+        # The index that pandas wrote along is one column among others here.
+        frame = read.to_pandas(ignore_metadata=True, split_blocks=True, self_destruct=True)
+    except (pa.ArrowException, OSError, ValueError) as error:
+        refuse(path, f"it is damaged or cut short ({_first_line(error)})")
+    del read
+    if len(frame) == 0:
+        refuse(path, "it has columns but no rows: there are no data")
+    series = {name: frame[raw] for name, raw in stored.items()}
+    table = Table(series, None, faults, notes, unordered=frozenset(text))
+    return assemble(table, found, chosen, state_names, action_names, heading, path.stem)
+
+
+def _is_compound(kind: Any) -> bool:
+    """Whether each value of an Arrow type is itself a list or a record, or bytes."""
+    import pyarrow as pa
+
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind)
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+
+
+SUFFIXES = (".csv", ".csv.gz", ".tsv", ".txt", ".parquet", ".pq")
+
+
+def read_data(path: Any, columns: dict[str, str] | None = None, *, env: MDP | None = None) -> Trajectories:
+    """Read sessions from a table; labels are those of the environment where it has names.
+
+    Parameters
+    ----------
+    path
+        CSV (or tab-separated, or gzipped) or Parquet with columns session, subject, group, t, state, action, gap and
+        covariates; only state is needed.
+    columns
+        Other names of those columns: {"state": "node", "time": "seconds"}.
+    env
+        The sessions' environment: its names give labels their numbers.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> file = Path(tempfile.mkdtemp()) / "sessions.csv"
+    >>> _ = file.write_text("session,t,state\\na,0.0,home\\na,0.5,water\\nb,0.0,water\\n")
+    >>> read_data(file)
+    Trajectories(2 sessions, 3 steps (1 to 2 each), 2 states, 1 action)
+    """
+    path = Path(path)
+    name = path.name.lower()
+    if not name.endswith(SUFFIXES):
+        raise ValueError(
+            f"{path}: expected a table ({', '.join(SUFFIXES)}); other recordings are made into one by `swirl import`"
+        )
+    read = read_parquet if name.endswith((".parquet", ".pq")) else read_csv
+    state_names = None if env is None else env.state_names
+    action_names = None if env is None else env.action_names
+    sessions = read(path, columns, state_names=state_names, action_names=action_names)
+    arguments = sessions.arguments()
+    sizes = {} if env is None else _sizes(env, arguments)
+    try:
+        data = Trajectories(**arguments, **sizes)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
+    warn_of(sessions.notes, stacklevel=2)
+    return data
+
+
+def _sizes(env: MDP, arguments: dict[str, Any]) -> dict[str, int]:
+    """Numbers of labels of the environment, where the data's own are not larger: those are for `check` to tell."""
+    sizes = {}
+    for noun, n in (("state", env.n_states), ("action", env.n_actions)):
+        labels = arguments[f"{noun}s"] or []
+        largest = max((int(x.max(initial=-1)) for x in labels), default=-1)
+        if arguments[f"{noun}_names"] is None and largest < n:
+            sizes[f"n_{noun}s"] = n
+    return sizes
+
+
+def assemble(
+    table: Table,
+    found: dict[str, str],
+    chosen: dict[str, list[str]],
+    state_names: Any,
+    action_names: Any,
+    heading: str,
+    only: str | None = None,
+) -> Sessions:
+    """Check every column, put the rows in order and cut them into sessions.
+
+    >>> import pandas as pd
+    >>> from swirl.errors import Faults
+    >>> columns = {"day": pd.Series(["b", "a", "b"]), "state": pd.Series([0, 2, 1])}
+    >>> table, found = Table(columns, None, Faults(), []), {"session": "day", "state": "state"}
+    >>> read = assemble(table, found, {}, None, None, "the table cannot be read")
+    >>> read.names, read.states
+    (('b', 'a'), [array([0, 1]), array([2])])
+    """
+    faults, notes = table.faults, table.notes
+    if (of_bouts := bout_marks(list(table.columns), found)) is not None:
+        refuse_marks(table, of_bouts)
+        faults.raise_if_any(heading)  # nothing else matters in a table of other rows
+    state_names = checked_names("state_names", state_names, faults)
+    action_names = checked_names("action_names", action_names, faults)
+    states, state_names = read_labels(table, "state", found["state"], state_names)
+    actions = times = marks = None
+    if "action" in found:
+        actions, action_names = read_labels(table, "action", found["action"], action_names)
+    told = len(faults)
+    if "time" in found:
+        times = read_times(table, found["time"])
+    times_told = len(faults) > told
+    if "gap" in found:
+        marks = read_gaps(table, found["gap"])
+    session, sessions = np.zeros(len(states), np.int64), [only]
+    if "session" in found:
+        session, sessions = session_names(*read_identities(table, found["session"]))
+    signals = {name: read_signal(table, channels) for name, channels in chosen.items()}
+
+    lost = np.zeros(len(states), bool) if times is None else np.isnan(times)
+    # A spreadsheet's last rows are often empty.  Without a session or time to fill in, an empty row is a missed step.
+    empty = (states == MISSING) & ((session < 0) | ("session" not in found)) & (lost | (times is None))
+    empty &= ("session" in found or times is not None) & (True if actions is None else actions == MISSING)
+    if empty.any():
+        notes.append(f"left out {counted(int(empty.sum()), 'empty row')}")
+    nowhere, lost = np.flatnonzero((session < 0) & ~empty), np.flatnonzero(lost & ~empty)
+    if nowhere.size:
+        faults.add(f"{found['session']} is blank in {table.where(nowhere)}: say which session it is")
+    if lost.size and not times_told:
+        faults.add(
+            f"{found['time']} is blank or not finite in {table.where(lost)}: fill it in, or remove the column if the "
+            "rows are in order"
+        )
+    subjects = _constant(table, found, "subject", session, sessions)
+    groups = _constant(table, found, "group", session, sessions)
+    order = None
+    if not nowhere.size and not lost.size:
+        order = _order(table, session, sessions, times, found.get("time", ""), empty)
+    if not len(faults) and (states == MISSING).all():
+        faults.add(f"{found['state']} is blank in every row: there are no data")
+    faults.raise_if_any(heading)
+
+    order, starts = _kept(states, marks, order, found["state"], notes)
+    session = _taken(session, order)
+    lengths = np.bincount(session, minlength=len(sessions))
+    kept = np.flatnonzero(lengths)
+    if len(kept) < len(sessions):
+        without = [str(sessions[i]) for i in np.flatnonzero(lengths == 0)]
+        notes.append(f"left out {counted(len(without), 'session')} without a single state: {some(without)}")
+    first = np.cumsum(lengths[kept]) - lengths[kept]
+    starts[first] = False  # a session's first step starts a segment anyway
+    at = np.flatnonzero(starts)
+    owner = np.searchsorted(first, at, side="right") - 1
+    if times is not None:
+        times = _taken(times, order)
+        if times.dtype.kind == "M":
+            notes.append(f"{found['time']} holds dates: times are seconds since the first step of each session")
+            times = (times - np.repeat(times[first], lengths[kept])) / np.timedelta64(1, "s")
+
+    def split(values: np.ndarray) -> list[np.ndarray]:
+        return np.split(_taken(values, order), first[1:])
+
+    return Sessions(
+        states=split(states),
+        actions=None if actions is None else split(actions),
+        names=None if sessions == [None] else tuple(str(sessions[i]) for i in kept),
+        subjects=None if subjects is None else tuple(subjects[i] for i in kept),
+        groups=None if groups is None else tuple(groups[i] for i in kept),
+        times=None if times is None else np.split(times, first[1:]),
+        gaps=np.split(at - first[owner], np.searchsorted(owner, np.arange(1, len(kept)))) if len(at) else None,
+        signals={name: split(values) for name, values in signals.items()} or None,
+        state_names=state_names,
+        action_names=action_names,
+        notes=tuple(notes),
+    )
+
+
+def _constant(
+    table: Table, found: dict[str, str], role: str, session: np.ndarray, sessions: list[Any]
+) -> list[Any] | None:
+    """Return the subject or group of each session, None where it is blank throughout."""
+    if role not in found:
+        return None
+    codes, values = read_identities(table, found[role])
+    filled = np.flatnonzero((codes >= 0) & (session >= 0))
+    first = np.full(len(sessions), len(filled), np.int64)
+    np.minimum.at(first, session[filled], np.arange(len(filled)))
+    of_session = np.append(codes[filled], MISSING)[first]
+    differs = filled[codes[filled] != of_session[session[filled]]]
+    for i in np.unique(session[differs])[:5].tolist():
+        rows = differs[session[differs] == i]
+        table.faults.add(
+            f"{found[role]} is {values[codes[rows[0]]]!r} in {table.where(rows)}{_of(sessions[i])} but "
+            f"{values[of_session[i]]!r} before: a session has one {role}; give each its own session"
+        )
+    names = [*values, None]
+    return [names[i] for i in of_session]
+
+
+def _taken(values: np.ndarray, order: np.ndarray | None) -> np.ndarray:
+    """Rows in order; without a copy where they stand so already, as in most large files."""
+    return values if order is None else values[order]
+
+
+def _order(
+    table: Table, session: np.ndarray, sessions: list[Any], times: Any, column: str, empty: np.ndarray
+) -> np.ndarray | None:
+    """Rows session after session, each in order of time; None where they stand so already."""
+    order = np.flatnonzero(~empty) if empty.any() else None
+    rows = _taken(session, order)
+    if times is None:
+        _check_together(table, rows, sessions, order)
+    if (np.diff(rows) < 0).any():
+        grouped = np.argsort(rows, kind="stable")
+        order, rows = grouped if order is None else order[grouped], rows[grouped]
+    if times is None:
+        return order
+    within, t = np.diff(rows) == 0, _taken(times, order)
+    back = within & (t[1:] < t[:-1])
+    if back.any():
+        n = len(np.unique(rows[1:][back]))
+        table.notes.append(f"sorted {counted(n, 'session')} by {column}: the rows were not in order of time")
+        by_time = np.lexsort((t, rows))
+        order, t = by_time if order is None else order[by_time], t[by_time]
+    twice = np.flatnonzero(within & (t[1:] == t[:-1]))
+    for i in twice[:3].tolist():
+        pair = np.array([i, i + 1]) if order is None else order[i : i + 2]
+        table.faults.add(
+            f"{column} is {t[i]} in both {table.where(np.sort(pair))}{_of(sessions[rows[i]])}: each step has a time of "
+            "its own; remove the repeated row, or correct the session"
+        )
+    if len(twice) > 3:
+        table.faults.add(f"{column} repeats {len(twice) - 3:,} more times in this way")
+    return order
+
+
+def _check_together(table: Table, rows: np.ndarray, sessions: list[Any], order: np.ndarray | None) -> None:
+    """Without times, a session in several blocks may be two of one name: joined, they would hold a move never made.
+
+    Rows of several sessions by turns, one at a time, are no such thing.
+    """
+    first = np.flatnonzero(np.diff(rows, prepend=-1) != 0)
+    blocks = np.bincount(rows[first], minlength=len(sessions))
+    apart = np.flatnonzero((blocks > 1) & (blocks < np.bincount(rows, minlength=len(sessions))))
+    for i in apart[:3].tolist():
+        starts = first[rows[first] == i]
+        table.faults.add(
+            f"session {sessions[i]!r} starts in {table.where(starts if order is None else order[starts])}, "
+            "and there is no time to say in which order: give each its own name, or a column t"
+        )
+    if len(apart) > 3:
+        table.faults.add(f"{counted(len(apart) - 3, 'more session')} in several places")
+
+
+def _kept(
+    states: np.ndarray, marks: np.ndarray | None, order: np.ndarray | None, column: str, notes: list[str]
+) -> tuple[np.ndarray | None, np.ndarray]:
+    """Return (the rows with a state, in order; whether a new segment starts at each, as after a row without one)."""
+    known = _taken(states, order) != MISSING
+    starts = np.zeros(len(known), bool) if marks is None else _taken(marks, order).copy()
+    if known.all():
+        return order, starts
+    lost = np.cumsum(~known)
+    notes.append(f"dropped {counted(int(lost[-1]), 'step')} without a {column}, and marked gaps in their place")
+    rows = np.flatnonzero(known) if order is None else order[known]
+    return rows, starts[known] | (np.diff(lost[known], prepend=0) > 0)
+
+
+def _of(session: Any) -> str:
+    return "" if session is None else f" of session {session!r}"

@@ -1,0 +1,260 @@
+"""Where an animal was, frame by frame: tracks from DeepLabCut, SLEAP, `movement` and plain tables.
+
+The format is found by content, not by the file's name.  `places` and `visits` make states of tracks.
+"""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from swirl.errors import Faults, counted, some
+from swirl.io.pose_files import FRAMES, SECONDS, Poses, from_movement, read_hdf5, read_netcdf
+from swirl.io.pose_tables import EXPECTED, of_deeplabcut, of_plain, read_text, recording
+
+_HDF5, _NETCDF3 = b"\x89HDF\r\n\x1a\n", (b"CDF\x01", b"CDF\x02", b"CDF\x05")
+
+
+@dataclass(frozen=True)
+class Track:
+    """The positions of one animal in one session.
+
+    Parameters
+    ----------
+    name
+        The session's name.
+    times
+        Time of each frame, increasing; shape (frame,).
+    positions
+        x, y at each frame; NaN where they are not known; shape (frame, 2).
+    subject
+        The animal.
+    signals
+        Name → one value (or row) per frame.
+    time_unit
+        "seconds", or "frames" where the recording has no time base.
+    notes
+        What was done on the way, in sentences.
+
+    Examples
+    --------
+    >>> Track("day 1", [0.0, 0.1], [[3, 4], [3, np.inf]]).positions
+    array([[ 3.,  4.],
+           [nan, nan]])
+    """
+
+    name: str
+    times: Any  # lists are welcome; they are arrays from then on
+    positions: Any
+    subject: Any = None
+    signals: dict[str, np.ndarray] | None = None
+    time_unit: str = SECONDS
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        faults, times, positions = Faults(), np.asarray(self.times, float), np.array(self.positions, float)
+        if positions.shape != (times.size, 2) or times.ndim != 1:
+            faults.add(f"positions have shape {positions.shape} and times {times.shape}: expected (frame, 2), (frame,)")
+        elif not np.isfinite(times).all():
+            faults.add(f"times are not finite at frame {some(np.flatnonzero(~np.isfinite(times)).tolist())}")
+        elif (late := np.flatnonzero(np.diff(times) <= 0) + 1).size:
+            faults.add(f"times do not increase at frame {some(late.tolist())}: sort the frames, drop repeated ones")
+        for name, signal in (self.signals or {}).items():
+            if np.shape(signal)[:1] != (times.size,):
+                faults.add(f"signals[{name!r}] has shape {np.shape(signal)}: give one value per frame ({times.size:,})")
+        if self.time_unit not in (SECONDS, FRAMES):
+            faults.add(f"time_unit={self.time_unit!r}: expected {SECONDS!r} or {FRAMES!r}")
+        faults.raise_if_any(f"The track {self.name!r} cannot be built")
+        positions[~np.isfinite(positions).all(1)] = np.nan
+        object.__setattr__(self, "times", times)
+        object.__setattr__(self, "positions", positions)
+
+
+def read_tracks(
+    source: Any,
+    *,
+    keypoint: str | list[str] | tuple[str, ...] | None = None,
+    individual: str | None = None,
+    fps: float | int | None = None,
+    least_confidence: float | int = 0.6,
+) -> list[Track]:
+    """Read one track per animal (and session) from a file or object.
+
+    Parameters
+    ----------
+    source
+        Path of a DeepLabCut .csv or .h5, a SLEAP analysis .h5, the netCDF file of a `movement` dataset, or a CSV
+        with columns x, y and, where there are, t (seconds) or frame, session, subject, confidence and signals.
+        Or the object itself: a `movement` dataset, a pandas DataFrame (DeepLabCut's, or with those columns).
+    keypoint
+        The keypoint(s) to follow; of several, the mean. By default of all.
+    individual
+        The one animal to read; by default all.
+    fps
+        Frames per second, where the file counts frames only. Without it times are frame numbers. Times in seconds that
+        are just 1 apart are taken as frames too; `fps=1` says that they are seconds.
+    least_confidence
+        A keypoint with a lower confidence counts as not seen; a frame without a keypoint has no position.
+
+    Returns
+    -------
+    list of Track
+        In the order of the file. Their `notes` tell what was done.
+
+    Examples
+    --------
+    >>> import pandas
+    >>> frame = pandas.DataFrame({"x": [0.0, 1.0], "y": [5.0, 5.0], "session": ["a", "a"]})
+    >>> [track] = read_tracks(frame, fps=30)
+    >>> track.name, track.times
+    ('a', array([0.        , 0.03333333]))
+    """
+    where, name, poses = _poses_of(source)
+    faults, cannot = Faults(), f"No tracks can be read from {where}"
+    check_rate(fps, faults)
+    if not 0 <= least_confidence < np.inf:
+        faults.add(f"least_confidence={least_confidence}: give a number between 0 and 1, e.g. 0.6")
+    faults.raise_if_any(cannot)
+    chosen, notes = _chosen(poses, individual, faults)
+    faults.raise_if_any(cannot)
+    several = len({(one.session, one.individual) for one in poses}) > len({one.session for one in poses})
+    tracks = []
+    for one in chosen:
+        label = one.session or name
+        label = f"{label} {one.individual}" if several and one.individual else label
+        try:
+            track = _track(one, label, keypoint, fps, float(least_confidence), notes, faults)
+        except ValueError as error:
+            raise ValueError(f"{where}: {error}") from None
+        if track is not None:
+            tracks.append(track)
+    faults.raise_if_any(cannot)
+    if not any(np.isfinite(track.positions).any() for track in tracks):
+        best = [one.confidence for one in chosen if one.confidence is not None and np.isfinite(one.confidence).any()]
+        got = f"; the highest confidence is {max(map(np.nanmax, best)):.2g}" if best else ""
+        faults.add(f"no frame has a position with a confidence of least_confidence={least_confidence} or more{got}")
+    faults.raise_if_any(cannot)
+    return tracks
+
+
+def check_rate(fps: float | int | None, faults: Faults) -> None:
+    """Note a frame rate that is none."""
+    if fps is not None and not 0 < fps < np.inf:
+        faults.add(f"fps={fps}: give the video's frames per second, e.g. fps=30")
+
+
+def _poses_of(source: Any) -> tuple[str, str, list[Poses]]:
+    """What to call the source in an error, the recording's name, and its poses."""
+    if hasattr(source, "data_vars"):
+        name = Path(str(source.attrs.get("source_file") or "track")).stem
+        return "the dataset", name, from_movement(source)
+    if hasattr(source, "to_pandas"):
+        source = source.to_pandas()
+    if hasattr(source, "columns") and hasattr(source, "iloc"):
+        if source.columns.nlevels > 1:
+            columns = [tuple(map(str, column)) for column in source.columns]
+            return "the table", "track", of_deeplabcut(columns, source, "the table", "row {}".format)
+        return "the table", "track", of_plain(source, "the table", "row {}".format)
+    if not isinstance(source, str | os.PathLike):
+        raise ValueError(f"source is a {type(source).__name__}: {EXPECTED}")
+    path = Path(source)
+    if not path.is_file():
+        got = "is a folder: give one file" if path.is_dir() else "does not exist: check the path"
+        raise ValueError(f"{path} {got}; {EXPECTED}")
+    with path.open("rb") as file:
+        head = file.read(65536)
+    if head.startswith(_HDF5):
+        poses, appended = read_hdf5(path)
+        return str(path), recording(path, appended), poses
+    if head[:4] in _NETCDF3:
+        return str(path), path.stem, read_netcdf(path, "scipy")
+    if not head.strip():
+        raise ValueError(f"{path} is empty: {EXPECTED}")
+    if b"\0" in head or head.startswith((b"\x80", b"PAR1", b"PK\x03\x04", b"\x1f\x8b")):
+        raise ValueError(f"{path} is neither text (in UTF-8) nor HDF5: {EXPECTED}")
+    return read_text(path)
+
+
+def _chosen(poses: list[Poses], individual: str | None, faults: Faults) -> tuple[list[Poses], tuple[str, ...]]:
+    """The animals that are asked for; what is left out is noted."""
+    names = list(dict.fromkeys(one.individual for one in poses))
+    if individual is not None:
+        chosen = [one for one in poses if one.individual == individual]
+        if not chosen:
+            known = some([repr(name) for name in names if name], 20)
+            got = f"the animals are {known}" if known else "the animals have no names here; leave it out"
+            faults.add(f"individual={individual!r}: {got}")
+        return chosen, ()
+    # DeepLabCut keeps fixed points of the arena under an "individual" called single.
+    chosen = [one for one in poses if one.individual != "single"]
+    if chosen and len(chosen) < len(poses):
+        return chosen, ("Left out 'single', DeepLabCut's points that belong to no animal.",)
+    return poses, ()
+
+
+def _track(
+    poses: Poses, name: str, keypoint: Any, fps: Any, least: float, notes: tuple[str, ...], faults: Faults
+) -> Track | None:
+    """Follow the mean of the confident keypoints; None after a fault."""
+    wanted = list(poses.keypoints) if keypoint is None else [keypoint] if isinstance(keypoint, str) else list(keypoint)
+    unknown = [repr(part) for part in wanted if part not in poses.keypoints]
+    if unknown or not wanted:
+        known = some(list(map(repr, poses.keypoints)), 30)
+        faults.add(f"keypoint={keypoint!r}: {name} has no {some(unknown) or 'such keypoint'}; it has {known}")
+        return None
+    index = [poses.keypoints.index(part) for part in wanted]
+    positions = poses.positions[:, index]
+    seen = np.asarray(np.isfinite(positions).all(-1))
+    if poses.confidence is not None:
+        seen &= ~(poses.confidence[:, index] < least)  # a confidence that is not known is no objection
+    n = seen.sum(1)
+    mean = np.where(seen[..., None], positions, 0.0).sum(1) / np.where(n, n, np.nan)[:, None]
+    clock = clocked(poses.times, poses.unit, fps, name, faults)
+    if clock is None:
+        return None
+    times, unit, told = clock
+    notes += told
+    if keypoint is None and len(wanted) > 1:
+        notes += (
+            f"The position is the mean of the confident ones of {len(wanted)} keypoints "
+            f"({some(wanted, 4)}); keypoint={wanted[0]!r} would follow that one alone.",
+        )
+    lost = int(np.count_nonzero(n == 0))
+    if lost:
+        notes += (f"{name}: {lost:,} of {counted(len(n), 'frame')} without a position.",)
+    return Track(name, times, mean, poses.individual, poses.signals, unit, notes)
+
+
+def clocked(
+    times: Float[np.ndarray, " frame"], unit: str, fps: float | int | None, name: str, faults: Faults
+) -> tuple[np.ndarray, str, tuple[str, ...]] | None:
+    """Times, their unit and a note: seconds where the frame rate is known; None after a fault.
+
+    Times that are 1 apart (or 2, 3, … where frames were lost) are frames, whatever the file says of them: `fps` makes
+    seconds of them (1: they are).
+
+    >>> clocked(np.arange(3.0), "seconds", 10, "m1", Faults())
+    (array([0. , 0.1, 0.2]), 'seconds', ('m1: times that counted frames were divided by fps=10',))
+    """
+    apart = np.diff(times)
+    if unit == SECONDS and len(apart) > 1 and np.median(apart) == 1 and (apart == np.round(apart)).all() and fps != 1:
+        if fps is not None:
+            start = 0.0 if times[0].is_integer() else times[0]  # a start of 12.5 is in seconds
+            note = f"{name}: times that counted frames were divided by fps={fps:g}"
+            return start + (times - start) / fps, SECONDS, (note,)
+        note = (
+            f"BEWARE: the times of {name} are just 1 apart, and were taken as frames although the file says seconds: "
+            "give fps (--fps) to have seconds, or fps=1 if there is one position per second"
+        )
+        return times, FRAMES, (note,)
+    if unit == FRAMES and fps is not None:
+        return times / fps, SECONDS, ()
+    if unit == FRAMES:
+        return times, FRAMES, ("BEWARE: times are frame numbers: give fps (--fps) to have seconds.",)
+    if fps is not None and len(apart) and not 0.99 < (own := 1 / np.median(apart)) / fps < 1.01:
+        faults.add(f"fps={fps}, but the times of {name} have {own:.4g} frames per second: leave fps out")
+        return None
+    return times, SECONDS, ()

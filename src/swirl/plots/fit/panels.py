@@ -1,0 +1,91 @@
+"""Panels side by side, and tidy tables: what all figures of a fit are made with."""
+
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from swirl.data.geometry import kind_of
+from swirl.data.mdp import MDP
+from swirl.plots.fit.view import MOST_NAMES, Fit
+from swirl.plots.state_maps import state_names
+from swirl.plots.style import SOFT_INK, TICK_SIZE
+
+Drawn = tuple[Figure, Any]
+
+
+def sheet(width: float | int, height: float | int) -> Figure:
+    """An empty figure of that size in inches.
+
+    >>> sheet(3.0, 2.0).get_size_inches().tolist()
+    [3.0, 2.0]
+    """
+    return Figure(figsize=(width, height), dpi=150, layout="constrained")
+
+
+def map_size(env: MDP, *, table: bool = False) -> tuple[float, float]:
+    """Width and height in inches of a map, of a row of bars, or of a table of names."""
+    kind = kind_of(env)
+    if kind == "grid":
+        return 2.5, 2.1
+    if kind == "graph":
+        return 3.3, 2.7
+    n = min(env.n_states, MOST_NAMES)
+    longest = 0.06 * min(25, max(map(len, state_names(env))))
+    if table:
+        side = 0.2 * n if n > 12 else 0.26 * n
+        return 1.8 + longest + side, 0.9 + longest + side
+    return 1.7 + longest, float(np.clip(0.8 + 0.17 * n, 1.5, 7.5))
+
+
+def panels(fit: Fit, size: tuple[float, float], n: int | None = None, columns: int = 4) -> list[Any]:
+    """Axes for a panel per mode, side by side as far as a page is wide."""
+    n = fit.n_modes if n is None else n
+    columns = max(1, min(n, columns, int(13 / size[0])))
+    rows = -(-n // columns)
+    figure = sheet(size[0] * columns, size[1] * rows)
+    return [figure.add_subplot(rows, columns, place + 1) for place in range(n)]
+
+
+def figure_of(axes: list[Any], fit: Fit) -> Figure:
+    """The figure of panels that are drawn: names stand in the first column only, and states left out are told."""
+    figure = axes[0].get_figure()
+    env = fit.environment()
+    if kind_of(env) != "names":
+        return figure
+    for ax in axes:
+        if not ax.get_subplotspec().is_first_col():
+            ax.set_yticklabels([])
+            ax.set_ylabel("")
+    if len(fit.shown) < env.n_states:
+        note = f"the {len(fit.shown)} most visited of {env.n_states} states"
+        figure.suptitle(note, x=0.01, ha="left", fontsize=TICK_SIZE, color=SOFT_INK)
+    return figure
+
+
+def frame(columns: dict[str, Any], kept: Any = None) -> Any:
+    """A pandas DataFrame of these columns, or of the rows that are `kept`.
+
+    >>> frame({"mode": [0, 1]}, np.array([False, True]))["mode"].tolist()
+    [1]
+    """
+    import pandas as pd
+
+    table = pd.DataFrame(columns)
+    return table if kept is None else table[kept].reset_index(drop=True)
+
+
+def drawn(
+    axes: list[Any], labels: dict[str, int], values: dict[str, np.ndarray], fit: Fit, *, zeros: bool = True
+) -> Drawn:
+    """The figure, and a long table of arrays [mode, state, …]; `labels` says 0 for modes, 1 for states.
+
+    Left out where the first array is NaN, and with `zeros=False` where it is 0.
+    """
+    first = next(iter(values.values()))
+    index = np.indices(first.shape).reshape(first.ndim, -1)
+    words = (fit.names, fit.states)
+    columns = {name: words[kind](own) for (name, kind), own in zip(labels.items(), index, strict=True)}
+    columns |= {name: array.ravel() for name, array in values.items()}
+    kept = np.isfinite(first.ravel()) & (zeros | (first.ravel() != 0))
+    return figure_of(axes, fit), frame(columns, kept)

@@ -1,0 +1,101 @@
+"""What a mode does: policies, preferences, paths and places, and how modes give way to one another."""
+
+import numpy as np
+
+from swirl.data.segments import split_at_gaps
+from swirl.plots.fit.panels import Drawn, drawn, figure_of, frame, map_size, panels, sheet
+from swirl.plots.fit.view import Fit, moves, small
+from swirl.plots.heatmaps import agreement_matrix
+from swirl.plots.move_maps import moves_map, preferences, traffic
+from swirl.plots.paths import segment_traffic
+from swirl.plots.policies import log_odds, state_transitions
+from swirl.plots.state_maps import state_map, transitions_by_state
+from swirl.plots.style import PROBABILITY_COLOURS, tidy
+
+MOST_MODES = 5  # with a panel for each pair
+
+
+def policies(fit: Fit) -> Drawn:
+    """Draw where each mode goes from each state."""
+    env, chosen = moves(fit)
+    onward = np.stack([state_transitions(policy, env) for policy in chosen])
+    axes = panels(fit, map_size(env, table=True))
+    for mode, ax in enumerate(axes):
+        moves_map(
+            env, chosen[mode], colour=fit.colours[mode], vmax=float(np.nanmax(onward)), title=fit.mode_names[mode],
+            shown=fit.shown, ax=ax,
+        )  # fmt: skip
+    return drawn(axes, {"mode": 0, "state": 1, "next_state": 1}, {"probability": onward}, fit, zeros=False)
+
+
+def preferred_moves(fit: Fit) -> Drawn:
+    """Draw what each mode does more than the modes on average; it needs no gauge."""
+    fit.several_modes()
+    env, chosen = moves(fit)
+    axes = panels(fit, map_size(env, table=True))
+    for mode, ax in enumerate(axes):
+        preferences(
+            env, chosen[mode], chosen, title=fit.mode_names[mode], label="log-odds (nats)", shown=fit.shown, ax=ax
+        )
+    odds = np.stack([log_odds(policy, chosen, env) for policy in chosen])
+    onward = np.stack([state_transitions(policy, env) for policy in chosen])
+    odds = np.where(onward.max(axis=0) > 0, odds, np.nan)
+    return drawn(axes, {"mode": 0, "state": 1, "next_state": 1}, {"log_odds": odds, "probability": onward}, fit)
+
+
+def paths(fit: Fit) -> Drawn:
+    """Draw what was done in each mode."""
+    env = small(fit.environment())
+    states, modes = (split_at_gaps(values, fit.data.gaps) for values in (fit.data.states, fit.modes))
+    axes = panels(fit, map_size(env, table=True))
+    counts = []
+    for mode, ax in enumerate(axes):
+        traffic(env, states, modes, mode, colours=fit.colours, title=fit.mode_names[mode], shown=fit.shown, ax=ax)
+        counts.append(segment_traffic(env.n_states, states, modes, mode)[0])
+    return drawn(axes, {"mode": 0, "state": 1, "next_state": 1}, {"moves": np.stack(counts)}, fit, zeros=False)
+
+
+def usage(fit: Fit) -> Drawn:
+    """Draw each mode's share of time in each state."""
+    env = fit.environment()
+    steps, every = np.concatenate(fit.data.states), np.concatenate(fit.modes)
+    counts = np.stack([np.bincount(steps[every == mode], minlength=env.n_states) for mode in range(fit.n_modes)])
+    share = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
+    axes = panels(fit, map_size(env))
+    for mode, ax in enumerate(axes):
+        state_map(
+            env, share[mode], vmin=0, title=fit.mode_names[mode], label="share of steps", colours="BuGn",
+            shown=fit.shown, ax=ax,
+        )  # fmt: skip
+    return drawn(axes, {"mode": 0, "state": 1}, {"share": share, "steps": counts}, fit)
+
+
+def transitions(fit: Fit) -> Drawn:
+    """Draw how modes give way to one another in each state."""
+    fit.several_modes()
+    table, n = np.asarray(fit.model.mode_transitions_), fit.n_modes
+    if fit.env is None or np.ptp(table, axis=0).max() < 1e-6:
+        mean, title = table.mean(axis=0), "probability of the next mode"
+        figure = sheet(2.0 + 0.6 * n, 1.2 + 0.5 * n)
+        ax = agreement_matrix(mean, fit.mode_names, colours=PROBABILITY_COLOURS, title=title, ax=figure.add_subplot())
+        tidy(ax, xlabel="next mode", ylabel="mode")
+        ax.spines[:].set_visible(False)
+        ax.tick_params(length=0)
+        mode, following = np.indices(mean.shape).reshape(2, -1)
+        columns = {"mode": fit.names(mode), "next_mode": fit.names(following), "probability": mean.ravel()}
+        return figure, frame(columns)
+    env = fit.env
+    pairs: list[tuple[int, int | None]] = [(a, b) for a in range(n) for b in range(n) if a != b]
+    pairs = pairs if n <= MOST_MODES else [(a, None) for a in range(n)]
+    axes = panels(fit, map_size(env), len(pairs), n - 1 if n in (3, 4, 5) else 4)
+    # A small probability that is the same everywhere must not look like a hot spot: scales differ fivefold at most.
+    off = np.where(np.eye(n, dtype=bool), 0.0, table)
+    off = off if n <= MOST_MODES else off.sum(axis=2, keepdims=True)
+    for (mode, following), ax in zip(pairs, axes, strict=True):
+        highest = max(float(off[:, mode, following or 0].max()), float(off.max()) / 5)
+        transitions_by_state(
+            env, table, mode, following, mode_names=fit.mode_names, vmax=highest, shown=fit.shown, ax=ax
+        )
+    state, mode, following = np.indices(table.shape).reshape(3, -1)
+    columns = {"state": fit.states(state), "mode": fit.names(mode), "next_mode": fit.names(following)}
+    return figure_of(axes, fit), frame({**columns, "probability": table.ravel()})

@@ -1,0 +1,129 @@
+"""When a mode is on: sessions cut into modes, how common each is as time goes on, and how long bouts last."""
+
+from typing import Any
+
+import numpy as np
+from matplotlib.ticker import FuncFormatter
+
+from swirl.data.segments import dwell_times, find_segments
+from swirl.data.trajectories import Trajectories
+from swirl.data.trajectory_checks import MISSING
+from swirl.io.export_tables import segments_frame
+from swirl.plots.durations import bout_durations, survival
+from swirl.plots.fit.panels import Drawn, frame, sheet
+from swirl.plots.fit.view import DoesNotApply, Fit, quietly
+from swirl.plots.rasters import mode_prevalence, mode_raster, padded, prevalence
+from swirl.plots.segments import segmentation_strip
+
+MOST_STEPS = 2_000  # of a session in the segmentation strip
+MOST_SESSIONS = 4  # in the segmentation strips
+MOST_COLUMNS = 3_000  # steps drawn in a raster: beyond that every second, third, … is
+SIMULATED = (8, 2_500)  # sessions and steps from which the model's bout lengths are read
+
+
+def segmentation(fit: Fit) -> Drawn:
+    """Draw modes and their probabilities over the first sessions."""
+    import pandas as pd
+
+    fit.several_modes()
+    n = min(MOST_SESSIONS, len(fit.data))
+    truth = fit.data.modes
+    height = 1.15 + (0.22 if truth is not None else 0.0)
+    figure = sheet(6.6, 0.35 + height * n)
+    tables = []
+    for session, ax in enumerate(figure.subplots(n, 1, squeeze=False)[:, 0]):
+        length = len(fit.modes[session])
+        part = slice(0, MOST_STEPS)
+        strips = {"modes": fit.modes[session][part]}
+        if truth is not None:
+            strips = {"truth": np.asarray(truth[session])[part], **strips}
+        share = fit.posterior[session][part]
+        cut = f", first {MOST_STEPS:,} of {length:,} steps" if length > MOST_STEPS else ""
+        segmentation_strip(
+            strips, mode_names=fit.mode_names, colours=fit.colours, posterior=share, ax=ax,
+            title=f"session {fit.data.names[session]}{cut}", xlabel="step" if session == n - 1 else "",
+        )  # fmt: skip
+        if session and (legend := ax.get_legend()) is not None:
+            legend.remove()
+        columns = {
+            "session": fit.data.names[session],
+            "step": np.arange(len(share)),
+            "mode": fit.names(strips["modes"]),
+        }
+        tables.append(pd.DataFrame(columns | {f"p_{name}": p for name, p in zip(fit.mode_names, share.T, strict=True)}))
+    return figure, pd.concat(tables, ignore_index=True)
+
+
+def raster(fit: Fit) -> Drawn:
+    """Draw the modes of all sessions."""
+    fit.several_modes()
+    rows, every = _thinned(fit.modes)
+    figure = sheet(6.0, float(np.clip(1.1 + 0.05 * len(rows), 1.7, 5.0)))
+    ax = mode_raster(rows, mode_names=fit.mode_names, colours=fit.colours, ax=figure.add_subplot())
+    _stretch(ax, every)
+    return figure, segments_frame(fit.data, fit.modes, fit.mode_names)
+
+
+def mode_shares(fit: Fit) -> Drawn:
+    """Draw how common each mode is as a session goes on."""
+    fit.several_modes()
+    rows, every = _thinned(fit.modes)
+    window = max(1, max(map(len, rows)) // 30)
+    figure = sheet(6.0, 2.3)
+    ax = mode_prevalence(rows, window=window, mode_names=fit.mode_names, colours=fit.colours, ax=figure.add_subplot())
+    _stretch(ax, every)
+    mean, error = prevalence(padded(rows), fit.n_modes, window)
+    mode, step = np.indices(mean.shape).reshape(2, -1)
+    columns = {"mode": fit.names(mode), "step": step * every, "share": mean.ravel(), "standard_error": error.ravel()}
+    return figure, frame({**columns, "window_steps": window * every}, np.isfinite(mean.ravel()))
+
+
+def durations(fit: Fit) -> Drawn:
+    """Draw how long bouts last, beside those of sessions that the model simulates."""
+    import pandas as pd
+
+    fit.several_modes()
+    found = find_segments(fit.modes, fit.data.gaps)
+    whole, cut = ~found.cut_start & ~found.cut_end, ~found.cut_start & found.cut_end
+    own, more = ([found.length[kept & (found.mode == k)] for k in range(fit.n_modes)] for kept in (whole, cut))
+    if not any(map(len, own)):
+        raise DoesNotApply("no bout of any mode was seen from start to end")
+    with quietly():  # a simulation may go where the animals were not seen
+        drawn = fit.model.predict(_as_told(fit.model.sample(*SIMULATED), fit.data))
+    simulated = dwell_times(drawn, n_modes=fit.n_modes)
+    figure = sheet(4.2, 2.7)
+    bout_durations(
+        own, cut=more, expected=simulated, expected_label="simulated by the model", mode_names=fit.mode_names,
+        colours=fit.colours, ax=figure.add_subplot(),
+    )  # fmt: skip
+    tables = []
+    for source, lengths, censored in (("data", own, more), ("model", simulated, [np.zeros(0)] * fit.n_modes)):
+        for mode, name in enumerate(fit.mode_names):
+            x, y = survival(lengths[mode].astype(float), censored[mode].astype(float))
+            tables.append(
+                pd.DataFrame(
+                    {"of": source, "mode": name, "at_least": x[1:], "share": y[1:], "bouts": len(lengths[mode])}
+                )
+            )
+    return figure, pd.concat(tables, ignore_index=True)
+
+
+def _as_told(made: Trajectories, data: Trajectories) -> Trajectories:
+    """Simulated sessions with actions missing as they are in the data, over and over: bouts are decoded alike."""
+    known = np.concatenate(data.actions) >= 0
+    if known.all():
+        return made
+    shown = np.where(np.resize(known, int(made.lengths.sum())), np.concatenate(made.actions), MISSING)
+    return made.with_actions(np.split(shown, np.cumsum(made.lengths)[:-1]), n_actions=made.n_actions)
+
+
+def _thinned(modes: list[np.ndarray]) -> tuple[list[np.ndarray], int]:
+    """Sessions with every n-th step, so that a raster has no more columns than can be seen."""
+    every = -(-max(map(len, modes)) // MOST_COLUMNS)
+    return [path[::every] for path in modes], every
+
+
+def _stretch(ax: Any, every: int) -> None:
+    """Number the steps of a thinned raster as they were."""
+    if every > 1:
+        ax.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x * every:,.0f}"))

@@ -1,0 +1,300 @@
+"""Results by mode: a signal's mean and its course around a mode's start, its correlation with the reward; restarts."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from matplotlib.axes import Axes
+
+from swirl.analysis.mode_signal import SignalByMode
+from swirl.analysis.reward_signal import SignalTest
+from swirl.analysis.triggered_average import TriggeredAverage
+from swirl.errors import counted
+from swirl.inference.mode_matching import adjusted_rand_index
+from swirl.plots.heatmaps import agreement_matrix
+from swirl.plots.style import (
+    INK,
+    SOFT_INK,
+    TICK_SIZE,
+    checked_colours,
+    mode_labels,
+    mode_legend,
+    name_columns,
+    new_axes,
+    tidy,
+)
+
+BAND = "#D9DCDC"  # what chance gives
+
+
+def signal_by_mode(
+    means: SignalByMode,
+    *,
+    channel: int = 0,
+    mode_names: Sequence[str] | None = None,
+    colours: Sequence[str] | None = None,
+    label: str | None = None,
+    title: str | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the mean of a signal in each mode with its standard error, and the mean of every session or subject behind.
+
+    Parameters
+    ----------
+    means
+        As `triggered.signal_by_mode` gives.
+    label
+        What the signal is; by default its name.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from swirl.data.trajectories import Trajectories
+    >>> from swirl.triggered import signal_by_mode as by_mode
+    >>> data = Trajectories([[0, 1], [1, 0]], signals={"dopamine": [[1.0, 3.0], [2.0, 6.0]]})
+    >>> ax = signal_by_mode(by_mode(data, [[0, 1], [0, 1]], "dopamine"))
+    >>> [tick.get_text() for tick in ax.get_xticklabels()], ax.get_ylabel()
+    (['mode 0', 'mode 1'], 'dopamine')
+    """
+    n_modes = means.n_steps.shape[0]
+    _check_channel(channel, means.n_steps.shape[1])
+    names, shades = mode_labels(mode_names, n_modes)[:n_modes], checked_colours(colours, n_modes)
+    ax = new_axes(1.0 + 0.62 * n_modes, 2.4) if ax is None else ax
+    points = means.unit_means[:, :, channel]
+    mean, sem = means.mean[:, channel], means.sem[:, channel]
+    lanes = min(len(points), 9)
+    aside = 0.065 * (np.arange(len(points)) % lanes - (lanes - 1) / 2)
+    for mode in range(n_modes):
+        ax.scatter(mode + aside, points[:, mode], s=9, c=shades[mode], alpha=0.35, linewidths=0, label="_units")
+        if np.isfinite(mean[mode]):
+            ax.errorbar(
+                [mode], [mean[mode]], None if np.isnan(sem[mode]) else [sem[mode]], color=INK, marker="o", markersize=6,
+                markerfacecolor=shades[mode], markeredgecolor=INK, markeredgewidth=0.9, elinewidth=1.3, capsize=3,
+                zorder=4, label=names[mode],
+            )  # fmt: skip
+    label = means.name if label is None else label
+    tidy(ax, title=title, ylabel=label if means.n_steps.shape[1] == 1 else f"{label}, channel {channel}")
+    name_columns(ax, names)
+    note = f"mean ± SEM over {counted(len(points), means.over)}" if len(points) > 1 else f"one {means.over}"
+    ax.set_xlabel(note, fontsize=TICK_SIZE, color=SOFT_INK)
+    return ax
+
+
+def triggered_average(
+    average: TriggeredAverage,
+    *,
+    mode: int | None = None,
+    channel: int = 0,
+    level: float = 0.95,
+    mode_names: Sequence[str] | None = None,
+    colours: Sequence[str] | None = None,
+    label: str | None = None,
+    xlabel: str | None = None,
+    title: str | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the course of a signal around the start of a mode: mean, a band of ±1 SEM, and in grey what chance gives.
+
+    Parameters
+    ----------
+    average
+        As `triggered.mode_triggered_average` gives.
+    mode
+        Draw this one, with the grey band of shifted signals (pointwise, at `level`). None: all modes over one another,
+        without grey bands, which would hide them, where there are several.
+    mode_names, colours
+        One for each mode of the model, not only of those that are drawn.
+
+    Examples
+    --------
+    >>> from swirl.data.trajectories import Trajectories
+    >>> from swirl.triggered import mode_triggered_average
+    >>> data = Trajectories([[0, 1, 0, 1]], signals={"dopamine": [[0.0, 1.0, 5.0, 3.0]]})
+    >>> average = mode_triggered_average(data, [[0, 0, 1, 1]], "dopamine", before=1, after=1, n_shifts=19)
+    >>> ax = triggered_average(average, mode=1)
+    >>> ax.get_lines()[0].get_ydata().tolist()
+    [1.0, 5.0, 3.0]
+    """
+    _check_channel(channel, average.mean.shape[2])
+    if mode is not None and mode not in average.modes:
+        raise ValueError(f"mode: got {mode}, but the average is of mode {', '.join(map(str, average.modes))}")
+    chosen = list(average.modes) if mode is None else [mode]
+    n_modes = 1 + max(average.modes)
+    names, shades = mode_labels(mode_names, n_modes), checked_colours(colours, n_modes)
+    ax = new_axes(3.3, 2.3) if ax is None else ax
+    low, high = average.band(level)
+    drawn: list[float] = []
+    for own in chosen:
+        row = average.modes.index(own)
+        middle, half = average.mean[row, :, channel], np.nan_to_num(average.sem[row, :, channel])
+        if len(chosen) == 1 and np.isfinite(low[row, :, channel]).any():
+            ax.fill_between(
+                average.lags, low[row, :, channel], high[row, :, channel], color=BAND, linewidth=0, zorder=1,
+                label=f"{100 * level:g} % of shifted signals",
+            )  # fmt: skip
+        ax.fill_between(
+            average.lags, middle - half, middle + half, color=shades[own], alpha=0.28, linewidth=0, zorder=2,
+            label=f"_{names[own]} SEM",
+        )  # fmt: skip
+        ax.plot(average.lags, middle, color=shades[own], linewidth=1.5, zorder=3, label=names[own])
+        drawn.append(float(average.n_events[row]))
+    ax.axvline(0, color=SOFT_INK, linewidth=0.8, linestyle=(0, (2, 2)), zorder=1.5)
+    # Where one step stands for the whole window there is nothing to scale by.
+    if len(average.lags) > 1:
+        ax.set_xlim(average.lags[0], average.lags[-1])
+    if xlabel is None:
+        what = f"the start of {'the mode' if len(chosen) > 1 else names[chosen[0]]}"
+        what = what if average.onset else what.replace("start", "end", 1)
+        xlabel = f"{'time' if average.seconds else 'steps'} from {what}"
+    label = average.name if label is None else label
+    many = average.mean.shape[2] > 1
+    tidy(ax, title=title, xlabel=xlabel, ylabel=f"{label}, channel {channel}" if many else label)
+    if len(chosen) > 1:
+        mode_legend(ax, [names[own] for own in chosen], [shades[own] for own in chosen])
+    else:
+        place = average.modes.index(chosen[0]), channel
+        p, n = average.corrected_p_value[place], average.n_tests
+        said = "" if np.isnan(p) else f", {_p_words(average.p_value[place], p, n)}"
+        ax.text(0.98, 1.01, f"{counted(int(drawn[0]), 'event')}{said}", transform=ax.transAxes, ha="right", va="bottom",
+                fontsize=TICK_SIZE - 0.5, color=SOFT_INK)  # fmt: skip
+    return ax
+
+
+def signal_correlation(
+    test: SignalTest,
+    *,
+    level: float = 0.95,
+    mode_names: Sequence[str] | None = None,
+    colours: Sequence[str] | None = None,
+    label: str = "correlation of reward and signal",
+    title: str | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the correlation of each mode's reward with a signal, before the range that shifted signals give.
+
+    Parameters
+    ----------
+    test
+        As `reward_signal.signal_test` gives. It depends on the gauge of the reward: say which, in `label` or beside it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> test = SignalTest(np.array([0.3]), np.linspace(-0.1, 0.1, 99)[:, None], np.array([0.01]))
+    >>> ax = signal_correlation(test, mode_names=["water"])
+    >>> [text.get_text() for text in ax.texts]
+    ['p = 0.01']
+
+    With several modes both are told, each by itself and corrected for all (Holm).
+    """
+    n_modes = len(test.correlation)
+    names, shades = mode_labels(mode_names, n_modes)[:n_modes], checked_colours(colours, n_modes)
+    ax = new_axes(1.0 + 0.62 * n_modes, 2.4) if ax is None else ax
+    for mode in range(n_modes):
+        null = test.null[:, mode]
+        null = null[np.isfinite(null)]
+        if len(null):
+            low, high = np.quantile(null, [(1 - level) / 2, (1 + level) / 2])
+            ax.bar([mode], [high - low], 0.62, low, color=BAND, label="_null", zorder=1)
+        if np.isfinite(test.correlation[mode]):
+            ax.plot(
+                [mode], [test.correlation[mode]], marker="o", markersize=6.5, color=shades[mode], markeredgecolor=INK,
+                markeredgewidth=0.9, linestyle="none", label=names[mode], zorder=3,
+            )  # fmt: skip
+            said = _p_words(test.p_value[mode], test.corrected_p_value[mode], test.n_tests).replace(" (", "\n(")
+            ax.annotate(said, (mode, test.correlation[mode]), (0, 6),
+                        textcoords="offset points", ha="center", va="bottom", fontsize=TICK_SIZE - 1,
+                        color=SOFT_INK)  # fmt: skip
+        else:
+            ax.annotate("n/a", (mode, 0), (0, 3), textcoords="offset points", ha="center", va="bottom",
+                        fontsize=TICK_SIZE - 1, color=SOFT_INK)  # fmt: skip
+    ax.use_sticky_edges = False  # bars would stand on the frame
+    ax.axhline(0, color=SOFT_INK, linewidth=0.7, zorder=2)
+    tidy(ax, title=title, ylabel=label)
+    name_columns(ax, names, margin=0.14)
+    corrected = "\nin brackets: corrected (Holm)" if test.n_tests > 1 else ""
+    ax.set_xlabel(f"grey: {100 * level:g} % of shifted signals{corrected}", fontsize=TICK_SIZE, color=SOFT_INK)
+    return ax
+
+
+def _p_words(p: float, corrected: float, n_tests: int) -> str:
+    """A p-value, and where there are several tests what is left of it.
+
+    >>> _p_words(0.01, 0.05, 5), _p_words(0.01, 0.01, 1)
+    ('p = 0.01 (0.05 for 5 tests)', 'p = 0.01')
+    """
+    return f"p = {p:.2g}" + (f" ({corrected:.2g} for {n_tests} tests)" if n_tests > 1 else "")
+
+
+def restart_agreement(
+    model: Any,
+    data: Any,
+    *,
+    n_best: int = 5,
+    title: str | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw how far the best restarts of a fit cut the sessions alike: adjusted Rand index between their modes.
+
+    In brackets how far each restart's objective is behind the best, in nats: restarts that fit as well but
+    disagree mean that the data do not decide.
+
+    Parameters
+    ----------
+    model
+        Fitted, with at least two restarts whose objective is finite.
+    n_best
+        How many restarts are compared.
+    """
+    return restart_matrix(*restart_agreements(model, data, n_best=n_best), title=title, ax=ax)
+
+
+def restart_matrix(
+    values: Float[np.ndarray, "restart restart"],
+    restarts: Sequence[int],
+    behind: Float[np.ndarray, " restart"],
+    *,
+    title: str | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the agreement of restarts that `restart_agreements` gives, the best first.
+
+    >>> import numpy as np
+    >>> ax = restart_matrix(np.array([[1.0, 0.8], [0.8, 1.0]]), [3, 0], np.array([0.0, 2.1]))
+    >>> [tick.get_text() for tick in ax.get_yticklabels()]
+    ['3 (best)', '0 (−2.1)']
+    """
+    names = [f"{restart} (−{gap:.1f})" if i else f"{restart} (best)" for i, (restart, gap) in
+             enumerate(zip(restarts, behind, strict=True))]  # fmt: skip
+    ax = new_axes(2.2 + 0.55 * len(names), 1.0 + 0.45 * len(names)) if ax is None else ax
+    agreement_matrix(values, names, title=title, ax=ax)
+    ax.set_xticks(range(len(names)), [str(restart) for restart in restarts], rotation=0)
+    tidy(ax, xlabel="restart", ylabel="restart (nats behind)")
+    ax.spines[:].set_visible(False)
+    ax.tick_params(length=0)
+    return ax
+
+
+def restart_agreements(
+    model: Any, data: Any, *, n_best: int = 5
+) -> tuple[Float[np.ndarray, "restart restart"], list[int], Float[np.ndarray, "restart"]]:
+    """Adjusted Rand index between the best restarts, their numbers, and how far each is behind the best in nats."""
+    restarts = getattr(model, "restarts_", None) or []
+    objectives = np.array([float(restart.objective) for restart in restarts])
+    order = [
+        int(i) for i in np.argsort(-np.nan_to_num(objectives, nan=-np.inf), kind="stable") if np.isfinite(objectives[i])
+    ]
+    if len(order) < 2 or n_best < 2:
+        raise ValueError(
+            f"model: it has {counted(len(order), 'restart')} to compare, expected two or more; fit it with n_restarts=8"
+        )
+    order = order[:n_best]
+    paths = [model.use_restart(i).predict(data) for i in order]
+    values = np.array([[adjusted_rand_index(a, b) for b in paths] for a in paths])
+    return values, order, objectives[order[0]] - objectives[order]
+
+
+def _check_channel(channel: int, n_channels: int) -> None:
+    if not 0 <= channel < n_channels:
+        raise ValueError(f"channel: got {channel}, but the signal has {counted(n_channels, 'channel')}, from 0 up")

@@ -1,0 +1,238 @@
+"""A value per state in any environment: cells of a grid, a graph of places, or names where states have no places."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from jaxtyping import Float
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection, PolyCollection
+from matplotlib.colors import Colormap, Normalize
+
+from swirl.data.geometry import Lattice, has_places, lattice
+from swirl.data.mdp import MDP
+from swirl.plots.graph_maps import graph_map
+from swirl.plots.graph_shapes import check_marks, check_places
+from swirl.plots.grid_maps import draw_marks
+from swirl.plots.style import (
+    INK,
+    PROBABILITY_COLOURS,
+    REWARD_COLOURS,
+    SEAM,
+    SOFT_INK,
+    TICK_SIZE,
+    add_colour_bar,
+    axes_inches,
+    colour_map,
+    finite_range,
+    mode_labels,
+    new_axes,
+    set_title,
+    tidy,
+)
+
+
+def state_names(env: MDP) -> list[str]:
+    """Names of the states, their numbers where they have none.
+
+    >>> state_names(MDP.deterministic([[1, 0], [0, 1]]))
+    ['0', '1']
+    """
+    return [str(s) for s in range(env.n_states)] if env.state_names is None else list(env.state_names)
+
+
+def state_map(
+    env: MDP,
+    values: Float[np.ndarray, " state"],
+    *,
+    marks: Mapping[str, int] | None = None,
+    vmin: float | int | None = None,
+    vmax: float | int | None = None,
+    colours: str | Colormap = REWARD_COLOURS,
+    title: str | None = None,
+    colour_bar: bool = True,
+    label: str | None = "reward",
+    shown: Sequence[int] | np.ndarray | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw one value per state: cells of a grid, a graph of places, or a bar for each name.
+
+    Parameters
+    ----------
+    values
+        One number per state; NaN, uninformed, is white and hatched, or no bar.
+    marks
+        States to outline and name, name → state; among bars their names are bold.
+    vmin, vmax
+        Ends of the colour scale; of the axis where there are bars.
+    label
+        What is measured.
+    shown
+        Only these states, in this order, where there are bars; by default all.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> env = MDP.deterministic([[1, 0], [0, 1]], state_names=["Walk", "Run"])
+    >>> ax = state_map(env, np.array([0.5, 1.0]))
+    >>> [tick.get_text() for tick in ax.get_yticklabels()], [float(bar.get_width()) for bar in ax.patches]
+    (['Walk', 'Run'], [0.5, 1.0])
+    """
+    check_places("values", values.shape[0], env)
+    check_marks(marks, env.n_states)
+    if not has_places(env):
+        return _bars(env, values, marks, vmin, vmax, colours, title, label, shown, ax)
+    cells = lattice(env)
+    if cells is None:
+        return graph_map(
+            values, env, marks=marks, vmin=vmin, vmax=vmax, colours=colours, title=title, colour_bar=colour_bar,
+            label=label, ax=ax,
+        )  # fmt: skip
+    low, high = finite_range(values, vmin, vmax)
+    rows, columns = cells.shape
+    if ax is None:
+        side = float(np.clip(2.3 / max(rows * cells.aspect, columns), 0.05, 0.46))
+        ax = new_axes(
+            max(1.1, side * columns) + (0.8 if colour_bar else 0.2), max(1.0, side * rows * cells.aspect) + 0.3
+        )
+    corners = np.array([(0, 0), (1, 0), (1, 1), (0, 1)])
+    squares = np.stack([cells.column, cells.row], axis=1)[:, None] + corners
+    known = np.isfinite(values)
+    line = 0.8 if max(rows, columns) <= 15 else 0.15
+    drawn = PolyCollection(
+        list(squares[known]), cmap=colour_map(colours), edgecolors="white", linewidths=line, zorder=1
+    )
+    drawn.set(array=values[known], clim=(low, high), label="states")
+    ax.add_collection(drawn, autolim=False)
+    if not known.all():
+        hatched = PolyCollection(list(squares[~known]), facecolors="white", edgecolors=SOFT_INK, zorder=1)
+        hatched.set(linewidth=0.0, hatch="//////", label="uninformed")
+        ax.add_collection(hatched, autolim=False)
+    outline = LineCollection(_outline(cells), colors=INK, linewidths=0.8, label="outline", zorder=3, clip_on=False)
+    ax.add_collection(outline, autolim=False)
+    ax.set_xlim(0, columns)
+    ax.set_ylim(rows, 0)
+    ax.set_aspect(cells.aspect)
+    ax.set_axis_off()
+    draw_marks(ax, {name: int(cells.cells[state]) for name, state in (marks or {}).items()}, rows, columns)
+    set_title(ax, title)
+    if colour_bar:
+        add_colour_bar(ax, drawn, label)
+    return ax
+
+
+def transitions_by_state(
+    env: MDP,
+    mode_transitions: Float[np.ndarray, "state mode next_mode"],
+    mode: int,
+    next_mode: int | None = None,
+    *,
+    mode_names: Sequence[str] | None = None,
+    marks: Mapping[str, int] | None = None,
+    vmin: float | int | None = 0.0,
+    vmax: float | int | None = None,
+    title: str | None = None,
+    colour_bar: bool = True,
+    shown: Sequence[int] | np.ndarray | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw where one mode gives way to another: P(next mode | mode, s) in each state.
+
+    Parameters
+    ----------
+    mode_transitions
+        As `model.mode_transitions_`: [state, mode, next_mode]; a single row stands for all states.
+    next_mode
+        None: any other, P(next mode ≠ mode | mode, s).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> env = MDP.deterministic([[1, 0], [0, 1]], coordinates=[[0, 0], [1, 0]])
+    >>> table = np.array([[[0.9, 0.1], [0.5, 0.5]], [[0.6, 0.4], [0.5, 0.5]]])
+    >>> ax = transitions_by_state(env, table, 0, 1, mode_names=["water", "home"])
+    >>> ax.get_title(loc="left"), ax.collections[0].get_array().tolist()
+    ('water → home', [0.1, 0.4])
+    """
+    n_modes = mode_transitions.shape[1]
+    table = (
+        np.broadcast_to(mode_transitions, (env.n_states, n_modes, n_modes))
+        if len(mode_transitions) == 1
+        else mode_transitions
+    )
+    for argument, given in (("mode", mode), ("next_mode", next_mode)):
+        if given is not None and not 0 <= given < n_modes:
+            raise ValueError(f"{argument}: got {given}, expected a mode from 0 to {n_modes - 1}")
+    names = mode_labels(mode_names, n_modes)
+    # Not 1 − P(stay): where modes hardly switch that would be a rounding error.
+    others = [k for k in range(n_modes) if k != mode]
+    values = table[:, mode, others].sum(axis=1) if next_mode is None else table[:, mode, next_mode]
+    if title is None:
+        title = f"leaving {names[mode]}" if next_mode is None else f"{names[mode]} → {names[next_mode]}"
+    return state_map(
+        env, values, marks=marks, vmin=vmin, vmax=vmax, colours=PROBABILITY_COLOURS, title=title,
+        colour_bar=colour_bar, label="probability of switching", shown=shown, ax=ax,
+    )  # fmt: skip
+
+
+def _outline(cells: Lattice) -> list[list[tuple[int, int]]]:
+    """The sides that a cell shares with no other."""
+    there = {(int(r), int(c)) for r, c in zip(cells.row, cells.column, strict=True)}
+    sides = []
+    for r, c in sorted(there):
+        for step, side in (
+            ((-1, 0), [(c, r), (c + 1, r)]),
+            ((1, 0), [(c, r + 1), (c + 1, r + 1)]),
+            ((0, -1), [(c, r), (c, r + 1)]),
+            ((0, 1), [(c + 1, r), (c + 1, r + 1)]),
+        ):
+            if (r + step[0], c + step[1]) not in there:
+                sides.append(side)
+    return sides
+
+
+def _bars(
+    env: MDP,
+    values: np.ndarray,
+    marks: Mapping[str, int] | None,
+    vmin: float | int | None,
+    vmax: float | int | None,
+    colours: str | Colormap,
+    title: str | None,
+    label: str | None,
+    shown: Sequence[int] | np.ndarray | None,
+    ax: Axes | None,
+) -> Axes:
+    """Draw a bar for each state, named at the left, the first at the top."""
+    keep = np.arange(env.n_states) if shown is None else np.asarray(shown)
+    names = [state_names(env)[s] for s in keep]
+    named = {state: name for name, state in (marks or {}).items()}
+    n = len(keep)
+    if ax is None:
+        ax = new_axes(1.9 + 0.062 * min(max(map(len, names)), 25), float(np.clip(0.7 + 0.17 * n, 1.3, 9.0)))
+    value = values[keep]
+    known = np.isfinite(value)
+    low, high = finite_range(value, vmin, vmax)
+    shades = colour_map(colours)
+    scale = Normalize(low, high)
+    # The palest colours of a scale would not be seen as bars: its lightest sixth is left out.
+    faces = shades(0.17 + 0.83 * np.clip(scale(np.where(known, value, low)), 0, 1))
+    ax.barh(np.arange(n)[known], value[known], 0.78, color=faces[known], edgecolor=SEAM, linewidth=0.4)
+    for place in np.flatnonzero(~known):
+        ax.annotate("n/a", (0, place), (3, 0), textcoords="offset points", va="center", fontsize=TICK_SIZE - 1.5,
+                    color=SOFT_INK)  # fmt: skip
+    ax.axvline(0, color=SOFT_INK, linewidth=0.7)
+    room = max(1, int(axes_inches(ax)[1] / (1.15 * TICK_SIZE / 72)))
+    every = -(-n // room)  # names that would overlap are left out evenly
+    ax.set_yticks(np.arange(0, n, every), [names[i] for i in range(0, n, every)])
+    for tick, state in zip(ax.get_yticklabels(), keep[::every], strict=True):
+        if int(state) in named:
+            tick.set_fontweight("bold")
+    ax.set_ylim(n - 0.4, -0.6)
+    if vmin is not None or vmax is not None:
+        margin = 0.03 * (high - low)
+        ax.set_xlim(min(low, 0.0) - (margin if low < 0 else 0), max(high, 0.0) + (margin if high > 0 else 0))
+    ax.locator_params(axis="x", nbins=4)
+    tidy(ax, title=title, xlabel=label)
+    ax.tick_params(axis="y", length=0)
+    ax.spines["left"].set_visible(False)
+    return ax

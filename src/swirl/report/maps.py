@@ -1,0 +1,184 @@
+"""Where states lie, what each mode is rewarded for there and where it goes: the tables behind the maps."""
+
+import re
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from swirl.analysis.state_summaries import Groups, Onward, by_pair, by_state, most_visited, onward
+from swirl.data.geometry import has_places, lattice, layout
+from swirl.data.mdp import MDP
+from swirl.estimators.discrete import DiscreteEstimator
+from swirl.estimators.iq_learn import IQLearn
+from swirl.estimators.swirl import SWIRL
+from swirl.report.decoded import Case
+from swirl.report.formatting import rounded
+from swirl.report.summary import switch_counts
+from swirl.rewards.gauge import GaugeTooLargeError
+
+MOST_NUMBERS = 400_000  # in one table with previous states; beyond that the page would grow fat
+MOST_HISTORIES = 60_000  # for the least-norm reward, which is a linear problem of that size
+MOST_IN_TABLE = 60  # states in a table of states by states
+GAUGES = {"canonical": "least norm", "fitted": "as fitted"}  # the first is shown first: it is the one to compare
+MOST_NAMED = 20  # places with their names on a map
+
+
+def places(env: MDP) -> dict[str, Any]:
+    """How states are drawn: as "grid", "graph" or "table", where they lie, and what is joined (`geometry`).
+
+    Positions are in units of the smallest distance; `cell` is the width and height of a grid's cells.
+
+    >>> places(MDP.deterministic([[1, 0], [0, 1]], coordinates=[[0, 0], [2, 0]]))
+    {'kind': 'grid', 'xy': [[0, 0], [1, 0]], 'cell': [1, 1], 'corridors': [[0, 1]]}
+    """
+    if not has_places(env):
+        return {"kind": "table", "xy": None, "cell": None, "corridors": []}
+    drawn, cells = layout(env), lattice(env)
+    corridors = drawn.corridors.tolist()
+    if cells is None:
+        xy = (drawn.places - drawn.places.min(axis=0)) / drawn.unit
+        return {"kind": "graph", "xy": rounded(xy), "cell": None, "corridors": corridors}
+    cell = np.array([1.0, cells.aspect]) / min(1.0, cells.aspect)
+    xy = np.stack([cells.column, cells.shape[0] - 1 - cells.row], axis=1) * cell
+    return {"kind": "grid", "xy": rounded(xy), "cell": rounded(cell), "corridors": corridors}
+
+
+def map_facts(case: Case) -> dict[str, Any] | None:
+    """Everything that the maps and tables of a model are drawn from; None where it has no labelled states.
+
+    Keys: kind ("grid", "graph" or "table"), xy, cell, corridors, following, moves [mode][state][move] and, by previous
+    state, pairs, pair_moves; gauges: for each the reward [mode][state], [mode][pair] and, where it has an action,
+    [mode][state][action]; unknown: states that the training data say nothing about.
+    """
+    model = case.model
+    if not isinstance(model, DiscreteEstimator) or case.env is None:
+        return None
+    histories, table = model._histories, model._table()
+    if len(table) != case.n_modes:  # a policy for each bin of time, not for each mode
+        return None
+    ways, states = onward(histories, model.target), by_state(histories)
+    moves = _moves(states, table, ways)
+    facts = places(case.env)
+    most = MOST_IN_TABLE if facts["kind"] == "table" else case.n_states
+    facts |= {
+        "following": [[int(s) for s in row if s >= 0] for row in ways.following],
+        "moves": rounded(moves, 3),
+        "pairs": None,
+        "pair_moves": None,
+        "pairs_left_out": False,
+        "gauges": [],
+        "per_action": False,
+        "unknown": [False] * case.n_states,
+        "pair_unknown": None,
+        "history": histories.length,
+        "shown": most_visited(case.data.states, case.n_states, most),
+        "named": _named(case),
+        "no_least_norm": False,
+    }
+    pairs = by_pair(histories) if histories.length > 1 else None
+    if pairs is not None and len(pairs.state) * case.n_modes * max(table.shape[2], moves.shape[2]) > MOST_NUMBERS:
+        pairs, facts["pairs_left_out"] = None, True
+    if pairs is not None and pairs.previous is not None:
+        facts["pairs"] = {"state": pairs.state.tolist(), "previous": pairs.previous.tolist()}
+        by_previous = _moves(pairs, table, ways)
+        if np.nanmax(np.abs(by_previous - moves[:, pairs.state]), initial=0.0) > 1e-6:
+            facts["pair_moves"] = rounded(by_previous, 3)
+    _add_rewards(facts, model, states, pairs)
+    return facts
+
+
+def _named(case: Case) -> list[int]:
+    """The places that a map names, most visited first; none where names are only coordinates, which the map shows."""
+    if all(re.fullmatch(r"\(-?[\d.]+(, ?-?[\d.]+)+\)", name) for name in case.state_names):
+        return []
+    visits = np.bincount(np.concatenate(case.data.states), minlength=case.n_states)
+    return np.argsort(-visits, kind="stable")[:MOST_NAMED].tolist()
+
+
+def _moves(groups: Groups, table: np.ndarray, ways: Onward) -> Float[np.ndarray, "mode group move"]:
+    """P(s' | group) in each mode."""
+    return ways.shares(groups, np.nan_to_num(groups.mean(table)))
+
+
+def _add_rewards(facts: dict[str, Any], model: Any, states: Groups, pairs: Groups | None) -> None:
+    known = [(name, rewards) for name in GAUGES if (rewards := _rewards(model, name)) is not None]
+    for name, rewards in known:
+        per_action = rewards.ndim == 3
+        one = np.nanmean(np.where(np.isfinite(rewards), rewards, np.nan), axis=2) if per_action else rewards
+        gauge: dict[str, Any] = {"name": name, "label": GAUGES[name], "state": rounded(states.mean(one))}
+        gauge["pair"] = None if pairs is None else rounded(pairs.mean(one))
+        if per_action and facts["kind"] == "table":
+            gauge["action"] = rounded(states.mean(rewards))
+            gauge["pair_action"] = None if pairs is None else rounded(pairs.mean(rewards))
+        facts["per_action"] = per_action
+        facts["gauges"].append(gauge)
+    facts["no_least_norm"] = bool(known) and known[0][0] != "canonical"
+    uninformed = getattr(model, "uninformed_", None)
+    if uninformed is not None:
+        facts["unknown"] = states.every(uninformed).tolist()
+        facts["pair_unknown"] = None if pairs is None else pairs.every(uninformed).tolist()
+
+
+def _rewards(model: Any, gauge: str) -> np.ndarray | None:
+    """Rewards in a gauge, None where the model has none or the gauge cannot be had."""
+    if not isinstance(model, SWIRL | IQLearn):
+        return None
+    if gauge == "fitted":
+        return model.rewards_
+    if model.env is None or model._histories.n_histories > MOST_HISTORIES:
+        return None
+    with suppress(GaugeTooLargeError):
+        return model._gauged_rewards(gauge) if isinstance(model, SWIRL) else model._canonical(model.rewards_)
+    return None
+
+
+def switching_facts(case: Case) -> dict[str, Any] | None:
+    """P(next mode | mode, state) and the decoded switches by state; None for one mode.
+
+    >>> import swirl
+    >>> from swirl.report.decoded import read_case
+    >>> world = swirl.datasets.gridworld(n_sessions=3, n_steps=80)
+    >>> facts = switching_facts(read_case(world.true_model(), world.trajectories))
+    >>> facts["by_state"], facts["probability"][0][1][23]  # water to home, at the water
+    (True, 0.36)
+    """
+    if case.n_modes < 2:
+        return None
+    table = np.asarray(case.model.mode_transitions_).transpose(1, 2, 0)
+    spread = np.ptp(table, axis=2).max()
+    seen = np.zeros(case.n_states, bool)
+    seen[np.unique(np.concatenate(case.data.states))] = True
+    if getattr(case.model, "seen_states_", None) is not None:
+        seen |= np.asarray(case.model.seen_states_)
+    counts = switch_counts(case.modes, case.data.states, case.data.gaps, case.n_modes, case.n_states)
+    return {
+        "by_state": bool(table.shape[2] > 1 and spread > 1e-6),
+        "probability": rounded(table),
+        "counts": counts.tolist(),
+        "seen": seen.tolist(),
+        "visits": _visits(case).tolist(),
+        "mean": rounded(_visited_mean(case, table)),
+    }
+
+
+def _visits(case: Case) -> Int[np.ndarray, "mode state"]:
+    """Steps decoded as each mode in each state: what the probability of leaving a mode there rests on."""
+    modes, states = np.concatenate(case.modes), np.concatenate(case.data.states)
+    visits = np.zeros((case.n_modes, case.n_states), np.int64)
+    np.add.at(visits, (modes[modes >= 0], states[modes >= 0]), 1)
+    return visits
+
+
+def _visited_mean(case: Case, table: np.ndarray) -> Float[np.ndarray, "mode next_mode"]:
+    """P(next mode | mode) averaged over the steps decoded as that mode: what the animal met with."""
+    n_states = table.shape[2]
+    mean = np.full(table.shape[:2], np.nan)
+    states = np.concatenate(case.data.states) if n_states > 1 else np.zeros(case.data.n_steps, np.int64)
+    modes = np.concatenate(case.modes)
+    for mode in range(len(table)):
+        visits = np.bincount(states[modes == mode], minlength=n_states)
+        weight = visits / visits.sum() if visits.sum() else np.full(n_states, 1 / n_states)
+        mean[mode] = table[mode] @ weight
+    return mean

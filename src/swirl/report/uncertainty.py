@@ -1,0 +1,340 @@
+"""How sure the modes are: the posterior, and whether other starting points of the fit say the same.
+
+A bootstrap adds intervals of the modes, which preferences are sure, and how stable each step is.
+"""
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from swirl.analysis.bootstrap import bootstrap
+from swirl.analysis.bootstrap_result import Bootstrap, log_odds, mark_of
+from swirl.analysis.state_summaries import by_state, onward
+from swirl.errors import counted
+from swirl.estimators.discrete import DiscreteEstimator
+from swirl.estimators.fit_warnings import RestartAgreement
+from swirl.report.decoded import Case
+from swirl.report.formatting import number, percent, rounded
+
+BINS = 20
+MOST_POINTS = 300  # of a trace
+
+
+def posterior_facts(case: Case) -> dict[str, Any] | None:
+    """How clear the modes are: the probability of the most probable mode at each step; None for one mode.
+
+    >>> import swirl
+    >>> from swirl.report.decoded import read_case
+    >>> world = swirl.datasets.gridworld(n_sessions=3, n_steps=80)
+    >>> facts = posterior_facts(read_case(world.true_model(), world.trajectories))
+    >>> sum(sum(row) for row in facts["counts"]), len(facts["edges"])
+    (240, 21)
+    """
+    if case.n_modes < 2:
+        return None
+    shares = np.concatenate(case.posterior)
+    top, best = shares.max(axis=1), shares.argmax(axis=1)
+    edges = np.linspace(1 / case.n_modes, 1, BINS + 1)
+    place = np.clip(np.searchsorted(edges, top, side="right") - 1, 0, BINS - 1)
+    counts = np.zeros((case.n_modes, BINS), np.int64)
+    np.add.at(counts, (best, place), 1)
+    return {
+        "edges": rounded(edges),
+        "counts": counts.tolist(),
+        "above_90": float((top >= 0.9).mean()),
+        "mean": [float(top[best == k].mean()) if (best == k).any() else None for k in range(case.n_modes)],
+    }
+
+
+def agreement_of(case: Case) -> RestartAgreement | None:
+    """How far the restarts say the same: as the fit found, or on these sessions where its file does not say.
+
+    >>> import swirl
+    >>> from swirl.report.decoded import read_case
+    >>> world = swirl.datasets.gridworld(n_sessions=3, n_steps=80)
+    >>> agreement_of(read_case(world.true_model(), world.trajectories)) is None
+    True
+    """
+    model = case.model
+    known = getattr(model, "restart_agreement_", None)
+    if known is None and getattr(model, "restarts_", None):
+        return model.compare_restarts(case.data)
+    return known
+
+
+def restart_facts(case: Case, agreement: RestartAgreement | None) -> dict[str, Any] | None:
+    """Objective of every restart and how far it says the same as the fit; None where there is one or none."""
+    restarts = getattr(case.model, "restarts_", None)
+    if agreement is None or restarts is None or len(restarts) < 2:
+        return None
+    order = np.argsort(np.where(np.isfinite(agreement.nats_behind), agreement.nats_behind, np.inf), kind="stable")
+    traces = np.concatenate([np.asarray(restart.objective_trace, dtype=float) for restart in restarts])
+    top, rows = traces[np.isfinite(traces)].max(initial=-np.inf), []
+    for index in order.tolist():
+        restart = restarts[index]
+        numbers = (agreement.nats_behind[index], agreement.ari[index], agreement.policy_distance[index])
+        behind, ari, distance = (float(x) if np.isfinite(x) else None for x in numbers)
+        rows.append(
+            {
+                "restart": index,
+                "behind": behind,
+                "ari": ari,
+                "policy_distance": distance,
+                "same": bool(agreement.same[index]),
+                "status": restart.status,
+                "iterations": restart.n_iterations,
+                "kept": index == agreement.kept,
+                "trace": _trace(top - np.asarray(restart.objective_trace)),
+            }
+        )
+    return {"rows": rows, "one_mode": case.n_modes == 1}
+
+
+def _trace(behind: np.ndarray) -> dict[str, list[Any]]:
+    kept = np.unique(np.linspace(0, len(behind) - 1, min(len(behind), MOST_POINTS)).astype(int))
+    return {"iteration": kept.tolist(), "behind": rounded(behind[kept])}
+
+
+LEAST = 1e-3  # nats behind that are drawn: a log axis has no zero
+
+
+def certainty_figure(case: Case, facts: dict[str, Any]) -> dict[str, Any]:
+    """Histogram of the probability of the most probable mode, stacked by mode."""
+    edges = facts["edges"]
+    middle = [round((a + b) / 2, 4) for a, b in pairwise(edges)]
+    total = max(sum(sum(row) for row in facts["counts"]), 1)
+    traces = [
+        {
+            "type": "bar",
+            "name": name,
+            "x": middle,
+            "y": [round(n / total, 6) for n in row],
+            "width": (edges[-1] - edges[0]) / len(middle) * 0.94,
+            "marker": {"color": colour, "line": {"width": 0}},
+            "hovertemplate": "%{y:.1%} of the steps<extra>" + name + "</extra>",
+        }
+        for name, colour, row in zip(case.mode_names, case.colours, facts["counts"], strict=True)
+    ]
+    layout = {
+        "barmode": "stack",
+        "xaxis": {"title": {"text": "probability of the most probable mode"}, "range": [edges[0] - 0.01, 1.01]},
+        "yaxis": {"title": {"text": "share of steps"}, "tickformat": ".0%"},
+        "legend": {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom", "traceorder": "normal"},
+    }
+    return {"data": traces, "layout": layout, "height": 300}
+
+
+def restart_figure(facts: dict[str, Any]) -> dict[str, Any]:
+    """Objective of every restart along its iterations; the one that was kept is dark."""
+    traces = []
+    for row in facts["rows"][::-1]:  # the kept one last, on top
+        kept = row["kept"]
+        trace = row["trace"]
+        about = f"restart {row['restart']}: {row['status']}"
+        about += "" if facts["one_mode"] or row["ari"] is None else f", ARI {row['ari']:.2f} with the kept one's modes"
+        traces.append(
+            {
+                "type": "scatter",
+                "mode": "lines",
+                "name": f"restart {row['restart']}",
+                "x": trace["iteration"],
+                # Distance to the best, so that the last steps can be told apart on a log axis.
+                "y": [None if y is None else round(y + LEAST, 4) for y in trace["behind"]],
+                "line": {"color": "@ink" if kept else "@soft", "width": 2.5 if kept else 1.2},
+                "hovertemplate": f"iteration %{{x}}: %{{y:.2g}} behind<extra>{about}</extra>",
+            }
+        )
+    layout = {
+        "xaxis": {"title": {"text": "EM iteration"}},
+        "yaxis": {
+            "type": "log",
+            "title": {"text": "nats behind the best"},
+            "exponentformat": "power",
+            "dtick": 1,
+        },
+        "showlegend": False,
+    }
+    return {"data": traces, "layout": layout, "height": 300}
+
+
+SHORT = 0.5  # standard errors by which a fit may miss its top without a word
+FIRM = 0.95
+WIDTH, PAD = 110, 5  # of the little pictures in the table
+NOT_COVERED = (
+    "Every refit starts at the fit, so all stay on its hill; whether there are other hills the starting points below "
+    "say. What is rare in the data (a switch at a place where it hardly ever happens) is rare in every draw, so that "
+    "estimate and interval can both be too low; the pull of the priors is in all refits alike. The number of modes, "
+    "the history length and the form of switching are taken as given. Each interval stands for itself: of a hundred, "
+    "about five miss."
+)
+
+
+def read_bootstrap(case: Case, given: Any) -> Bootstrap | None:
+    """The bootstrap that was given, or a new one with so many draws; None for none (or 0).
+
+    >>> import swirl
+    >>> from swirl.report.decoded import read_case
+    >>> world = swirl.datasets.gridworld(n_sessions=3, n_steps=80)
+    >>> read_bootstrap(read_case(world.true_model(), world.trajectories), 0) is None
+    True
+    """
+    if given is None or (given == 0 and not isinstance(given, bool)):
+        return None
+    if isinstance(given, int):
+        return bootstrap(case.model, case.data, n_draws=given)
+    if not isinstance(given, Bootstrap):
+        raise ValueError(
+            f"bootstrap is {type(given).__name__}: expected what swirl.uncertainty.bootstrap(...) returned, or the "
+            "number of draws"
+        )
+    if given.model != mark_of(case.model):
+        raise ValueError("bootstrap: it is of another fit, or its modes stand in another order; make it of this one")
+    return given
+
+
+def interval_facts(case: Case, found: Bootstrap) -> dict[str, Any]:
+    """Rows of the table, sentences, and what the maps need.
+
+    Keys: rows (share and duration of each mode with their ends, as text and as places in a small picture; stable: mean
+    stability of its steps), words, stability_words, drift_words, preference ([mode][state][move] low and high of the
+    log-odds, None where there are no modes to compare), rewards ([mode][state] value, low and high).
+    """
+    share, stay = found.estimate("occupancy"), found.estimate("durations")
+    shares, stays = found.interval("occupancy"), found.interval("durations")
+    widest, longest = _round_up(shares[1]), _round_up(stays[1])
+    stable, preference = _stability_by_mode(case, found), _preference(case, found)
+    rows = [
+        {
+            "share": f"{_percents(share[k], shares, k)}\u00a0%",
+            "share_range": f"{_percents(shares[0][k], shares, k)} to {_percents(shares[1][k], shares, k)}",
+            "share_at": _picture(share[k], shares[0][k], shares[1][k], widest),
+            "duration": number(float(stay[k])) if np.isfinite(stay[k]) else "does not end",
+            "duration_range": _range(stays[0][k], stays[1][k]) if np.isfinite(stay[k]) else "",
+            "duration_at": _picture(stay[k], stays[0][k], stays[1][k], longest),
+            "stable": "—" if stable is None or np.isnan(stable[k]) else f"{100 * stable[k]:.0f}\u00a0%",
+        }
+        for k in range(case.n_modes)
+    ]
+    return {
+        "rows": rows,
+        "n_draws": found.n_draws,
+        "by": found.by,
+        "width": WIDTH,
+        "words": _words(found),
+        "stability_words": _stability_words(case, found) if case.n_modes > 1 else "",
+        "drift_words": _drift_words(found),
+        "not_covered": NOT_COVERED,
+        "preference": preference,
+        "preference_words": _preference_words(preference),
+        "rewards": _rewards(found),
+    }
+
+
+def _preference(case: Case, found: Bootstrap) -> dict[str, Any] | None:
+    """Ends of the log-odds of each move against the average mode, as the map shows them."""
+    model = case.model
+    if found.preferences is None or not isinstance(model, DiscreteEstimator):
+        return None
+    groups, ways = by_state(model._histories), onward(model._histories, model.target)
+
+    def of_moves(policies: np.ndarray) -> np.ndarray:
+        each = policies.reshape(-1, *policies.shape[-3:])
+        moves = np.stack([ways.shares(groups, one) for one in each])
+        return log_odds(moves).reshape(*policies.shape[:-3], *moves.shape[1:])
+
+    low, high = found.interval("policies", of=of_moves)
+    there = np.broadcast_to(ways.following >= 0, low.shape) & np.isfinite(low)
+    sure = ((low > 0) | (high < 0)) & there
+    return {
+        "low": rounded(low, 3),
+        "high": rounded(high, 3),
+        "share": float(sure.sum() / max(there.sum(), 1)),
+        "n": int(there.sum()),
+    }
+
+
+def _preference_words(facts: dict[str, Any] | None) -> str:
+    if facts is None:
+        return ""
+    return (
+        f"Of the {facts['n']:,} preferences (how much more or less a mode makes a move than the average mode), "
+        f"{percent(facts['share'])} have a certain sign: their interval leaves out 0. The map of choices “against the "
+        "other modes” shows which."
+    )
+
+
+def _rewards(found: Bootstrap) -> dict[str, Any] | None:
+    if found.rewards is None:
+        return None
+    low, high = found.interval("rewards")
+    return {"value": rounded(found.estimate("rewards"), 3), "low": rounded(low, 3), "high": rounded(high, 3)}
+
+
+def _stability_by_mode(case: Case, found: Bootstrap) -> list[float] | None:
+    """Mean stability of the steps decoded as each mode; None where the page is about other sessions."""
+    if [len(part) for part in found.stability] != [len(path) for path in case.modes]:
+        return None
+    values, modes = np.concatenate(found.stability), np.concatenate(case.modes)
+    return [float(values[modes == k].mean()) if (modes == k).any() else float("nan") for k in range(case.n_modes)]
+
+
+def _words(found: Bootstrap) -> str:
+    drawn = counted(found.n_units, found.by)
+    ran_out = sum(status != "converged" for status in found.statuses)
+    short = f" {counted(ran_out, 'further refit')} did not converge and had to be left out." if ran_out else ""
+    few = " With so few, intervals are rough." if found.n_units < 20 else ""
+    return (
+        f"Had other {found.by}s of the same kind been recorded, how far would the fit move? The {drawn} were drawn "
+        f"anew, with replacement, {found.n_draws} times, and the model was fitted to each draw, starting from this "
+        f"fit.{few}{short}"
+    )
+
+
+def _stability_words(case: Case, found: Bootstrap) -> str:
+    parts = [part for part in found.stability if len(part)]
+    values = np.concatenate(parts)
+    lead = (
+        f"Decoded again by each refit, a step has the same mode as in the fit {percent(values.mean())} of the time; at "
+        f"{percent((values >= FIRM).mean())} of the steps it has in at least {FIRM:.0%} of the refits."
+    ).replace("95%", "95\u00a0%")
+    means = [part.mean() for part in parts]
+    if len(found.stability) != len(case.data) or len(parts) != len(case.data) or max(means) - min(means) < 0.02:
+        return lead
+    worst = int(np.argmin(means))
+    name = case.data.names[worst]
+    session = f"session {name}" if name.isdecimal() else f"session “{name}”"
+    return f"{lead} Least stable: {session} ({percent(means[worst])})."
+
+
+def _drift_words(found: Bootstrap) -> str:
+    if found.drift < SHORT:
+        return ""
+    return (
+        f"The fit stopped {number(found.drift, 2)} standard errors short of the top of its objective. Intervals lie "
+        "around the top, so numbers elsewhere on this page differ a little. More iterations (--max-iter) close the gap."
+    )
+
+
+def _percents(value: Any, ends: tuple[np.ndarray, np.ndarray], k: int) -> str:
+    """A share in percent, with a decimal where its interval is short."""
+    return f"{100 * value:.{0 if ends[1][k] - ends[0][k] > 0.1 else 1}f}"
+
+
+def _range(low: Any, high: Any) -> str:
+    places = max(0, 1 - int(np.floor(np.log10(max(high - low, 1e-6))))) if np.isfinite(high) else 0
+    top = f"{high:,.{min(places, 3)}f}" if high < 1e6 else "very long"
+    return f"{low:,.{min(places, 3)}f} to {top}"
+
+
+def _round_up(values: np.ndarray) -> float:
+    finite = values[np.isfinite(values) & (values < 1e6)]
+    return float(finite.max() * 1.04) if finite.size else 1.0
+
+
+def _picture(value: Any, low: Any, high: Any, most: float) -> dict[str, float] | None:
+    """Where a dot and its whiskers go, from 0 to the most of the column."""
+    if not np.isfinite(value):
+        return None
+    at = [round(PAD + (WIDTH - 2 * PAD) * float(np.clip(x / most, 0, 1)), 1) for x in (value, low, high)]
+    return dict(zip(("at", "low", "high"), at, strict=True))

@@ -1,0 +1,263 @@
+"""The figures of the spontaneous-behaviour experiment (the paper's Figure 4), each with the numbers that it draws."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from matplotlib.figure import Figure
+
+from swirl import plots
+from swirl.analysis.significance import LEVEL
+from swirl.data.segments import dwell_times
+from swirl.data.trajectories import Trajectories
+from swirl.datasets import SYLLABLES
+from swirl.estimators.swirl import SWIRL
+from swirl.inference.mode_matching import adjusted_rand_index
+from swirl.plots.rasters import padded, prevalence
+from swirl.plots.style import PREFERENCE_COLOURS, add_colour_bar, tidy
+from swirl.reproduce.page import Drawing, Numbers, Text
+
+Maps = Float[np.ndarray, "mode state action"]
+MOST_ODDS = 3.0  # log-odds beyond are drawn at the end of the scale: transitions that a mode all but never makes
+WINDOW = 15
+WATCHED = ("Pause", "Groom", "Sniff")
+MODEL_COLOURS = {
+    "MaxEnt": "#7F7F7F",
+    "ARHMM": "#56B4E9",
+    "rARHMM": "#000000",
+    "I-1": "#E69F00",
+    "I-2": "#CC79A7",
+    "S-1": "#D55E00",
+    "S-2": "#0072B2",
+    "habit + goals": "#009E73",
+}
+
+
+def stretched(maps: Maps) -> Maps:
+    """Each mode's map stretched over 0 to 1, without its diagonal (NaN), as the paper draws them.
+
+    >>> stretched(np.array([[[9.0, 1.0], [3.0, 9.0]]])).tolist()
+    [[[nan, 0.0], [1.0, nan]]]
+    """
+    shown = np.where(np.eye(*maps.shape[1:], dtype=bool), np.nan, maps)
+    low = np.nanmin(shown, axis=(1, 2), keepdims=True)
+    width = np.nanmax(shown, axis=(1, 2), keepdims=True) - low
+    return (shown - low) / np.where(width > 0, width, 1.0)
+
+
+def log_odds(policies: Maps, weights: Float[np.ndarray, "mode"]) -> Maps:
+    """Log-odds of each transition in each mode less those in the mean policy, modes weighted by their share of steps.
+
+    It is known without any gauge: the policies are what the data speak of.
+
+    >>> log_odds(np.array([[[0.5, 0.5]], [[0.5, 0.5]]]), np.array([0.7, 0.3])).tolist()
+    [[[0.0, 0.0]], [[0.0, 0.0]]]
+    """
+    mean = np.einsum("z,zsa->sa", weights / weights.sum(), policies)
+    return np.log(policies / (1 - policies)) - np.log(mean / (1 - mean))
+
+
+def score_figure(rows: list[dict[str, Any]], references: Mapping[str, float], n_scored: int, n_runs: int) -> Drawing:
+    """Test score against the number of modes, with bands (the paper's Figure 4B)."""
+    modes = sorted({row["modes"] for row in rows})
+    names = list(dict.fromkeys(row["model"] for row in rows))
+    tables = {name: np.full((len(modes), n_runs), np.nan) for name in names}
+    for row in rows:
+        tables[row["model"]][modes.index(row["modes"]), row["run"]] = row["score"]
+    figure = Figure(figsize=(6.2, 4.2), layout="constrained")
+    plots.score_bands(
+        tables, modes, xlabel="number of modes", references=references, colours=MODEL_COLOURS, ax=figure.add_subplot()
+    )
+    lines = [
+        {"model": name, "modes": None, "run": None, "score": score, "objective": None}
+        for name, score in references.items()
+    ]
+    caption = (
+        f"Log-likelihood of the test sessions (every fifth; {n_scored:,} scored steps) against the number of modes: "
+        f"mean over {n_runs} single starts, band ±1 SD. Grey: smoothed counts without modes. S-1 and rARHMM, I-1 and "
+        "ARHMM lie on each other wherever training folds chose the same priors for both: they are one family."
+    )
+    return Drawing("scores-by-modes", caption, figure, [*rows, *lines])
+
+
+def map_figure(rewards: Maps, odds: Maps, names: Sequence[str], notes: Sequence[str]) -> Drawing:
+    """Reward maps of all modes (the paper's Figure 4A), and under each what its mode prefers, free of gauge."""
+    n = len(names)
+    shown = stretched(rewards)
+    figure = Figure(figsize=(2.25 * n + 1.1, 5.2), layout="constrained")
+    axes = figure.subplots(2, n, squeeze=False)
+    for mode, (name, note) in enumerate(zip(names, notes, strict=True)):
+        left = "current" if mode == 0 else None
+        plots.transition_map(
+            shown[mode], SYLLABLES, title=name, note=note, xlabel=None, ylabel=left, colour_bar=False, vmin=0, vmax=1,
+            ax=axes[0, mode],
+        )  # fmt: skip
+        plots.transition_map(
+            np.clip(odds[mode], -MOST_ODDS, MOST_ODDS), SYLLABLES, diagonal=False, ylabel=left, colour_bar=False,
+            vmin=-MOST_ODDS, vmax=MOST_ODDS, colours=PREFERENCE_COLOURS, ax=axes[1, mode],
+        )  # fmt: skip
+        for ax in axes[:, mode]:
+            if mode:
+                ax.set_yticklabels([])
+    add_colour_bar(list(axes[0]), axes[0, 0].images[0], "reward, 0 to 1 in each mode")
+    add_colour_bar(list(axes[1]), axes[1, 0].images[0], "log-odds against all modes")
+    rows = [
+        {
+            "mode": name, "current": SYLLABLES[s], "next": SYLLABLES[a], "reward": rewards[mode, s, a],
+            "reward_0_to_1": shown[mode, s, a], "log_odds_against_all_modes": odds[mode, s, a],
+        }
+        for mode, name in enumerate(names) for s in range(len(SYLLABLES)) for a in range(len(SYLLABLES))
+    ]  # fmt: skip
+    caption = (
+        "S-1. Above: reward r(current, next) of each mode in the fitted gauge, stretched over 0 to 1, with the "
+        "correlation with dopamine and its p-value under circular shifts, corrected for all modes (Holm). Below, free "
+        "of gauge: log-odds of each transition against the mean policy of all modes (ends of the scale: "
+        f"±{MOST_ODDS:g} or beyond). Grey: the diagonal, left out."
+    )
+    return Drawing("reward-maps", caption, figure, rows)
+
+
+def raster_figure(modes: Sequence[np.ndarray], names: Sequence[str], train_or_test: str) -> Drawing:
+    """Modes of all sessions (the paper's Figure 4C), and how common each is as the session goes on."""
+    figure = Figure(figsize=(6.4, 6.2), layout="constrained")
+    above, below = figure.subplots(2, 1, height_ratios=[2.1, 1])
+    plots.mode_raster(modes, mode_names=names, title="Modes of all sessions", xlabel="", ax=above)
+    plots.mode_prevalence(modes, window=WINDOW, mode_names=names, ax=below)
+    mean, error = prevalence(padded(modes), len(names), WINDOW)
+    rows: list[dict[str, Any]] = [
+        {"session": session, "step": step, "mode": names[mode], "share": None, "standard_error": None}
+        for session, path in enumerate(modes)
+        for step, mode in enumerate(path.tolist())
+    ]
+    rows += [
+        {"session": None, "step": step, "mode": name, "share": mean[k, step], "standard_error": error[k, step]}
+        for k, name in enumerate(names)
+        for step in range(mean.shape[1])
+    ]
+    caption = (
+        f"S-1's modes (Viterbi) in {train_or_test}, a row per session; below, the share of sessions in each mode "
+        f"against the step, averaged over {WINDOW} steps, with ±1.96 standard errors over sessions."
+    )
+    return Drawing("segments", caption, figure, rows)
+
+
+def agreement_figure(values: np.ndarray, restarts: Sequence[str], gaps: Sequence[float]) -> Drawing:
+    """How far the best restarts agree on the segmentation."""
+    names = [f"{restart} (−{gap:.4f})" for restart, gap in zip(restarts, gaps, strict=True)]
+    figure = Figure(figsize=(2.2 + 0.62 * len(names), 0.9 + 0.55 * len(names)), layout="constrained")
+    ax = plots.agreement_matrix(values, names, ax=figure.add_subplot())
+    ax.set_xticks(range(len(names)), list(restarts), rotation=0)
+    tidy(ax, xlabel="restart", ylabel="restart (behind the best)")
+    ax.spines[:].set_visible(False)
+    ax.tick_params(length=0)
+    rows = [
+        {"restart": a, "other": b, "adjusted_rand_index": values[i, j], "objective_behind_best_per_step": gaps[i]}
+        for i, a in enumerate(restarts)
+        for j, b in enumerate(restarts)
+    ]
+    caption = (
+        "Adjusted Rand index between the segmentations (Viterbi, test sessions) of S-1's best restarts; in brackets "
+        "how far each restart's training objective is behind the best, in nats per step."
+    )
+    return Drawing("restart-agreement", caption, figure, rows)
+
+
+def map_blocks(model: SWIRL, names: Sequence[str], dopamine: list[dict[str, Any]]) -> list[Any]:
+    """The paper's Figure 4A and the correlations behind its numbers."""
+    notes = [
+        f"DA {row['correlation']:.2f}, p {row['p, corrected']:.3f}".replace("-", "−") for row in dopamine[: len(names)]
+    ]
+    odds = log_odds(model.state_policies(), model.occupancy_)
+    tested = [row for row in dopamine if row["mode"] != "one mode"]
+    clear = [row["mode"] for row in tested if row["p, corrected"] <= LEVEL]
+    single = dopamine[-1]
+    text = (
+        "Modes are numbered by decreasing share of steps. The measure is the paper's: Viterbi modes, mean dopamine for "
+        "each (mode, syllable, next syllable), z-scored over next syllables within a syllable, diagonal dropped, "
+        "correlated with the reward map. The null shifts the dopamine of each session in a circle. **"
+        + (f"{', '.join(clear)} stand out" if clear else "No mode stands out")
+        + f" at {LEVEL} after correcting for {len(tested)} modes (Holm).** A model with one mode has "
+        f"{single['correlation']:.2f} (p {single['p']:.3f})".replace("-", "−")
+        + ": what modes add is what goes beyond that. Rewards are known only up to a gauge and the correlation depends "
+        "on it: columns show the fitted gauge (reward = advantage), the least-norm one, and rewards z-scored within a "
+        "syllable as the dopamine is. Sessions of training and test together, as in the paper."
+    )
+    caption = (
+        "Correlation of reward and dopamine (S-1); p of each mode by itself, and corrected for "
+        f"{len(tested)} modes (Holm), in each gauge by itself."
+    )
+    table = Numbers("dopamine", caption, dopamine, decimals=3)
+    return [map_figure(model.reward_table("fitted"), odds, names, notes), Text(text), table]
+
+
+def segment_blocks(sessions: Trajectories, model: SWIRL, names: Sequence[str]) -> list[Any]:
+    """The paper's Figure 4C, with numbers for what it says of early and late."""
+    modes = model.predict(sessions)
+    dwell = dwell_times(modes, n_modes=len(names))
+    fifth = min(map(len, modes)) // 5
+    nexts = np.concatenate(sessions.actions)
+    every = np.concatenate(modes)
+    table = []
+    for mode, name in enumerate(names):
+        early = np.array([(path[:fifth] == mode).mean() for path in modes])
+        late = np.array([(path[-fifth:] == mode).mean() for path in modes])
+        table.append(
+            {
+                "mode": name,
+                "share of steps": float((every == mode).mean()),
+                "median dwell (steps)": float(np.median(dwell[mode])) if len(dwell[mode]) else None,
+                f"first {fifth} steps": float(early.mean()),
+                f"last {fifth} steps": float(late.mean()),
+                "change": float((late - early).mean()),
+                "± 95 %": float(1.96 * (late - early).std(ddof=1) / np.sqrt(len(modes))),
+                **{f"into {s}": _share(nexts[every == mode] == SYLLABLES.index(s)) for s in WATCHED},
+            }
+        )
+    rising = [row["mode"] for row in table if row["change"] > row["± 95 %"]]
+    falling = [row["mode"] for row in table if -row["change"] > row["± 95 %"]]
+    pausing = max(table, key=lambda row: row["into Pause"])["mode"]
+    text = (
+        f"More common late than early: {', '.join(rising) or 'none'}; less common: {', '.join(falling) or 'none'}. The "
+        f"mode that leads into Pause most often is {pausing}. Seconds are not known, and only 45.8 % of consecutive "
+        "steps are adjacent in time, so a dwell time counts kept pairs of syllables, not time."
+    )
+    where = f"all {len(sessions)} sessions, training and test"
+    caption = "What each mode of S-1 does, and when; change from the first to the last fifth of a session, paired."
+    return [raster_figure(modes, names, where), Text(text), Numbers("modes", caption, table, decimals=3)]
+
+
+def _share(flags: np.ndarray) -> float:
+    return float(flags.mean()) if len(flags) else float("nan")
+
+
+def agreement_blocks(models: Mapping[str, Any], test: Trajectories) -> list[Any]:
+    """Adjusted Rand index between the segmentations of the best restarts."""
+    table, drawings = [], []
+    for name, model in models.items():
+        objectives = np.array([restart.objective_trace[-1] for restart in model.restarts_])
+        order = np.argsort(-objectives)[: min(5, len(objectives))]
+        paths = [model.use_restart(int(i)).predict(test) for i in order]
+        values = np.array([[adjusted_rand_index(a, b) for b in paths] for a in paths])
+        behind = (objectives[order[0]] - objectives[order]) / model.n_observed_
+        others = values[~np.eye(len(order), dtype=bool)]
+        table.append(
+            {
+                "model": name,
+                "restarts compared": len(order),
+                "starts with the same result": f"{model.compare_restarts(test).n_same} of {len(objectives)}",
+                "mean ARI": float(others.mean()) if len(others) else None,
+                "least": float(others.min()) if len(others) else None,
+                "best with second": float(values[0, 1]) if len(order) > 1 else None,
+                "last behind the best (nats/step)": float(behind[-1]),
+            }
+        )
+        if name == "S-1":
+            drawings.append(agreement_figure(values, [str(i) for i in order], behind.tolist()))
+    text = (
+        "Restarts of nearly the same objective can cut the sessions differently. These have converged, or nearly so "
+        "(see the last table), so what doubt is left is the data's: a single segmentation, such as the raster above or "
+        "the paper's, is one of several that fit about as well."
+    )
+    caption = "Agreement of the best restarts by training objective, test sessions."
+    return [Text(text), *drawings, Numbers("agreement", caption, table)]

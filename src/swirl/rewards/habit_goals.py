@@ -1,0 +1,247 @@
+"""Values that are sums of parts: a habit that all modes share, and goals of each mode (design.md#sums-of-parts).
+
+    V_z(h) = Σ_{l ≤ L} habit_l(newest l states of h) + Σ_{l ≤ m} goal_{z,l}(newest l states of h)
+
+with a normal prior on each part, longer parts shrunk more.  Without a habit, and with m = L, this is a free reward on
+histories under a prior on V (``priors.Gaussian(of="value")``).  Parts add in V, so the M-step is one convex
+multinomial logit over the habit and all goals together, and only histories that the data could choose among move; the
+reward follows in closed form, r = V − α log Σ_a exp(γ/α E[V']).  The newest l states of a history are themselves a
+(shorter) history, so a part needs no name of its own: part number = history number, and the value of a history is the
+sum of its own part and its suffixes'.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int
+
+from swirl.data.histories import Histories
+from swirl.optimise import newton_cg
+from swirl.priors import Gaussian
+
+FloatArray = Array | np.ndarray
+IntArray = Array | np.ndarray
+HIDDEN = -1e30  # logit of an action that is not available: finite, so that 0 · logit is 0
+
+
+class SharedParameters(NamedTuple):
+    """What EM moves, in units of value."""
+
+    habit: Any
+    """[history]: the part of each history (of any length); empty where there is no habit."""
+    goals: Any
+    """[mode, short history]; empty where there is a habit and one mode, whose goals would be habit."""
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class SharedValues:
+    """The component of the model that turns counts of (row, action) into parts of values."""
+
+    following: Int[IntArray, "row action branch"]
+    """Where each action leads, as places in `active`."""
+    probability: Float[FloatArray, "row action branch"]
+    available: Bool[FloatArray, "row action"]
+    active: Int[IntArray, "active"]
+    """Histories whose parts the rows' choices depend on, short ones first: all others stay at the prior's mode, 0."""
+    parents: tuple[Int[IntArray, "_"], ...]
+    """For each size from 2 on: which of the active histories of one state less each active one of that size extends."""
+    habit_precision: Float[FloatArray, "habit"]
+    """Of each active part; empty where there is no habit."""
+    goal_precision: Float[FloatArray, "goal"]
+    """Of each active part that has goals: the first ones, as short histories come first."""
+    n_histories: int = field(metadata={"static": True})
+    n_short: int = field(metadata={"static": True})
+    """Number of histories that have goals."""
+    discount: Float[FloatArray, ""]
+    temperature: Float[FloatArray, "mode"]
+    one_at_a_time: ClassVar[bool] = True
+    # One step per M-step, as for `state.ValueRewards`: the counts move on anyway.
+    max_steps: int = field(default=1, metadata={"static": True})
+    max_cg_steps: int = field(default=60, metadata={"static": True})
+
+    @classmethod
+    def build(
+        cls,
+        histories: Histories,
+        goal_history: int,
+        *,
+        habit: Gaussian | None,
+        goal: Gaussian,
+        discount: float,
+        temperature: Float[np.ndarray, "mode"],
+        rows: Int[np.ndarray, "row"] | None = None,
+    ) -> "SharedValues":
+        """Collect what the M-step needs.
+
+        Parameters
+        ----------
+        rows
+            Contexts (`Histories.contexts`) that the data visit: what they do not visit moves nothing. None: all.
+        """
+        rows = np.arange(histories.n_contexts) if rows is None else rows
+        successors, sizes = histories.successors, histories.sizes
+        following = np.asarray(successors.next)[rows]
+        active = np.unique(histories.suffix_chains[following])
+        active = active[active < histories.n_histories]
+        first = np.searchsorted(sizes[active], np.arange(1, histories.length + 2))  # place of the first of each size
+        parents = tuple(
+            (np.searchsorted(active, histories.dropped[active[first[n] : first[n + 1]]]) - first[n - 1]).astype(
+                np.int32
+            )
+            for n in range(1, histories.length)
+        )
+        n_short = int(np.sum(sizes <= goal_history)) if habit is None or len(temperature) > 1 else 0
+        with_goals = active[active < n_short]
+        habits = [] if habit is None else np.asarray(habit.strengths(histories.length))[sizes[active] - 1]
+        return cls(
+            np.searchsorted(active, following).astype(np.int32),
+            np.asarray(successors.probability)[rows],
+            np.asarray(successors.available)[rows],
+            active,
+            parents,
+            np.asarray(habits, dtype=float),
+            np.asarray(goal.strengths(goal_history))[sizes[with_goals] - 1],
+            histories.n_histories,
+            n_short,
+            np.asarray(discount, dtype=float),
+            np.asarray(temperature, dtype=float),
+        )
+
+    @property
+    def n_modes(self) -> int:
+        """Number of modes."""
+        return self.temperature.shape[0]
+
+    @property
+    def n_habits(self) -> int:
+        """Number of active parts of the habit: all, or none."""
+        return self.habit_precision.shape[0]
+
+    @property
+    def n_goals(self) -> int:
+        """Number of active parts that have goals."""
+        return self.goal_precision.shape[0]
+
+    def random_parameters(self, rng: np.random.Generator, scale: float) -> SharedParameters:
+        """No habit, and goals that differ: independent, with standard deviation `scale` in units of logits."""
+        goals = scale * np.asarray(self.temperature)[:, None] * rng.standard_normal((self.n_modes, self.n_short))
+        return SharedParameters(np.zeros(self.n_histories if self.n_habits else 0), goals)
+
+    def milder(self) -> None:
+        """The prior is normal: no other is needed for the first steps."""
+
+    def rewards(self, parameters: SharedParameters) -> SharedParameters:
+        """What stands for the fit: the parts; `values_of` adds them up for every history."""
+        return parameters
+
+    def log_emissions(self, parameters: SharedParameters) -> Float[Array, "symbol mode"]:
+        """Log π_z(a|h) of the rows as a table of symbols (row · n_actions + action)."""
+        x = self._active_parts(parameters)
+        return self._log_policy(x).reshape(self.n_modes, -1).T
+
+    def log_prior(self, parameters: SharedParameters) -> Float[Array, ""]:
+        """Normal log-density, up to a constant."""
+        habit, goals = self._split(self._active_parts(parameters))
+        return -0.5 * (jnp.sum(self.habit_precision * habit**2) + jnp.sum(self.goal_precision * goals**2))
+
+    def _active_parts(self, parameters: SharedParameters) -> Float[Array, "unknown"]:
+        """The habit and the goals that the rows depend on, side by side."""
+        active = jnp.asarray(self.active)
+        habit = jnp.asarray(parameters.habit)[active] if self.n_habits else jnp.asarray(parameters.habit)
+        goals = jnp.asarray(parameters.goals)[:, active[: self.n_goals]]
+        return jnp.concatenate([habit, jnp.ravel(goals)])
+
+    def _split(self, x: Float[Array, "unknown"]) -> tuple[Float[Array, "habit"], Float[Array, "mode goal"]]:
+        return x[: self.n_habits], x[self.n_habits :].reshape(self.n_modes, self.n_goals)
+
+    def _logits(self, x: Float[Array, "unknown"]) -> Float[Array, "mode row action"]:
+        """(γ/α) E[V_z(h')|h, a]: linear in the parts."""
+        habit, goals = self._split(x)
+        parts = jnp.pad(goals, ((0, 0), (0, self.active.shape[0] - self.n_goals)))
+        if self.n_habits:
+            parts = parts + habit
+        values = self._sums(parts)[:, jnp.asarray(self.following)]
+        expected = values[..., 0] if values.shape[-1] == 1 else jnp.sum(self.probability * values, axis=-1)
+        return jnp.multiply((self.discount / jnp.asarray(self.temperature))[:, None, None], expected)
+
+    def _sums(self, parts: Float[Array, "mode active"]) -> Float[Array, "mode active"]:
+        """V of the active histories: V(h) = V(h without its oldest state) + part(h), size by size."""
+        first = parts.shape[1] - sum(len(parents) for parents in self.parents)
+        values = [parts[:, :first]]
+        for parents in self.parents:
+            own = parts[:, first : first + len(parents)]
+            values.append(own + values[-1][:, jnp.asarray(parents)])
+            first += len(parents)
+        return jnp.concatenate(values, axis=1)
+
+    def _log_policy(self, x: Float[Array, "unknown"]) -> Float[Array, "mode row action"]:
+        return jax.nn.log_softmax(jnp.where(jnp.asarray(self.available), self._logits(x), HIDDEN), axis=-1)
+
+    def improve(self, parameters: SharedParameters, counts: Float[Array, "symbol mode"]) -> SharedParameters:
+        """Raise Σ W log π + log prior over the habit and all goals at once: the M-step (paper Eq. 3)."""
+        available = jnp.asarray(self.available)
+        counts = counts.T.reshape(self.n_modes, *available.shape)
+        totals = jnp.sum(counts, axis=-1, keepdims=True)
+        goal_precision = jnp.tile(jnp.asarray(self.goal_precision), self.n_modes)
+        precision = jnp.concatenate([jnp.asarray(self.habit_precision), goal_precision])
+        start = self._active_parts(parameters)
+        _, transpose = jax.vjp(self._logits, start)
+
+        def value_and_gradient(x: Array) -> tuple[Array, Array]:
+            log_pi = self._log_policy(x)
+            value = -jnp.sum(jnp.where(available, counts * log_pi, 0.0)) + 0.5 * jnp.sum(precision * x**2)
+            residual = jnp.where(available, totals * jnp.exp(log_pi) - counts, 0.0)
+            return value, transpose(residual)[0] + precision * x
+
+        def curvature(x: Array):
+            pi = jnp.exp(self._log_policy(x))
+
+            def product(d: Array) -> Array:
+                moved = self._logits(d)
+                spread = pi * (moved - jnp.sum(pi * moved, axis=-1, keepdims=True))
+                return transpose(totals * spread)[0] + precision * d
+
+            return product
+
+        slope = (self.discount / jnp.asarray(self.temperature))[:, None, None]
+
+        def diagonal(x: Array) -> Array:
+            pi = jnp.exp(self._log_policy(x))
+            return transpose(slope * totals * pi * (1 - pi))[0] + precision  # exact where each branch is certain
+
+        x = newton_cg(
+            value_and_gradient,
+            curvature,
+            diagonal,
+            start,
+            tol=1e-7,
+            max_steps=self.max_steps,
+            max_cg_steps=self.max_cg_steps,
+        ).x
+        habit, goals = self._split(x)
+        active = jnp.asarray(self.active)
+        return SharedParameters(
+            jnp.zeros_like(parameters.habit).at[active].set(habit) if self.n_habits else jnp.asarray(parameters.habit),
+            jnp.zeros_like(parameters.goals).at[:, active[: self.n_goals]].set(goals),
+        )
+
+
+def values_of(
+    histories: Histories, habit: Float[np.ndarray, "habit"], goals: Float[np.ndarray, "mode short"], n_modes: int
+) -> Float[np.ndarray, "mode history"]:
+    """V_z(h): the sum of the parts of each history and its suffixes.
+
+    >>> from swirl.data.mdp import MDP
+    >>> ring = MDP.deterministic([[1], [0]])
+    >>> histories = Histories.reachable(ring.successors, length=2)    # 0, 1, 1 0, 0 1
+    >>> values_of(histories, np.array([1.0, 2.0, 10.0, 20.0]), np.array([[100.0, 0.0], [0.0, 100.0]]), 2).tolist()
+    [[101.0, 2.0, 12.0, 121.0], [1.0, 102.0, 112.0, 21.0]]
+    """
+    parts = np.zeros((n_modes, histories.n_histories + 1))
+    parts[:, :-1] = habit if len(habit) else 0.0
+    parts[:, : goals.shape[1]] += goals
+    return np.stack([own[histories.suffix_chains].sum(axis=1) for own in parts])

@@ -1,0 +1,137 @@
+"""Free rewards on histories and actions, r(h, a): every policy is some reward's (design.md#exact-solver).
+
+The M-step is then smoothed counts, π = (W + c) / Σ(W + c) under a Dirichlet prior, or a multinomial logit
+under a Gaussian prior on the logits, which can back off to shorter histories.  The reward follows as
+
+    r(h,a) = α log π(a|h) + V(h) − γ E[V(h')|h,a]      for any V;
+
+the fitted gauge is V = 0, so that the reward is the advantage.
+"""
+
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float
+
+from swirl.data.histories import Histories
+from swirl.optimise import newton_cg
+from swirl.priors import Dirichlet, Gaussian
+from swirl.rewards.backoff import BackoffPenalty
+
+FloatArray = Array | np.ndarray
+HIDDEN = -1e30  # logit of an action that is not available: finite, so that 0 · logit is 0
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class FreePolicies:
+    """The component of the model for r(h, a); its parameters are logits of the policies."""
+
+    available: Bool[FloatArray, "history action"]
+    temperature: Float[FloatArray, "mode"]
+    pseudocount: Float[FloatArray, ""]
+    """Of the Dirichlet prior; 0 when the prior is Gaussian."""
+    penalty: BackoffPenalty | None
+    """Of the Gaussian prior, for each action's logits."""
+
+    @classmethod
+    def build(
+        cls,
+        histories: Histories,
+        prior: Dirichlet | Gaussian,
+        *,
+        temperature: Float[np.ndarray, "mode"],
+        available: Bool[np.ndarray, "history option"] | None = None,
+    ) -> "FreePolicies":
+        """Collect what the M-step needs from the histories and the prior.
+
+        `available` says what can be chosen at each history; by default the actions of the environment.
+        """
+        gaussian = isinstance(prior, Gaussian)
+        return cls(
+            np.asarray(histories.successors.available if available is None else available),
+            np.asarray(temperature, dtype=float),
+            np.asarray(0.0 if gaussian else prior.pseudocount),
+            BackoffPenalty.build(histories, prior) if gaussian else None,
+        )
+
+    @property
+    def n_modes(self) -> int:
+        """Number of modes."""
+        return self.temperature.shape[0]
+
+    def random_parameters(self, rng: np.random.Generator, scale: float) -> Float[np.ndarray, "mode history action"]:
+        """Logits to start a restart from, with standard deviation `scale`."""
+        return scale * rng.standard_normal((self.n_modes, *self.available.shape))
+
+    def milder(self) -> None:
+        """The prior is log-concave: no need."""
+
+    def log_policy(self, logits: Float[Array, "mode history action"]) -> Float[Array, "mode history action"]:
+        """Log π_z(a|h); −∞ where the action is not available."""
+        available = jnp.asarray(self.available)
+        log_pi = jax.nn.log_softmax(jnp.where(available, logits, HIDDEN), axis=-1)
+        return jnp.where(available, log_pi, -jnp.inf)
+
+    def log_emissions(self, logits: Float[Array, "mode history action"]) -> Float[Array, "symbol mode"]:
+        """Log π_z(a|h) as a table of symbols (history · n_actions + action)."""
+        return self.log_policy(logits).reshape(self.n_modes, -1).T
+
+    def rewards(self, logits: Float[Array, "mode history action"]) -> Float[Array, "mode history action"]:
+        """r(h, a) = α log π(a|h), the gauge with V = 0; NaN where the action is not available."""
+        log_pi = self.log_policy(logits)
+        return jnp.where(self.available, jnp.asarray(self.temperature)[:, None, None] * log_pi, jnp.nan)
+
+    def log_prior(self, logits: Float[Array, "mode history action"]) -> Float[Array, ""]:
+        """Log-density of the prior, up to a constant."""
+        if self.penalty is None:
+            log_pi = self.log_policy(logits)
+            return jnp.asarray(self.pseudocount) * jnp.sum(jnp.where(self.available, log_pi, 0.0))
+        masked = jnp.where(self.available, logits, 0.0)
+        return -jnp.sum(jax.vmap(jax.vmap(self.penalty.penalty, in_axes=-1))(masked))
+
+    def improve(
+        self, logits: Float[Array, "mode history action"], counts: Float[Array, "symbol mode"]
+    ) -> Float[Array, "mode history action"]:
+        """Maximise Σ W log π + log prior: the M-step of the policies (paper Eq. 3)."""
+        counts = counts.T.reshape(self.n_modes, *self.available.shape)
+        if self.penalty is None:
+            return jnp.where(self.available, jnp.log(counts + self.pseudocount), 0.0)
+        return jax.vmap(self._improve_mode)(logits, counts)
+
+    def _improve_mode(
+        self, logits: Float[Array, "history action"], counts: Float[Array, "history action"]
+    ) -> Float[Array, "history action"]:
+        penalty = self.penalty
+        if penalty is None:
+            raise ValueError("only a Gaussian prior needs an optimiser")
+        available = jnp.asarray(self.available)
+        totals = jnp.sum(counts, axis=-1, keepdims=True)
+        prior_product = jax.vmap(penalty.product, in_axes=-1, out_axes=-1)
+
+        def log_softmax(x: Array) -> Array:
+            return jax.nn.log_softmax(jnp.where(available, x, HIDDEN), axis=-1)
+
+        def value_and_gradient(x: Array) -> tuple[Array, Array]:
+            log_pi = log_softmax(x)
+            value = -jnp.sum(jnp.where(available, counts * log_pi, 0.0))
+            value += jnp.sum(jax.vmap(penalty.penalty, in_axes=-1)(x))
+            residual = jnp.where(available, totals * jnp.exp(log_pi) - counts, 0.0)
+            return value, residual + prior_product(x)
+
+        def curvature(x: Array):
+            pi = jnp.exp(log_softmax(x))
+
+            def product(d: Array) -> Array:
+                return totals * pi * (d - jnp.sum(pi * d, axis=-1, keepdims=True)) + prior_product(d)
+
+            return product
+
+        def diagonal(x: Array) -> Array:
+            pi = jnp.exp(log_softmax(x))
+            return totals * pi * (1 - pi) + jnp.asarray(penalty.leaf_precisions)[:, None]
+
+        start = jnp.where(available, logits, 0.0)
+        return newton_cg(value_and_gradient, curvature, diagonal, start, tol=1e-7, max_steps=5, max_cg_steps=50).x

@@ -1,0 +1,155 @@
+"""What this machine has: cores, the bounds on memory, and whether what a file claims to hold fits into it.
+
+Only the standard library, so that it works anywhere.  A small file may claim any size: it is asked before it is read.
+"""
+
+import math
+import os
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+
+def cores() -> int:
+    """Number of cores that this process may use.
+
+    >>> cores() >= 1
+    True
+    """
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def amount(n_bytes: float | int) -> str:
+    """Write a number of bytes for people.
+
+    >>> amount(16 * 10**12), amount(3_500_000)
+    ('16 TB', '3.5 MB')
+    """
+    units = ("bytes", "kB", "MB", "GB", "TB", "PB")
+    power = min(int(math.log10(max(n_bytes, 1))) // 3, len(units) - 1)
+    return f"{n_bytes / 1000**power:.3g} {units[power]}"
+
+
+def rooms(root: Path = Path("/")) -> dict[str, int]:
+    """What each bound on this machine's memory leaves: free memory, a container (cgroup), the shell's ``ulimit -v``.
+
+    Bounds that there are not, or that the system does not tell, are left out. `root` holds ``proc`` and ``sys``.
+
+    >>> rooms(Path("/nowhere")).keys() <= {"free memory", "ulimit -v"}
+    True
+    """
+    found = {"free memory": _free(root), "container": _cgroup(root), "ulimit -v": _address_space(root)}
+    return {name: max(room, 0) for name, room in found.items() if room is not None}
+
+
+def _free(root: Path) -> int | None:
+    kilobytes = _entry(root / "proc/meminfo", "MemAvailable:")
+    if kilobytes is not None:
+        return 1024 * kilobytes
+    try:  # other systems tell only the whole
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):
+        return None
+
+
+def _cgroup(root: Path) -> int | None:
+    """The least that a limit leaves, of this process's cgroup and those above it, of either version."""
+    left = []
+    for line in _lines(root / "proc/self/cgroup"):
+        _, controllers, path = line.split(":", 2)
+        if not controllers:
+            base, names = root / "sys/fs/cgroup", ("memory.max", "memory.current", "inactive_file")
+        elif "memory" in controllers.split(","):
+            base = root / "sys/fs/cgroup/memory"
+            names = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
+        else:
+            continue
+        # Inside a container the path may be the host's: as much of it as there is here counts.
+        own = base / path.lstrip("/")
+        for folder in (own, *own.parents):
+            limit = next(iter(_lines(folder / names[0])), "max")
+            if folder.is_relative_to(base) and limit.isdigit() and int(limit) < 2**62:  # version 1's "none"
+                used = int(next(iter(_lines(folder / names[1])), "0"))
+                # Pages of files count as used, but are given up when they are needed.
+                left.append(int(limit) - used + (_entry(folder / "memory.stat", names[2]) or 0))
+    return min(left, default=None)
+
+
+def _address_space(root: Path) -> int | None:
+    try:
+        import resource  # not on every system
+    except ImportError:
+        return None
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    return None if limit == resource.RLIM_INFINITY else limit - _pages(root, 0)
+
+
+def resident() -> int:
+    """Bytes that this process holds in memory now; 0 where the system does not tell.
+
+    >>> resident() >= 0
+    True
+    """
+    return _pages(Path("/"), 1)
+
+
+def _pages(root: Path, field: int) -> int:
+    lines = _lines(root / "proc/self/statm")
+    return int(lines[0].split()[field]) * os.sysconf("SC_PAGE_SIZE") if lines else 0
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        return path.read_text().splitlines()
+    except OSError:
+        return []
+
+
+def _entry(path: Path, name: str) -> int | None:
+    return next((int(line.split()[1]) for line in _lines(path) if line.split()[:1] == [name]), None)
+
+
+SHARE = 0.25
+"""Of the free memory that one thing may take: on the way it is copied, converted and sorted."""
+TEXT = 64
+"""Bytes that a string takes in memory at least, however it is stored."""
+
+
+def room() -> int:
+    """Bytes that one thing that is read may take: a share of what is free, in this machine or its container.
+
+    >>> room() > 0
+    True
+    """
+    return int(SHARE * min(rooms().values(), default=sys.maxsize))
+
+
+def too_large(n_bytes: float | int) -> str | None:
+    """Say by how much something is too large, or None where there is room for it.
+
+    >>> too_large(1) is None, too_large(10**18).split(",")[0]
+    (True, 'would take 1e+03 PB of memory')
+    """
+    most = room()
+    if n_bytes <= most:
+        return None
+    return f"would take {amount(n_bytes)} of memory, and there is room for {amount(most)}"
+
+
+def claim(shapes: Iterable[tuple[Any, Any]]) -> str | None:
+    """Say what arrays claim to hold, by shape and dtype, where together that is too much; None where it is not.
+
+    >>> import numpy as np
+    >>> claim([((10**6, 2 * 10**6), np.dtype(float))])
+    'claims 2,000,000,000,000 values, which would take 16 TB of memory, and there is room for ...: the file is damaged,
+    or needs a larger machine'
+    >>> claim([((3,), np.dtype(float)), (None, np.dtype(float))])
+    """
+    # By hand: numpy's own product of a shape may run over, and come out as nothing.
+    counts = [(math.prod(int(n) for n in shape), dtype) for shape, dtype in shapes if shape is not None]
+    told = too_large(sum(n * (TEXT if dtype.kind in "OSU" else dtype.itemsize) for n, dtype in counts))
+    if told is None:
+        return None
+    values = sum(n for n, _ in counts)
+    return f"claims {values:,} values, which {told}: the file is damaged, or needs a larger machine"

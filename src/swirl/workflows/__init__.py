@@ -1,0 +1,1 @@
+"""What each command does, without a terminal: config, load, import, check, fit, compare, memory, doctor, demo."""

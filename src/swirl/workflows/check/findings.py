@@ -1,0 +1,247 @@
+"""What can be found in recordings, how much it weighs, and what to do about it.
+
+`Notes` is what the checks share: the data end to end, names for what is in them, and the findings so far.
+"""
+
+import textwrap
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from swirl.data.mdp import MDP
+from swirl.data.trajectories import Trajectories
+from swirl.errors import some
+
+
+def fraction(part: Any, whole: Any) -> float:
+    """Return part / whole; of nothing, 0.
+
+    >>> fraction(1, 4), fraction(0, 0)
+    (0.25, 0.0)
+    """
+    return float(part) / float(whole) if whole else 0.0
+
+
+def percent(share: float) -> str:
+    """Say a share in per cent.
+
+    >>> percent(0.41234)
+    '41.2 %'
+    """
+    return f"{100 * share:.3g} %"
+
+
+def number_words(value: float) -> str:
+    """Write a number with at most one decimal.
+
+    >>> number_words(1200.0), number_words(2.5)
+    ('1,200', '2.5')
+    """
+    return f"{value:,.0f}" if value == int(value) else f"{value:,.1f}"
+
+
+def range_words(ends: list[float]) -> str:
+    """Write a range by its two ends, or by one where they are the same.
+
+    >>> range_words([0.5, 2.0]), range_words([1.0, 1.0])
+    ('0.5 to 2', '1')
+    """
+    return f"{ends[0]:.3g}" if ends[0] == ends[1] else f"{ends[0]:.3g} to {ends[1]:.3g}"
+
+
+LEVELS = ("fault", "warning", "note")
+
+# What to do about each finding, by its name, which stays the same for scripts.
+ADVICE = {
+    "state-names-differ": "Use the environment's names, in its order, or correct the environment.",
+    "action-names-differ": "Use the environment's names, in its order, or correct the environment.",
+    "states-outside": "Relabel the data, or add the states to the environment.",
+    "actions-outside": "Relabel the actions, or add them to the environment.",
+    "actions-not-available": "Correct the data, leave the action blank (missing), or add its edge to the environment.",
+    "impossible-transitions": "Correct the data or the environment; or fit with --impossible gap (a new segment starts "
+    "there) or forget (the history restarts, the mode chain goes on).",
+    "impossible-stays": "Merge runs of one state (swirl import moseq, tracks and nwb do), or add an action that stays "
+    "to the environment; for what is left, correct the data, or fit with --impossible gap or forget.",
+    "unlikely-transitions": "See whether p of these edges is meant to be so small.",
+    "staying": "Where steps are ticks of a clock, merge runs of one state (swirl import moseq, tracks and nwb "
+    "do), or the modes will be about staying; keep them where staying is an action.",
+    "actions-inferred": "Nothing: such a step counts by the state that it led to, which says the action.",
+    "actions-next-states": "Nothing, if that is meant; else give a column of actions, or the environment.",
+    "actions-missing": "Nothing, if they are missing by chance: such a step counts by the state that it led to. With "
+    "rewards of actions (--reward state-action), actions that lead to the same state are then not told apart.",
+    "actions-never-chosen": "Fine where the animal did not care to; else see whether the labels are right.",
+    "one-session": "Sessions are held out whole: of one alone, no score on unseen data can be had.",
+    "names-repeated": "Give each session a name of its own: results are told apart by it.",
+    "constant-sessions": "See whether tracking was lost there; leave such sessions out.",
+    "sessions-duplicated": "Leave the copies out: a held-out session must not be among those of the training too.",
+    "sessions-alike": "Most likely the animal took the same way twice; else leave the copies out.",
+    "subjects-unknown": "Fill them in, if sessions are to be compared or held out by subject.",
+    "subjects-uneven": "Every step weighs alike in a fit: look at the subjects one by one, or take fewer sessions of "
+    "the first.",
+    "short-segments": "Leave them out; many of them mean that gaps were set too eagerly.",
+    "states-never-visited": "They get no reward of their own; fine where the animal left corners out.",
+    "states-visited-once": "Their rewards rest on the prior; of syllables, drop the rare ones (swirl import moseq).",
+    "few-steps": "Record more, or use fewer states: rewards rest on the prior here.",
+    "few-steps-per-history": "Fit with --history 1, or with a prior on rewards that backs off to shorter histories.",
+    "time-jumps": "Mark a gap where the recording paused (column gap): history and modes then start anew.",
+    "time-irregular": "Fine for events, such as merged runs; but modes last for steps then, not for seconds.",
+    "time-bases-differ": "Bring them to one rate: what happens in a step would mean different things.",
+    "signal-infinite": "Leave blank (NaN) what was not seen: models of signals refuse infinite values.",
+    "signal-missing": "Those steps are left out of averages; see that they are not all of one kind.",
+    "signal-constant": "Leave it out: it tells nothing, and a variance of 0 breaks Gaussian models.",
+    "signal-constant-in-sessions": "See whether the sensor was off there; leave it blank (NaN) if it was.",
+    "signal-scale": "Bring it to a scale of about 1 (z-scores) before fitting a model of signals.",
+}
+
+Place = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was found.
+
+    Parameters
+    ----------
+    level
+        "fault": a fit would refuse; "warning": a fit would run but mislead; "note": good to know.
+    name
+        A short name that stays the same, for scripts: a key of `ADVICE`.
+    says, do
+        What was found, and what to do about it.
+    places
+        The first few: session, name, step, time, place (in the file, where that is known) and what is there.
+
+    Examples
+    --------
+    >>> Finding("note", "one-session", "There is only one session.", "Record more.").to_dict()["places"]
+    []
+    """
+
+    level: str
+    name: str
+    says: str
+    do: str
+    places: tuple[Place, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the finding ready for JSON."""
+        fields = {name: getattr(self, name) for name in ("level", "name", "says", "do")}
+        return {**fields, "places": [dict(place) for place in self.places]}
+
+    def worded(self, width: int = 100) -> str:
+        """Return what was found, where, and what to do, as plain text.
+
+        >>> print(Finding("warning", "staying", "41 % of steps stay.", "Merge runs.").worded())
+        WARNING  41 % of steps stay.
+                 → Merge runs.
+        """
+        label, margin = self.level if self.level == "note" else self.level.upper(), " " * 9
+        text = textwrap.wrap(f"{label:<9}{self.says}", width, subsequent_indent=margin)
+        text += [margin + place_words(place) for place in self.places]
+        text += textwrap.wrap(f"→ {self.do}", width, initial_indent=margin, subsequent_indent=margin + "  ")
+        return "\n".join(text)
+
+
+def place_words(place: Place) -> str:
+    """Say where and what in one line.
+
+    >>> place_words({"session": 0, "name": "m1", "step": 3, "time": 0.5, "place": "row 5", "what": "state 2"})
+    "session 0 ('m1'), step 3, t = 0.5, row 5: state 2"
+    """
+    name = "" if place["name"] == str(place["session"]) else f" ({place['name']!r})"
+    words = [f"session {place['session']}{name}", f"step {place['step']}"]
+    words += [] if place["time"] is None else [f"t = {place['time']:.10g}"]
+    words += [] if place["place"] is None else [place["place"]]
+    return f"{', '.join(words)}: {place['what']}"
+
+
+SHOWN = 20  # places that a finding names
+LISTED = 1000  # labels that are listed in full for machines
+
+Where = Callable[[int, int, str], str | None]
+
+
+class Notes:
+    """What the parts of the examination share: the data end to end, and the findings so far.
+
+    Examples
+    --------
+    >>> notes = Notes(Trajectories([[0, 1, 0]], state_names=("nest", "food")))
+    >>> notes.add("note", "one-session", f"There is only {notes.sessions([0])}.")
+    >>> notes.findings[0].says, notes.state(1)
+    ('There is only session 0.', '1 (food)')
+    """
+
+    def __init__(self, data: Trajectories, env: MDP | None = None, where: Where | None = None) -> None:
+        self.data, self.flat, self.where = data, data.flat(), where
+        self.findings: list[Finding] = []
+        self.misnamed = False
+        self.env = env if env is None or self._same_names(env) else None
+        self.n_states = max(data.n_states, 0 if self.env is None else self.env.n_states)
+        self.n_actions = max(data.n_actions, 0 if self.env is None else self.env.n_actions)
+
+    def _same_names(self, env: MDP) -> bool:
+        """Whether the labels that both have mean the same; any difference is a fault."""
+        for noun, own, theirs in (
+            ("state", env.state_names, self.data.state_names),
+            ("action", env.action_names, self.data.action_names),
+        ):
+            if own and theirs and own[: len(theirs)] != theirs:
+                label = next(i for i, name in enumerate(theirs) if own[i : i + 1] != (name,))
+                further = label >= len(own)
+                here = "nothing" if further else repr(own[label])
+                says = f"{noun.capitalize()} {label} is {theirs[label]!r} in the data and {here} in the environment"
+                self.add("fault", f"{noun}-names-differ", says + ("." if further else ", so moves were not checked."))
+                self.misnamed |= not further
+        return not self.misnamed
+
+    def add(self, level: str, name: str, says: str, places: Sequence[Place] = (), advice: str | None = None) -> None:
+        """Note a finding; what to do is that of `advice`, where it is not that of `name`."""
+        self.findings.append(Finding(level, name, says, ADVICE[advice or name], tuple(places)))
+
+    def at(self, positions: np.ndarray, column: str, what: Callable[[int], str]) -> list[Place]:
+        """Name the first few of some steps, given by their positions in `flat`."""
+        found = []
+        for t in positions[:SHOWN].tolist():
+            session, step = int(self.flat.sessions[t]), int(self.flat.steps[t])
+            time = None if self.data.times is None else float(self.data.times[session][step])
+            place = None if self.where is None else self.where(session, step, column)
+            name = self.data.names[session]
+            found.append(
+                {"session": session, "name": name, "step": step, "time": time, "place": place, "what": what(t)}
+            )
+        return found
+
+    def state(self, label: Any) -> str:
+        """Name a state by its label and, where it has one, its name."""
+        return _named(int(label), self.data.state_names, None if self.env is None else self.env.state_names)
+
+    def action(self, label: Any) -> str:
+        """Name an action by its label and, where it has one, its name."""
+        return _named(int(label), self.data.action_names, None if self.env is None else self.env.action_names)
+
+    def states(self, labels: np.ndarray) -> str:
+        """Name the first ten of some states."""
+        return first_ten(labels, self.state)
+
+    def sessions(self, chosen: Sequence[int]) -> str:
+        """Name the first few of some sessions."""
+        names = [str(i) if self.data.names[i] == str(i) else f"{i} ({self.data.names[i]!r})" for i in chosen]
+        return f"session{'' if len(names) == 1 else 's'} {some(names)}"
+
+
+def _named(label: int, *names: tuple[str, ...] | None) -> str:
+    known = next((given[label] for given in names if given is not None and label < len(given)), None)
+    return str(label) if known is None else f"{label} ({known})"
+
+
+def first_ten(labels: np.ndarray, name: Callable[[Any], str]) -> str:
+    """Name the first ten labels, and say how many more there are.
+
+    >>> first_ten(np.arange(12), str)
+    '0, 1, 2, 3, 4, 5, 6, 7, 8, 9 and 2 more'
+    """
+    shown = ", ".join(map(name, labels[:10].tolist()))
+    return f"{shown} and {len(labels) - 10:,} more" if len(labels) > 10 else shown

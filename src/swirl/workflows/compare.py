@@ -1,0 +1,138 @@
+"""Models side by side from a configuration: K chosen on training folds, test sessions scored once (`swirl compare`)."""
+
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from swirl.analysis.comparison import compare
+from swirl.analysis.comparison_result import Comparison
+from swirl.data.folds import SameAnimalsWarning, most_folds
+from swirl.errors import counted
+from swirl.estimators.registry import fixed_arguments, keeps, known_arguments, make
+from swirl.estimators.swirl import SWIRL
+from swirl.workflows.config import Run
+from swirl.workflows.fit import Prepared, check_memory, given_arguments, prepare, provenance
+
+HOLD_OUT = 5  # every fifth animal (session, where fewer than five animals are known), where a run does not say
+
+
+def run_comparison(
+    run: Run, *, command: str | None = None, callback: Callable[[str], Any] | None = None
+) -> tuple[Comparison, Prepared]:
+    """Hold sessions out, choose each model's number of modes on folds of the rest, fit, and score the held-out ones.
+
+    Held out are whole animals where five or more are known and the run does not say otherwise. Each fitted model
+    carries `run_`, as one that `swirl fit` made does.
+    """
+    asked = run.compare
+    twice = sorted({name for name in asked.models if asked.models.count(name) > 1})
+    if twice:
+        raise ValueError(f"models: {', '.join(twice)} is there twice; give each once")
+    free = {
+        name: "n_modes" in known_arguments(name) and "n_modes" not in fixed_arguments(name) for name in asked.models
+    }
+    ready = prepare(run, every=HOLD_OUT)
+    run = ready.run
+    n_folds = _folds(run, ready) if len(asked.modes) > 1 and any(free.values()) else asked.folds
+    given = _arguments(run)
+    for name in asked.models:
+        model = make(name, ready.env, **_own(name, given), **({"n_modes": max(asked.modes)} if free[name] else {}))
+        if isinstance(model, SWIRL):
+            try:
+                check_memory(model, ready.train)
+            except ValueError as fault:  # before any model is fitted
+                raise ValueError(f"{name}: {fault} Or compare without {name} (--models).") from None
+    several = len(asked.modes) > 1
+    of = _honest_score(run, ready)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SameAnimalsWarning)  # it is among the remarks
+        result = compare(
+            asked.models,
+            ready.train,
+            ready.test,
+            env=ready.env,
+            of=of,
+            tune={name: {"n_modes": list(asked.modes)} for name in asked.models if free[name]} if several else None,
+            n_folds=n_folds,
+            callback=callback,
+            **given,
+            **({"n_modes": asked.modes[0]} if not several and any(free.values()) else {}),
+        )
+    twins = {twin: name for name, twin in result.one_mode.items() if twin not in asked.models}
+    for name, seconds in zip(result.names, result.seconds, strict=True):
+        model, family = result.models[name], twins.get(name, name)
+        fixed = {
+            field: None for field in ("history", "switching") if not _takes(family, field, getattr(run.model, field))
+        }
+        own = run.model.model_copy(update={"name": family, "modes": result.n_modes(name), **fixed})
+        model.run_ = provenance(run.model_copy(update={"model": own}), ready, command, float(seconds))
+    return result, ready
+
+
+def save_fits(result: Comparison, folder: Any, *, overwrite: bool = False) -> list[Path]:
+    """Save every compared model, by its name, for `swirl report`, `swirl plot` and the rest."""
+    folder = Path(folder)
+    folder.mkdir(exist_ok=True)
+    return [result.models[name].save(folder / fit_file(name), overwrite=overwrite) for name in result.names]
+
+
+def fit_file(name: str) -> str:
+    """The file of a compared model.
+
+    >>> fit_file("S-1"), fit_file("S-1, one mode")
+    ('S-1.nc', 'S-1-one-mode.nc')
+    """
+    return f"{'-'.join(name.replace(',', ' ').split())}.nc"
+
+
+def _honest_score(run: Run, ready: Prepared) -> Any:
+    """What is scored: not next states where the environment itself was learnt from the held-out sessions too."""
+    asked = run.compare
+    if run.env not in (None, "observed") or ready.env.is_deterministic:
+        return asked.score
+    without = [name for name in asked.models if "action" not in make(name, ready.env).currencies]
+    if asked.score == "next_state" or without:
+        raise ValueError(
+            "the environment is what all sessions show, the held-out ones too, and an action has several ends in it: "
+            "scores of next states would be flattered; give the environment with --env FILE, or compare scores of "
+            "actions (--score action)" + (f" without {', '.join(without)}, which gives none" if without else "")
+        )
+    return "action"
+
+
+def _folds(run: Run, ready: Prepared) -> int:
+    """As many folds of the training sessions as asked for, or as can be had."""
+    if run.compare.folds < 2:
+        raise ValueError(
+            f"folds={run.compare.folds}: a number of modes is chosen on 2 folds or more; or give one number"
+        )
+    n_folds = most_folds(ready.train, run.compare.folds)
+    if n_folds < 2:
+        raise ValueError(
+            f"{counted(len(ready.train), 'training session')} cannot be cut into folds to choose a number of modes on: "
+            "give one number (--modes 2), or more sessions"
+        )
+    return n_folds
+
+
+def _arguments(run: Run) -> dict[str, Any]:
+    """What the run says of all models at once: not what none of them takes, unless the user asked for it in vain."""
+    spelled, given = given_arguments(run)
+    return {
+        argument: value
+        for argument, value in given.items()
+        if argument != "n_modes"
+        and (
+            (argument in spelled and argument not in ("history", "switching"))
+            or any(_takes(name, argument, value) for name in run.compare.models)
+        )
+    }
+
+
+def _own(name: str, given: dict[str, Any]) -> dict[str, Any]:
+    return {argument: value for argument, value in given.items() if _takes(name, argument, value)}
+
+
+def _takes(name: str, argument: str, value: Any) -> bool:
+    return argument in known_arguments(name) and (argument not in fixed_arguments(name) or keeps(name, argument, value))

@@ -1,0 +1,171 @@
+"""The demonstration's figures, laid out as in the paper's Figure 2; each once more, narrow, for a telephone."""
+
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+from scipy.optimize import linear_sum_assignment
+
+from swirl import plots
+from swirl.analysis import metrics
+from swirl.datasets import HOME, SIDE, WATER, Dataset
+from swirl.estimators.swirl import SWIRL
+from swirl.inference.mode_matching import confusion
+
+GRID = (SIDE, SIDE)
+MARKS = {"home": HOME, "water": WATER}
+NARROW = 4.2  # inches: on a telephone letters then are as large as those of the page
+DPI = 200
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A figure as the page shows it: its file, the same drawn narrow (PNG), and its width in inches."""
+
+    file: Path
+    narrow: bytes
+    width: float
+
+
+def matched_modes(model: SWIRL, test: Any, n_true: int = 2) -> np.ndarray:
+    """For each true mode, the fitted mode that shares most steps with it, over all test sessions."""
+    together = np.asarray(confusion(test.modes, model.predict(test), n_true, len(model.initial_modes_)))
+    rows, columns = linear_sum_assignment(-together)
+    partner = np.argmax(together, axis=1)
+    partner[rows] = columns
+    return partner
+
+
+def write_figures(
+    folder: Path,
+    data: Dataset,
+    test: Any,
+    canonical_truth: np.ndarray,
+    truth_row: dict[str, Any],
+    fits: dict[str, SWIRL],
+) -> dict[str, Picture]:
+    """Draw everything into `folder`; return the pictures by name."""
+    truth = data.truth
+    if truth is None:
+        raise ValueError("data: expected a dataset whose truth is known")
+    s2 = fits["S-2"]
+    order = matched_modes(s2, test)
+    panels = plots.reward_panels(
+        {"true": truth.rewards, "true, least norm": canonical_truth, "S-2": s2.reward_table("canonical")[order]},
+        GRID,
+        mode_names=list(truth.mode_names),
+        marks=MARKS,
+    )
+    paths, posterior = _decoded(test, fits)
+    scores = _scores(test, truth.rewards, data, fits)
+    drawn = {
+        "rewards": (panels, None),
+        "segments": tuple(
+            _segments(test, truth.mode_names, paths, posterior, size) for size in ((9.0, 3.4), (NARROW, 4.0))
+        ),
+        "scores": (_boxes(scores, truth_row, (1, 3), (10.0, 3.0)), _boxes(scores, truth_row, (3, 1), (NARROW, 7.5))),
+        "switching": tuple(_switching(s2, order, truth.mode_transitions, size) for size in ((6.2, 5.0), (NARROW, 3.7))),
+    }
+    return {name: _save(wide, narrow, folder / name) for name, (wide, narrow) in drawn.items()}
+
+
+def _save(wide: Figure, narrow: Figure | None, path: Path) -> Picture:
+    [file] = plots.save(wide, path, ("png",), overwrite=True, dpi=DPI)
+    width, height = wide.get_size_inches()
+    if narrow is None:
+        narrow = wide
+        narrow.set_size_inches(1.1 * NARROW, 1.1 * NARROW * height / width)
+    drawn = BytesIO()
+    # What does not fit, such as the title of a key, makes the picture a little wider.
+    narrow.savefig(
+        drawn,
+        format="png",
+        dpi=DPI,
+        bbox_inches="tight",
+        pad_inches=0.05,
+        metadata={"Software": None},
+        facecolor="white",
+    )
+    return Picture(file, drawn.getvalue(), float(width))
+
+
+def _decoded(test: Any, fits: dict[str, SWIRL]) -> tuple[dict[str, np.ndarray], np.ndarray]:
+    """Modes of the first test session, true and inferred, and S-2's probability of each, by their true numbers."""
+    session = test[0]
+    paths = {"truth": np.asarray(session.modes[0])}
+    for name, model in fits.items():
+        if model.n_modes > 1:
+            paths[name] = np.argsort(matched_modes(model, test))[model.predict(session)[0]]
+    s2 = fits["S-2"]
+    return paths, s2.predict_proba(session)[0][:, matched_modes(s2, test)]
+
+
+def _segments(
+    test: Any, names: tuple[str, ...], paths: dict[str, np.ndarray], posterior: np.ndarray, size: tuple[float, float]
+) -> Figure:
+    states = np.asarray(test.states[0])
+    figure = Figure(figsize=size, dpi=150, layout="constrained")
+    plots.segmentation_strip(
+        paths,
+        ax=figure.add_subplot(),
+        mode_names=list(names),
+        events={"water visits": np.flatnonzero(states == WATER), "home visits": np.flatnonzero(states == HOME)},
+        posterior=posterior,
+        title="A test session",
+    )
+    return figure
+
+
+def _scores(
+    test: Any, true_rewards: np.ndarray, data: Dataset, fits: dict[str, SWIRL]
+) -> dict[str, dict[str, list[float]]]:
+    """What every restart came to: measure → model → values."""
+    values: dict[str, dict[str, list[float]]] = {"test_log_likelihood": {}, "accuracy": {}, "reward_canonical": {}}
+    for name, model in fits.items():
+        for index in range(len(model.restarts_)):
+            restart = model.use_restart(index)
+            row = {
+                "test_log_likelihood": restart.score(test),
+                "accuracy": metrics.segmentation_accuracy(test.modes, restart.predict(test)),
+                "reward_canonical": metrics.reward_correlation(true_rewards, restart.reward_table(), env=data.env),
+            }
+            for key, value in row.items():
+                values[key].setdefault(name, []).append(float(value))
+    return values
+
+
+def _boxes(
+    values: dict[str, dict[str, list[float]]],
+    truth_row: dict[str, Any],
+    shape: tuple[int, int],
+    size: tuple[float, float],
+) -> Figure:
+    labels = {
+        "test_log_likelihood": "test log-likelihood (nats/step)",
+        "accuracy": "segmentation accuracy",
+        "reward_canonical": "reward correlation",
+    }
+    figure = Figure(figsize=size, dpi=150, layout="constrained")
+    for ax, (key, per_model) in zip(figure.subplots(*shape), values.items(), strict=True):
+        plots.score_boxes(per_model, ax=ax, reference=truth_row[key], label=labels[key])
+    return figure
+
+
+def _switching(model: SWIRL, order: np.ndarray, true: np.ndarray, size: tuple[float, float]) -> Figure:
+    recovered = model.mode_transitions_[:, order][:, :, order]
+    figure = Figure(figsize=size, dpi=150, layout="constrained")
+    axes = figure.subplots(2, 2)
+    for row, (label, table) in enumerate({"true": true, "S-2": recovered}.items()):
+        for mode, name in enumerate(("water", "home")):
+            plots.mode_transition_map(
+                1 - table[:, mode, mode],
+                GRID,
+                ax=axes[row, mode],
+                vmax=0.36 if mode == 0 else 0.15,
+                marks=MARKS,
+                title=f"{label}: leaving {name}",
+            )
+    return figure

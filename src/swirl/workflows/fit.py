@@ -1,0 +1,156 @@
+"""One fit from a configuration: data in, a fitted model with its provenance out.  What `swirl fit` does."""
+
+import inspect
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from swirl.data.folds import animals_to_hold_out, shared_animals
+from swirl.data.mdp import MDP
+from swirl.data.trajectories import Trajectories
+from swirl.errors import some
+from swirl.estimators.fit_warnings import cautions_of
+from swirl.estimators.registry import fixed_arguments, known_arguments, make
+from swirl.estimators.swirl import SWIRL
+from swirl.io.environment_files import SHORTHANDS, environment_for, read_environment
+from swirl.io.session_table import read_data
+from swirl.workflows import memory
+from swirl.workflows.config import Run
+
+ARGUMENTS = {"modes": "n_modes", "restarts": "n_restarts", "seed": "random_state"}  # of a model, where ours differ
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """Data and environment of a run, ready for a model; the memory that its fit will need, where it is known."""
+
+    env: MDP
+    data: Trajectories
+    train: Trajectories
+    test: Trajectories | None
+    run: Run
+    """The run as it was done: what is held out is spelled out."""
+    memory: Any = None
+
+
+def prepare(run: Run, *, every: int | None = None) -> Prepared:
+    """Read the data and the environment, hold sessions out.
+
+    Where the run does not say what to hold out, `every` does: every so-many-th animal where five or more are known,
+    else every so-many-th session; None: nothing.
+    """
+    columns = {name: value for name, value in run.columns.model_dump().items() if name in run.columns.model_fields_set}
+    if run.env is None or run.env in SHORTHANDS:
+        data = read_data(run.data, columns)
+        env = environment_for(data, run.env)
+    else:
+        env = read_environment(run.env, run.states)
+        data = read_data(run.data, columns, env=env)
+    if every is not None and run.hold_out is None and run.hold_out_subjects is None:
+        whole = animals_to_hold_out(data, every)
+        held_out = {"hold_out": every} if whole is None else {"hold_out_subjects": [str(subject) for subject in whole]}
+        run = run.model_copy(update=held_out)
+    if run.hold_out_subjects is not None:
+        return Prepared(env, data, *data.split(subjects=_known_subjects(data, run.hold_out_subjects)), run)
+    if run.hold_out is None:
+        return Prepared(env, data, data, None, run)
+    return Prepared(env, data, *data.split(every=run.hold_out), run)
+
+
+def _known_subjects(data: Trajectories, wanted: list[str]) -> list[Any]:
+    """The data's own labels of the subjects with these names."""
+    own = {str(subject): subject for subject in data.subjects if subject is not None}
+    unknown = [name for name in wanted if name not in own]
+    if unknown:
+        there = f"the data have {some(list(own))}" if own else "the data name none (column subject)"
+        raise ValueError(f"hold_out_subjects: no subject {', '.join(map(repr, unknown))}; {there}")
+    if len(set(wanted)) == len(own) and None not in data.subjects:
+        raise ValueError("hold_out_subjects: these are all the subjects there are, which leaves none to fit to")
+    return [own[name] for name in wanted]
+
+
+def build(run: Run, env: MDP) -> Any:
+    """Make the model that a configuration asks for; what it leaves open is the model's own default."""
+    spelled, given = given_arguments(run)
+    name = run.model.name
+    if name is None:
+        return SWIRL(env, **given)
+    # A default of ours that the model lacks, or fixes, is not the user's fault; what they asked for is passed on.
+    known, fixed = known_arguments(name), fixed_arguments(name)
+    kept = {key: value for key, value in given.items() if key in spelled or (key in known and key not in fixed)}
+    return make(name, env, **kept)
+
+
+def given_arguments(run: Run) -> tuple[set[str], dict[str, Any]]:
+    """Arguments of a model by their own names: those that the user spelled out, and all that have a value."""
+    asked = run.model
+    arguments: dict[str, Any] = {
+        "n_modes": asked.modes,
+        "history": asked.history,
+        "switching": asked.switching,
+        "reward": asked.reward,
+        "discount": asked.discount,
+        "temperature": asked.temperature,
+        "reward_prior": asked.reward_prior,
+        "switching_prior": asked.switching_prior,
+        "impossible": asked.impossible,
+        "n_restarts": run.fit.restarts,
+        "max_iter": run.fit.max_iter,
+        "tol": run.fit.tol,
+        "random_state": run.fit.seed,
+    }
+    spelled = {ARGUMENTS.get(name, name) for name in (*asked.model_fields_set, *run.fit.model_fields_set)}
+    return spelled, {name: value for name, value in arguments.items() if value is not None}
+
+
+def fit(run: Run, *, command: str | None = None, progress: bool | None = None) -> tuple[Any, Prepared]:
+    """Fit, and tie the model to what it was fitted to (`run_`, which `save` keeps)."""
+    ready = prepare(run)
+    model = build(run, ready.env)
+    if isinstance(model, SWIRL):
+        ready = replace(ready, memory=check_memory(model, ready.train))
+    began = time.perf_counter()
+    if "progress" in inspect.signature(model.fit).parameters:  # EM shows a line; counts are done before it could
+        model.fit(ready.train, progress=progress)
+    else:
+        model.fit(ready.train)
+    model.run_ = provenance(run, ready, command, time.perf_counter() - began)
+    return model, ready
+
+
+def provenance(run: Run, ready: Prepared, command: str | None, seconds: float) -> dict[str, Any]:
+    """What ties a fit to its sessions and settings; kept in its file as `run_`."""
+    return {
+        "config": run.model_dump(mode="json", exclude_none=True, exclude={"compare"}),
+        "command": command,
+        "data": str(Path(run.data).absolute()),
+        "data_fingerprint": ready.data.fingerprint(),
+        "seconds": seconds,
+    }
+
+
+def check_memory(model: SWIRL, train: Trajectories) -> memory.Prediction:
+    """Predict what a fit needs, and refuse one that cannot end well."""
+    predicted = memory.predict(
+        model.env,
+        n_modes=model.n_modes,
+        history=model.history,
+        n_steps=train.n_steps,
+        n_sessions=len(train),
+        longest=int(train.lengths.max()),
+        n_restarts=model.n_restarts,
+        reward=model.reward,
+        switching=model.switching,
+    )
+    memory.check(predicted)
+    return predicted
+
+
+def remarks(model: Any, ready: Prepared | None = None) -> list[str]:
+    """What should make a user hesitate before building on a fit, each with what to do about it."""
+    shares = [float(share) for share in getattr(model, "occupancy_", [1.0])]
+    names = [f"mode {mode}" for mode in range(len(shares))]
+    found = cautions_of(model, getattr(model, "restart_agreement_", None), shares, names)
+    both_sides = None if ready is None or ready.test is None else shared_animals(ready.train, ready.test)
+    return [*found.values(), *([both_sides] if both_sides else [])]

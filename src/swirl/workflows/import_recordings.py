@@ -1,0 +1,255 @@
+"""Recordings on their way from users' files to a table: sessions, their environment, and what was done to them."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from swirl.data.environments import environment_of_places
+from swirl.data.mdp import MDP
+from swirl.data.trajectories import Trajectories
+from swirl.errors import some
+from swirl.estimators.registry import load
+from swirl.io import moseq, places, session_table, tracks
+from swirl.io.columns import LARGEST_LABEL
+from swirl.io.environment_files import environment_for, write_environment
+from swirl.io.export_tables import SUFFIXES, to_frame, write_table
+from swirl.io.imported import Sessions
+from swirl.io.nwb import reading
+from swirl.io.session_index import label_sessions
+from swirl.io.text_table import BLANK
+from swirl.io.visits import visits
+
+_RENAMED = "state "
+"""What stands before a name that a table would misread."""
+
+
+@dataclass(frozen=True)
+class Imported:
+    """Sessions (with notes on what was done), and the environment that comes with them (None: not known)."""
+
+    data: Trajectories
+    env: MDP | None
+
+
+def environment_beside(path: Any) -> Path:
+    """Where the environment of an imported table is written: only the ending of a table goes, as dates have dots too.
+
+    >>> [environment_beside(name).name for name in ("sessions.csv", "m1.2026.03.01.csv.gz")]
+    ['sessions.env.csv', 'm1.2026.03.01.env.csv']
+    """
+    path = Path(path)
+    ending = next((ending for ending in SUFFIXES if path.name.lower().endswith(ending)), "")
+    return path.with_name(f"{path.name[: len(path.name) - len(ending)]}.env.csv")
+
+
+def save(imported: Imported, output: Any, *, overwrite: bool = False) -> list[Path]:
+    """Write the table, and the environment beside it; nothing where one of them is there already."""
+    output, beside = Path(output), environment_beside(output)
+    if imported.env is not None and beside.exists() and not overwrite:
+        raise FileExistsError(f"{beside} exists already: choose another name with -o, or replace it with --force")
+    fresh = not output.exists()
+    written = [write_table(to_frame(imported.data), output, overwrite=overwrite)]
+    try:
+        if imported.env is not None:
+            written += write_environment(imported.env, beside, overwrite=overwrite)
+    except BaseException:
+        if fresh:  # a table without its environment would be half of what was asked for
+            output.unlink(missing_ok=True)
+        raise
+    return written
+
+
+def legible(name: str) -> str:
+    """A name of a state that comes back from a table as it is: no number but 0, 1, 2, …, no truth value, no blank.
+
+    >>> [legible(name) for name in ("walk", "12", "-1", "1.5", "None", "true")]
+    ['walk', '12', 'state -1', 'state 1.5', 'state None', 'state true']
+    """
+    try:
+        number = float(name)
+        misread = not (name.isdecimal() and number <= LARGEST_LABEL)
+    except ValueError:
+        misread = name in BLANK or (name.casefold() in ("true", "false") and name not in ("True", "False"))
+    return f"{_RENAMED}{name}" if misread else name
+
+
+def _legible(sessions: Sessions) -> Sessions:
+    """Sessions with names of states that a table can hold, and a note where some had to be changed."""
+    old = sessions.state_names or ()
+    new = tuple(map(legible, old))
+    if new == old:
+        return sessions
+    told = some([f"{a!r} is called {b!r}" for a, b in zip(old, new, strict=True) if a != b])
+    same = sessions.action_names == old  # the action is the next state
+    return replace(
+        sessions,
+        state_names=new,
+        action_names=new if same else sessions.action_names,
+        notes=(*sessions.notes, f"{told}: in a table that would be read as a number, or as nothing"),
+    )
+
+
+def of_syllables(sessions: Sessions) -> Imported:
+    """Sessions whose action is the next state, in an environment where any state may follow any other.
+
+    Where one follows itself (trials, events), any may.
+    """
+    sessions = _legible(sessions)
+    data = Trajectories(**sessions.arguments())
+    return Imported(data, environment_for(data, "syllables"))
+
+
+def of_visits(sessions: Sessions, where: Any, *, y_down: bool = False) -> Imported:
+    """Sessions of visits to places, in the environment of those places."""
+    sessions = _legible(sessions)
+    env = environment_of_places(where, y_down=y_down, state_names=sessions.state_names)
+    arguments = {**sessions.arguments(), "action_names": env.action_names}
+    data = Trajectories(**arguments, n_states=env.n_states, n_actions=env.n_actions)
+    return Imported(data, env)
+
+
+def import_table(path: Any, columns: dict[str, str], signals: list[str] | None = None) -> Imported:
+    """Read a table with other column names than ours."""
+    path = Path(path)
+    read = session_table.read_parquet if path.name.lower().endswith((".parquet", ".pq")) else session_table.read_csv
+    sessions = _legible(read(path, columns, signals=signals))
+    return Imported(Trajectories(**sessions.arguments()), None)
+
+
+def import_moseq(
+    path: Any,
+    *,
+    fps: float | None = None,
+    index: Any = None,
+    syllable_info: Any = None,
+    keep: list[str] | list[int] | None = None,
+    least_usage: float = 0.005,
+    like: Any = None,
+) -> Imported:
+    """Read keypoint-MoSeq's or MoSeq's syllables; those that the fit `like` knows, where one is given."""
+    if like is not None:
+        if keep is not None:
+            raise ValueError("--keep and --like both say which syllables to keep: give one of them")
+        keep = _states_of(like)
+    found = moseq.read_moseq(
+        path, fps=fps, index=index, syllable_info=syllable_info, keep=keep, least_usage=least_usage
+    )
+    return of_syllables(found)
+
+
+def _states_of(fit: Any) -> list[str]:
+    """Names of the states of a saved fit."""
+    env = getattr(load(fit), "env", None)
+    if env is None:
+        raise ValueError(f"--like {fit}: this model has no syllables; give a fit of syllables")
+    names = list(env.state_names or map(str, range(env.n_states)))
+    before = [name.removeprefix(_RENAMED) for name in names]
+    return [old if legible(old) == name else name for old, name in zip(before, names, strict=True)]
+
+
+def place_choice(
+    grid: str | None = None,
+    bounds: str | None = None,
+    polygons: Any = None,
+    nodes: Any = None,
+    edges: Any = None,
+    reach: float | None = None,
+    diagonal: bool = False,
+) -> Any:
+    """The places that options describe: polygons, a graph's nodes, a grid, or (rows, columns) of one yet to be laid."""
+    given = [name for name, value in (("--grid", grid), ("--polygons", polygons), ("--nodes", nodes)) if value]
+    if len(given) != 1:
+        got = " and ".join(given) or "none"
+        raise ValueError(
+            f"places: got {got}; give just one of --grid 10x8, --polygons FILE, --nodes FILE with --edges FILE"
+        )
+    if diagonal and not grid:
+        raise ValueError("--diagonal is of --grid: give the ways between other places with --edges")
+    if polygons:
+        return places.read_polygons(polygons, edges)
+    if nodes:
+        if not edges:
+            raise ValueError("--nodes needs --edges: a CSV with columns from, to")
+        # Along corridors: the nearest node may lie behind a wall.
+        return places.read_nodes(nodes, edges, reach=reach, corridors=reach is None)
+    try:
+        rows, columns = (int(x) for x in str(grid).lower().replace("×", "x").split("x"))
+    except ValueError:
+        raise ValueError(f"--grid {grid}: expected rows x columns, as in --grid 10x8") from None
+    if bounds is None:
+        return rows, columns
+    try:
+        x0, x1, y0, y1 = (float(x) for x in bounds.split(","))
+    except ValueError:
+        raise ValueError(f"--bounds {bounds}: expected x_low,x_high,y_low,y_high, as in --bounds 0,40,0,30") from None
+    return places.Grid(x=(x0, x1), y=(y0, y1), shape=(rows, columns), diagonal=diagonal)
+
+
+def ways_between(zones: places.Polygons) -> tuple[places.Polygons, str]:
+    """Join the polygons that touch where no edges were given, and say so; where some would be cut off, join all."""
+    joined = zones.joined_where_they_touch()
+    if joined is None:
+        return zones, (
+            "BEWARE: some zones touch no other, so a move between any two counts as possible, jumps of the tracking "
+            "too; give the ways that there are with --edges FILE (CSV: from, to)"
+        )
+    n_pairs = len(joined.edges()) // 2
+    return joined, f"ways between zones: the {n_pairs} pairs that touch; give --edges FILE (CSV: from, to) for others"
+
+
+def import_tracks(
+    paths: list[Any],
+    *,
+    grid: str | None = None,
+    bounds: str | None = None,
+    polygons: Any = None,
+    nodes: Any = None,
+    edges: Any = None,
+    fps: float | None = None,
+    keypoint: str | None = None,
+    individual: str | None = None,
+    least_confidence: float = 0.6,
+    reach: float | None = None,
+    least_dwell: float = 0.0,
+    longest_break: float | None = None,
+    skipped: str = "gap",
+    series: str | None = None,
+    diagonal: bool = False,
+    y_down: bool = False,
+    index: Any = None,
+) -> Imported:
+    """Read position tracks (DeepLabCut, SLEAP, movement, tables, NWB) as visits to places."""
+    where = place_choice(grid, bounds, polygons, nodes, edges, reach, diagonal)
+    told: tuple[str, ...] = ()
+    if polygons and not edges:
+        where, note = ways_between(where)
+        told = (note,)
+    of_nwb = [path for path in paths if str(path).lower().endswith(".nwb")]
+    found: list[Any] = []
+    if of_nwb:
+        found += reading.read_nwb_tracks(
+            of_nwb, series=series, keypoint=keypoint, individual=individual, fps=fps, least_confidence=least_confidence
+        )
+    for path in paths:
+        if path not in of_nwb:
+            found += tracks.read_tracks(
+                path, keypoint=keypoint, individual=individual, fps=fps, least_confidence=least_confidence
+            )
+    if isinstance(where, tuple):
+        where = places.Grid.around(found, where, diagonal)
+    sessions = visits(found, where, least_dwell=least_dwell, longest_break=longest_break, skipped=skipped)
+    sessions = replace(sessions, notes=(*told, *sessions.notes))
+    return of_visits(sessions if index is None else label_sessions(sessions, index), where, y_down=y_down)
+
+
+def import_bouts(
+    paths: list[Any],
+    *,
+    table: str | None = None,
+    label: str | None = None,
+    longest_pause: float | None = None,
+    index: Any = None,
+) -> Imported:
+    """Read labelled intervals of NWB files: one step per bout."""
+    sessions = reading.read_nwb_bouts(paths, table=table, label=label, longest_pause=longest_pause)
+    return of_syllables(sessions if index is None else label_sessions(sessions, index))

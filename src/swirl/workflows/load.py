@@ -1,0 +1,138 @@
+"""A saved fit together with its sessions: what `apply`, `export` and `report` have in common."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from swirl.data.trajectories import Trajectories
+from swirl.estimators.registry import load
+from swirl.io.session_table import read_data
+
+TABLES = (".csv", ".csv.gz", ".tsv", ".parquet")
+
+
+def open_fit(path: Any) -> Any:
+    """Load a model, saying what is wrong where the file is none."""
+    path = Path(path)
+    if not path.exists():
+        raise FileNotFoundError(f"{path} does not exist: give a file that `swirl fit` saved")
+    return load(path)
+
+
+def sessions_of(model: Any, data: Any = None) -> Trajectories:
+    """Sessions read as the fit read its own: the same columns and labels.
+
+    Parameters
+    ----------
+    data
+        A table of sessions; None: the fit's own, if the file is still where it was and still the same.
+    """
+    run = getattr(model, "run_", None) or {}
+    config = run.get("config", {})
+    path = data
+    if path is None:
+        path = run.get("data")
+        if path is None:
+            raise ValueError("the fit does not say which sessions it was fitted to: give them with --data")
+        if not Path(path).exists():
+            raise FileNotFoundError(
+                f"the sessions of the fit were in {path}, which is not there now: give them with --data"
+            )
+    env = getattr(model, "env", None)
+    sessions = read_data(path, config.get("columns"), env=env)
+    if data is None and run.get("data_fingerprint") not in (None, sessions.fingerprint()):
+        raise ValueError(f"{path} has changed since the fit: give the sessions to use with --data {path}")
+    return sessions
+
+
+def steps_or_bouts(model: Any, sessions: Trajectories, *, bouts: bool = False, mode_names: Any = None) -> Any:
+    """The modes of sessions as a table: every step, or every bout."""
+    from swirl.io.export_tables import segments_frame, to_frame
+
+    paths = model.predict(sessions)
+    mode_names = mode_names or getattr(model, "mode_names_", None)
+    if bouts:
+        return segments_frame(sessions, paths, mode_names=mode_names)
+    return to_frame(sessions, modes=paths, probabilities=model.predict_proba(sessions), mode_names=mode_names)
+
+
+def rewards_frame(model: Any) -> Any:
+    """Rewards and policies as a long table: mode, states of the history (newest first), action, reward, probability."""
+    import pandas as pd
+
+    env, histories = model.env, np.asarray(model.histories_)
+    rewards, policies = np.asarray(model.rewards_), np.asarray(model.policies_)
+    mode, history, action = np.indices(policies.shape).reshape(3, -1)
+    allowed = env.available[histories[:, 0]][history, action]
+    columns: dict[str, Any] = {"mode": mode}
+    for lag in range(histories.shape[1]):
+        labels = _named(histories[:, lag], env.state_names)
+        columns["state" if lag == 0 else f"state_{lag}_before"] = labels[history]
+    columns["action"] = _named(np.arange(policies.shape[2]), env.action_names)[action]
+    spread = rewards if rewards.ndim == 3 else np.broadcast_to(rewards[:, :, None], policies.shape)
+    columns["reward"] = spread.reshape(-1)
+    columns["probability"] = policies.reshape(-1)
+    return pd.DataFrame(columns)[allowed].reset_index(drop=True)
+
+
+def transitions_frame(model: Any) -> Any:
+    """Probabilities of switching as a long table: state, mode, next mode, probability."""
+    import pandas as pd
+
+    table = np.asarray(model.mode_transitions_)
+    state, mode, following = np.indices(table.shape).reshape(3, -1)
+    names = _named(np.arange(len(table)), model.env.state_names)
+    return pd.DataFrame({"state": names[state], "mode": mode, "next_mode": following, "probability": table.reshape(-1)})
+
+
+def _named(labels: np.ndarray, names: tuple[str, ...] | None) -> np.ndarray:
+    """Names of labels; −1, before the start, is empty."""
+    if names is None:
+        return np.where(labels < 0, "", labels.astype(str)).astype(object) if (labels < 0).any() else labels
+    return np.array([*names, ""], dtype=object)[labels]
+
+
+def export_fit(
+    fit: Any,
+    output: Any,
+    *,
+    what: str = "steps",
+    data: Any = None,
+    mode_names: list[str] | None = None,
+    overwrite: bool = False,
+) -> list[Path]:
+    """Write what a fit found, in the format of the output's suffix; returns the files written."""
+    from swirl.io.export_tables import write_table
+
+    output, model = Path(output), open_fit(fit)
+    n_modes = len(model.initial_modes_)
+    if mode_names is not None and len(mode_names) != n_modes:
+        raise ValueError(f"--modes gives {len(mode_names)} names, but the fit has {n_modes} modes: give one for each")
+    mode_names = mode_names or getattr(model, "mode_names_", None)
+    name = output.name.lower()
+    if name.endswith(TABLES):
+        if what in ("rewards", "transitions"):
+            table = rewards_frame(model) if what == "rewards" else transitions_frame(model)
+        else:
+            table = steps_or_bouts(model, sessions_of(model, data), bouts=what == "bouts", mode_names=mode_names)
+        return [write_table(table, output, overwrite=overwrite)]
+    if name.endswith((".mat", ".nwb")):
+        sessions = sessions_of(model, data)
+        paths, probabilities = model.predict(sessions), model.predict_proba(sessions)
+        if name.endswith(".mat"):
+            from swirl.io.export_matlab import write_matlab
+
+            return [
+                write_matlab(
+                    output, sessions, paths, probabilities=probabilities, model=model, mode_names=mode_names,
+                    overwrite=overwrite,
+                )
+            ]  # fmt: skip
+        from swirl.io.nwb.writing import write_nwb
+
+        return write_nwb(
+            output, sessions, paths, mode_names=mode_names, probabilities=probabilities,
+            parameters=(getattr(model, "run_", None) or {}).get("config"), overwrite=overwrite,
+        )  # fmt: skip
+    raise ValueError(f"{output}: expected one of {', '.join(TABLES)}, .mat, .nwb")

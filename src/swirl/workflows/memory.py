@@ -1,0 +1,470 @@
+"""How much memory a fit will need, told before it starts: one that cannot end is refused at once, with advice.
+
+What the code holds at a time was read from it, and then measured (`benchmarks/memory.py`).  A fit has its peak in one
+of four moments, and what is held in that moment is the prediction:
+
+`reading`     numbering the history at every step: some 150 bytes a step, whatever the model;
+`E-step`      with numba, messages of one group of sessions per thread; through XLA, of all steps and restarts at once;
+`M-step`      all modes and restarts side by side over all histories;
+`afterwards`  policies of the kept restart, and the gauge of r(h): sparse matrices over histories and actions.
+"""
+
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import jax
+import numpy as np
+from scipy import sparse
+
+from swirl import system
+from swirl.data.geometry import possible_moves
+from swirl.data.mdp import MDP
+from swirl.errors import counted
+from swirl.inference.engines import Engine
+from swirl.inference.estep import numba_loop
+from swirl.inference.estep.batching import LANES
+from swirl.rewards.forms import Habit, Linear, Network, RewardForm, Tabular, resolve_form
+from swirl.rewards.gauge import _LARGEST_BLOCK
+from swirl.switching import Fixed
+from swirl.system import amount, cores
+
+Kind = Literal["values", "policies", "planned", "shared"]
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """What the need of a fit depends on."""
+
+    n_states: int
+    n_actions: int
+    n_branches: int
+    paths: tuple[int, ...]
+    """Number of paths of 1, 2, …, L states through the environment."""
+    n_modes: int
+    n_restarts: int
+    n_steps: int
+    n_sessions: int
+    longest: int
+    """Steps of the longest session."""
+    kind: Kind
+    """Which module of `rewards` fits them."""
+    features: int
+    """Numbers that a parametric reward works with for each history."""
+    goal_history: int
+    switching: str
+    engine: Engine
+    on_gpu: bool
+    n_threads: int
+
+    @property
+    def n_histories(self) -> int:
+        """Number of histories of up to L states."""
+        return sum(self.paths)
+
+    @property
+    def n_contexts(self) -> int:
+        """Number of histories that a policy made by r(h) can tell apart (`Histories.n_contexts`)."""
+        return self.paths[0] if len(self.paths) == 1 else sum(self.paths[:-1])
+
+    @property
+    def n_rows(self) -> int:
+        """Rows of the table of choices: histories that the policies tell apart."""
+        if self.kind == "shared":
+            return min(self.n_contexts, self.n_steps)
+        return self.n_contexts if self.kind == "values" else self.n_histories
+
+    @property
+    def branches(self) -> int:
+        """Successors of one history, over all actions."""
+        return self.n_actions * self.n_branches
+
+    @property
+    def padded(self) -> int:
+        """Steps as `scan.pad` lays them out: to 64, among sessions whose lengths differ by up to four times."""
+        bucket = self.longest if self.longest < 64 else -(-self.longest // 64) * 64
+        alike = self.longest * self.n_sessions <= 1.5 * self.n_steps
+        return self.n_sessions * bucket if alike else min(self.n_sessions * bucket, 2 * self.n_steps)
+
+
+def count_paths(env: MDP, length: int) -> tuple[int, ...]:
+    """Count the paths of 1, 2, …, `length` states through the environment, without making any of them.
+
+    n_{l+1}(s) = Σ_{s' after s} n_l(s'), in floating point: exact up to 9·10¹⁵, and near enough beyond.
+
+    >>> count_paths(MDP.deterministic([[0, 1], [1, 2], [2, 0]]), 4)
+    (3, 6, 12, 24)
+    """
+    if length < 1:
+        raise ValueError(f"history={length}: expected a whole number of states, at least 1 (1 is the Markov model)")
+    n_states, moves = env.n_states, possible_moves(env)
+    follows = sparse.csr_array((np.ones(len(moves)), tuple(moves.T)), shape=(n_states, n_states))
+    paths, counts = np.ones(n_states), [n_states]
+    for _ in range(1, length):
+        paths = np.minimum(follows @ paths, 1e30)
+        counts.append(round(float(paths.sum())))
+    return tuple(counts)
+
+
+PARTS = ("steps", "messages", "counts", "histories", "optimiser", "baseline")
+
+Bytes = float | int
+Moment = Literal["reading", "E-step", "M-step", "afterwards"]
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """Bytes that a fit holds at its peak, part by part."""
+
+    steps: int
+    """The recording, and the same as numbers of histories, states and symbols."""
+    messages: int
+    """Forward messages and posteriors of the E-step."""
+    counts: int
+    """Expected counts and the tables of the hidden chain."""
+    histories: int
+    """Tables over histories: where actions lead, parameters, policies, gauge."""
+    optimiser: int
+    """What the M-step works with."""
+    baseline: int
+    """Python, JAX and their compilers."""
+    moment: Moment
+    """When the peak is reached."""
+    sizes: Sizes
+
+    @property
+    def total(self) -> int:
+        """All parts together."""
+        return sum(getattr(self, part) for part in PARTS)
+
+    def worded(self) -> str:
+        """Say how much, and what for; parts below a twentieth are left out.
+
+        >>> from swirl.data.mdp import MDP
+        >>> from swirl.workflows.memory import predict
+        >>> ring = MDP.deterministic([[0, 1], [1, 2], [2, 0]])
+        >>> needs = predict(ring, n_modes=2, history=2, n_steps=10**7, n_sessions=100, n_restarts=8, engine="scan")
+        >>> needs.worded()
+        'about 10 GB: 8.96 GB of messages for 10,000,000 steps × 2 modes × 8 restarts, 590 MB for ...'
+        """
+        s = self.sizes
+        steps, modes, restarts = f"{s.n_steps:,} steps", counted(s.n_modes, "mode"), counted(s.n_restarts, "restart")
+        histories = f"{s.n_histories:,} histories" if s.n_histories < 10**15 else f"{s.n_histories:.0e} histories"
+        whose = f"{steps} × {modes} × {restarts}"
+        if s.engine == "compiled":
+            whose = f"{s.longest:,} steps × {modes}, in each of {counted(s.n_threads, 'thread')}"
+        of = {
+            "steps": f"for the recording of {steps}",
+            "messages": f"of messages for {whose}",
+            "counts": f"of counts for {modes} × {restarts}",
+            "histories": f"of tables over {histories} × {counted(s.n_actions, 'action')}",
+            "optimiser": f"for the M-step of {histories} × {counted(s.n_actions, 'action')} × {modes} × {restarts}",
+            "baseline": "for Python and JAX themselves",
+        }
+        parts = sorted(((getattr(self, part), part) for part in PARTS), reverse=True)
+        told = [f"{amount(size)} {of[part]}" for size, part in parts if size >= 0.05 * self.total]
+        return f"about {amount(self.total)}: {', '.join(told)}"
+
+
+REAL = 8  # bytes of a number
+# Python, JAX and their compilers at work: measured on a 5 × 5 gridworld, where nothing else counts.
+BASELINE = {"values": 590e6, "policies": 450e6, "planned": 950e6, "shared": 580e6}
+SWITCHING_NET = 150e6  # more, for compiling the network of switching="state-net"
+# Programs and work space, measured on an H200 (up to 268 MB); what the driver takes is not in JAX's limit.
+ON_GPU = 240e6
+
+
+def of_sizes(sizes: Sizes) -> Prediction:
+    """Take the moment that needs the most; on a GPU only E-step and M-step take place."""
+    moments = [_e_step(sizes), _m_step(sizes)]
+    if not sizes.on_gpu:
+        moments += [*_reading(sizes), _afterwards(sizes)]
+    return max(moments, key=lambda prediction: prediction.total)
+
+
+def _held(s: Sizes, moment: Moment, **parts: Bytes) -> Prediction:
+    whole = {part: round(parts.get(part, 0.0)) for part in PARTS}
+    compiling = BASELINE[s.kind] + (SWITCHING_NET if s.switching == "state-net" else 0)
+    whole["baseline"] = round(ON_GPU if s.on_gpu else compiling)
+    return Prediction(**whole, moment=moment, sizes=s)
+
+
+def _parameters(s: Sizes) -> Bytes:
+    """What EM moves in the rewards, of all restarts."""
+    if s.kind == "values":  # and, of a Cauchy prior, the sums of parts of shorter histories
+        numbers = s.n_modes * (s.n_histories + (s.n_contexts if len(s.paths) > 1 else 0))
+    elif s.kind == "shared":
+        numbers = s.n_histories + s.n_modes * sum(s.paths[: s.goal_history])
+    else:
+        numbers = s.n_modes * s.n_histories * (s.n_actions if s.kind == "policies" else 1)
+    return REAL * s.n_restarts * numbers
+
+
+def _chain(s: Sizes) -> Bytes:
+    """One table of emissions and one of switches, of all restarts; counts are as large."""
+    return REAL * s.n_restarts * s.n_modes * (s.n_rows * s.n_actions + s.n_states * s.n_modes)
+
+
+def _tables(s: Sizes) -> Bytes:
+    """`Histories`, and what the reward component holds besides."""
+    length = len(s.paths)
+    lifted = s.n_histories * (8 * length + 12 * s.branches + s.n_actions + 40) + 60 * s.n_states * s.branches
+    own = {
+        "values": 8 * s.n_contexts * s.branches + 24 * s.n_histories,
+        "policies": 0,
+        "planned": REAL * s.n_histories * s.features,
+        "shared": s.n_rows * (12 * s.branches + s.n_actions) + s.n_histories * (8 * length + 16),
+    }
+    return lifted + own[s.kind]
+
+
+def _copied(s: Sizes) -> Bytes:
+    """The copy that JAX makes of the tables that an M-step reads; on a GPU, all that is there of them."""
+    if s.kind == "shared":
+        return s.n_rows * (12 * s.branches + s.n_actions)
+    if s.kind == "policies":
+        return s.n_histories * s.n_actions
+    if s.kind == "values":
+        return s.n_contexts * (20 * s.branches + s.n_actions) + 24 * s.n_histories
+    return s.n_histories * (12 * s.branches + s.n_actions + REAL * s.features)
+
+
+def _reading(s: Sizes) -> Iterable[Prediction]:
+    """First the tables are built, then the steps are encoded."""
+    building = s.n_histories * (16 * s.branches + 16 * len(s.paths) + 30)
+    yield _held(s, "reading", steps=33 * s.n_steps, histories=_tables(s) + building)
+    yield _held(s, "reading", steps=147 * s.n_steps, histories=_tables(s))
+
+
+def _e_step(s: Sizes) -> Prediction:
+    if s.engine == "compiled":
+        width = LANES if s.n_sessions >= LANES else 1
+        entries = s.n_rows * s.n_actions * s.n_modes
+        most = min(numba_loop.MOST_CHUNKS, s.n_sessions // width, max(1, numba_loop.LARGEST_TABLES // entries))
+        jobs = max(1, min(s.n_steps // numba_loop.STEPS_PER_CHUNK, most))
+        jobs += s.n_sessions > LANES and s.n_sessions % LANES > 0  # those that go alone
+        messages = min(s.n_threads, s.n_restarts * jobs) * REAL * s.longest * width * (s.n_modes + 1)
+        counts, tables = (5 + jobs) * _chain(s), _tables(s) + 3 * _parameters(s)
+        return _held(s, "E-step", steps=44 * s.n_steps, messages=messages, counts=counts, histories=tables)
+    # By XLA's own account of its buffers: pairs of modes at every step, and several copies of them.  On a GPU it
+    # holds half of that: 207 numbers a step were measured for 8 modes.
+    pairs = s.n_modes**2
+    numbers = 2 * pairs + s.n_modes + 4 if s.engine == "scan" else 6.2 * pairs + 3 * s.n_modes + 5
+    numbers /= 2 if s.on_gpu else 1
+    steps = 8 * s.padded if s.on_gpu else 33 * s.n_steps + 16 * s.padded
+    tables = _copied(s) + 3 * _parameters(s) + (0 if s.on_gpu else _tables(s))
+    messages = REAL * s.n_restarts * s.padded * numbers
+    return _held(s, "E-step", steps=steps, messages=messages, counts=4 * _chain(s), histories=tables)
+
+
+def _m_step(s: Sizes) -> Prediction:
+    """The factors are XLA's own account of the buffers of `engines.improve_restarts`."""
+    side_by_side, moves = s.n_restarts * s.n_modes, s.n_histories * s.branches
+    switches = s.n_restarts * s.n_states * s.n_modes**2
+    if s.kind == "values":
+        vectors = (2 if len(s.paths) == 1 else 10) * s.n_histories
+        at_once, each = (side_by_side, 10.6) if s.on_gpu else (s.n_modes, 14.5)  # `ValueRewards.one_at_a_time`
+        numbers = at_once * (each * s.n_contexts * s.branches + vectors)
+    elif s.kind == "policies":
+        numbers = side_by_side * 2 * s.n_histories * s.n_actions
+    elif s.kind == "planned":
+        numbers = side_by_side * (22.5 * moves + s.n_histories * s.features)
+    else:
+        active = min(s.n_histories, s.n_rows * s.branches * len(s.paths))
+        goals = min(sum(s.paths[: s.goal_history]), active)
+        at_once = s.n_restarts if s.on_gpu else 1
+        one = 11 * (active + s.n_modes * goals) + 2 * s.n_modes * s.n_rows * s.branches
+        numbers = max(2 * side_by_side * active, at_once * one)
+    if s.switching == "state":
+        numbers += switches
+    elif s.switching == "state-net":
+        numbers += 5 * switches + 176 * s.n_restarts * (s.n_states + s.n_modes**2)
+    steps = 8 * s.padded if s.on_gpu else 44 * s.n_steps
+    tables = _copied(s) + 3 * _parameters(s) + (0 if s.on_gpu else _tables(s))
+    return _held(s, "M-step", steps=steps, counts=3 * _chain(s), histories=tables, optimiser=REAL * numbers)
+
+
+def _afterwards(s: Sizes) -> Prediction:
+    """Policies of every history, and the canonical gauge where the default prior leaves it open."""
+    tables = _tables(s) + _parameters(s) + 3 * REAL * s.n_modes * s.n_histories * s.n_actions
+    if s.kind in ("values", "shared"):
+        tables += (200 if s.n_branches == 1 else 160) * s.n_histories * s.branches
+        if s.n_branches > 1 and len(s.paths) == 1 and s.n_states <= _LARGEST_BLOCK:
+            # A dense null space; longer histories fall into parts of a few nodes.
+            tables += REAL * s.n_states**2 * max(3 * (s.n_actions - 1), 5)
+    return _held(s, "afterwards", steps=44 * s.n_steps, histories=tables)
+
+
+def predict(
+    env: MDP,
+    *,
+    n_modes: int,
+    history: int,
+    n_steps: int,
+    n_sessions: int,
+    n_restarts: int,
+    reward: str | RewardForm = "state",
+    switching: str | Fixed = "state",
+    n_actions: int | None = None,
+    longest: int | None = None,
+    engine: Engine = "auto",
+) -> Prediction:
+    """Predict the peak memory of ``SWIRL(env, …).fit(data, engine=engine)`` with the default priors.
+
+    On a GPU it is the GPU's memory (read from the code; only the CPU's was measured).
+
+    Parameters
+    ----------
+    n_steps, n_sessions
+        Of the recording, all sessions together.
+    n_actions
+        Number of options at each step; by default the environment's actions.
+    longest
+        Steps of the longest session; by default all are taken to be alike.
+
+    Examples
+    --------
+    >>> from swirl.data.mdp import MDP
+    >>> ring = MDP.deterministic([[0, 1], [1, 2], [2, 0]])
+    >>> predict(ring, n_modes=2, history=2, n_steps=10**6, n_sessions=20, n_restarts=8).moment
+    'reading'
+    """
+    form = resolve_form(reward)
+    fixed = isinstance(switching, Fixed) or switching == "fixed"
+    on_gpu = jax.default_backend() != "cpu"
+    if engine == "auto":  # as `engines.choose` will: tables that are given may hold zeros
+        fast = "associative" if on_gpu else "compiled"
+        engine = fast if not fixed and (on_gpu or numba_loop.available()) else "scan"
+    features = (
+        form.features[0].size if isinstance(form, Linear) else 9 * form.hidden if isinstance(form, Network) else 0
+    )
+    return of_sizes(
+        Sizes(
+            n_states=env.n_states,
+            n_actions=env.n_actions if n_actions is None else n_actions,
+            n_branches=env.n_branches,
+            paths=count_paths(env, history),
+            n_modes=n_modes,
+            n_restarts=n_restarts,
+            n_steps=n_steps,
+            n_sessions=n_sessions,
+            longest=max(-(-n_steps // max(n_sessions, 1)), longest or 0),
+            kind=_kind(form),
+            features=features,
+            goal_history=form.goal_history if isinstance(form, Habit) else 0,
+            switching="fixed" if isinstance(switching, Fixed) else switching,
+            engine=engine,
+            on_gpu=on_gpu,
+            n_threads=cores(),
+        )
+    )
+
+
+def _kind(form: RewardForm) -> Kind:
+    if isinstance(form, Tabular) and form.road == "exact":
+        return "policies" if form.on == "state-action" else "values"
+    return "shared" if isinstance(form, Habit) else "planned"
+
+
+SHARE = 0.9  # of what there is that a fit may take
+
+
+def available(rooms: Mapping[str, int] | None = None) -> int:
+    """Bytes that this process can still get, on the GPU that JAX computes on or in this machine.
+
+    Parameters
+    ----------
+    rooms
+        `system.rooms`, where they were already read: what is free changes from one reading to the next.
+
+    Examples
+    --------
+    >>> available() > 0
+    True
+    """
+    if jax.default_backend() != "cpu":
+        stats = jax.devices()[0].memory_stats() or {}
+        if "bytes_limit" in stats:
+            return int(stats["bytes_limit"] - stats.get("bytes_in_use", 0))
+    return min((system.rooms() if rooms is None else rooms).values(), default=sys.maxsize)
+
+
+def check(prediction: Prediction, limit: int | None = None) -> None:
+    """Raise a `ValueError` that says what would fit, where a fit would need more than 90 % of what there is.
+
+    Parameters
+    ----------
+    limit
+        Bytes; by default `available`, and what this process already holds of Python and JAX.
+
+    Examples
+    --------
+    >>> from swirl.data.mdp import MDP
+    >>> from swirl.workflows.memory import predict
+    >>> ring = MDP.deterministic([[0, 1], [1, 2], [2, 0]])
+    >>> needs = predict(ring, n_modes=2, history=2, n_steps=10**7, n_sessions=100, n_restarts=8, engine="scan")
+    >>> check(needs, limit=4 * 10**9)
+    Traceback (most recent call last):
+    ValueError: The fit would need about 10 GB: 8.96 GB of messages ... There are 4 GB, of which it may ...
+    """
+    if limit is None:
+        limit = available() + (0 if prediction.sizes.on_gpu else min(system.resident(), prediction.baseline))
+    room = SHARE * limit
+    if prediction.total <= room:
+        return
+    ways = list(_ways_out(prediction.sizes, room))
+    raise ValueError(
+        f"The fit would need {prediction.worded()}. There are {amount(limit)}, of which it may take 90 %. "
+        + (
+            f"What would fit: {'; or '.join(ways)}."
+            if ways
+            else "No single change is enough: take fewer restarts at once, fewer modes, fewer sessions and a shorter "
+            f"history together, or a machine with {amount(prediction.total / SHARE)} to spare."
+        )
+    )
+
+
+def _ways_out(s: Sizes, room: Bytes) -> Iterable[str]:
+    """Single changes after which a fit has room, each the mildest of its kind."""
+    again = "; more of them by fitting again with another random_state, keeping the best objective"
+    kinds: list[tuple[Iterable[Sizes], str]] = [
+        ((replace(s, n_restarts=n) for n in _halves(s.n_restarts)), "n_restarts={n_restarts} ({need}" + again + ")"),
+        ((replace(s, paths=s.paths[:n]) for n in range(len(s.paths) - 1, 0, -1)), "history={length} ({need})"),
+        ((replace(s, n_modes=n) for n in _fewer(s.n_modes)), "n_modes={n_modes} ({need})"),
+        (
+            (replace(s, n_sessions=n, n_steps=-(-s.n_steps * n // s.n_sessions)) for n in _halves(s.n_sessions)),
+            "{n_sessions} of the {all} sessions ({need})",
+        ),
+    ]
+    if s.engine == "compiled":
+        cut = (replace(s, longest=n, n_sessions=-(-s.n_steps // n)) for n in _halves(s.longest))
+        kinds.append((cut, "sessions of at most {longest} steps, cut by gaps= ({need})"))
+    elif s.engine == "scan" and s.switching != "fixed" and not s.on_gpu:
+        how = 'engine="auto"' if numba_loop.available() else "pip install 'swirl-irl[fast]'"
+        kinds.append(([replace(s, engine="compiled")], how + ", whose E-step keeps less ({need})"))
+    for candidates, words in kinds:
+        fit = next((candidate for candidate in candidates if of_sizes(candidate).total <= room), None)
+        if fit is not None:
+            yield words.format(
+                n_restarts=fit.n_restarts,
+                length=len(fit.paths),
+                n_modes=fit.n_modes,
+                n_sessions=f"{fit.n_sessions:,}",
+                all=f"{s.n_sessions:,}",
+                longest=f"{fit.longest:,}",
+                need=amount(of_sizes(fit).total),
+            )
+
+
+def _fewer(n: int) -> Iterable[int]:
+    """n − 1, n − 2, …, 1; a number that no one can mean is halved first."""
+    return range(n - 1, 0, -1) if n <= 100 else [*_halves(n)[:-6], *range(100, 0, -1)]
+
+
+def _halves(n: int) -> list[int]:
+    """n / 2, n / 4, …, 1."""
+    return [n >> k for k in range(1, n.bit_length())]
+
+
+__all__ = ["Prediction", "Sizes", "amount", "available", "check", "count_paths", "predict"]

@@ -1,0 +1,261 @@
+"""A signal beside the modes: averages by hand and by a plain loop, windows that stop at gaps, a null that holds."""
+
+import numpy as np
+import pytest
+
+from swirl.analysis import triggered_average as windows
+from swirl.analysis.mode_signal import signal_by_mode
+from swirl.analysis.triggered_average import mode_triggered_average
+from swirl.data.trajectories import Trajectories
+
+NAN = np.nan
+
+
+def sessions(modes, signal, **more):
+    return Trajectories([np.zeros(len(path), int) for path in modes], signals={"dopamine": signal}, **more)
+
+
+def random_sessions(seed, n=6, length=80, channels=None, **more):
+    """Modes in runs, a smooth signal that knows nothing of them, and gaps."""
+    rng = np.random.default_rng(seed)
+    modes = [np.repeat(rng.integers(0, 3, length), rng.integers(1, 9, length))[:length] for _ in range(n)]
+    noise = rng.normal(size=(n, length + 4, channels or 1))
+    smooth = list(sum(noise[:, i : length + i] for i in range(5)))
+    signal = smooth if channels else [part[:, 0] for part in smooth]
+    gaps = [np.sort(rng.choice(np.arange(1, length), 2, replace=False)) for _ in range(n)]
+    return modes, sessions(modes, signal, gaps=gaps, **more)
+
+
+# ---- means in each mode
+
+
+def test_means_by_hand():
+    modes = [[0, 0, 1, -1], [0, 1, 1]]
+    data = sessions(modes, [[1.0, 3.0, 7.0, 100.0], [4.0, NAN, 9.0]])
+    found = signal_by_mode(data, modes, "dopamine", n_modes=3)
+    np.testing.assert_allclose(found.unit_means[:, :, 0], [[2, 7, NAN], [4, 9, NAN]])
+    np.testing.assert_allclose(found.mean[:, 0], [3, 8, NAN])
+    np.testing.assert_allclose(found.sem[:, 0], [1, 1, NAN])
+    assert found.n_steps[:, 0].tolist() == [3, 2, 0]
+    assert found.n_units[:, 0].tolist() == [2, 2, 0]
+    assert found.over == "session"
+    assert found.table().columns.tolist() == ["mode", "mean", "sem", "n_sessions", "n_steps"]
+
+
+def test_subjects_are_the_unit_where_several_are_known():
+    modes = [[0, 0], [0], [0]]
+    data = sessions(modes, [[1.0, 1.0], [4.0], [8.0]], subjects=["m1", "m1", "m2"])
+    found = signal_by_mode(data, modes, "dopamine")
+    assert found.units == ("m1", "m2")
+    np.testing.assert_allclose(found.unit_means[:, 0, 0], [2.0, 8.0])  # the steps of both of m1's sessions together
+    assert found.table()["n_subjects"].tolist() == [2]
+    assert signal_by_mode(data, modes, "dopamine", over="session").mean[0, 0] == pytest.approx((1 + 4 + 8) / 3)
+    alone = sessions(modes, [[1.0, 1.0], [4.0], [8.0]], subjects=["m1"] * 3)
+    assert signal_by_mode(alone, modes, "dopamine").over == "session"
+
+
+def test_channels_keep_apart():
+    modes, data = random_sessions(0, channels=3)
+    found = signal_by_mode(data, modes, "dopamine")
+    average = mode_triggered_average(data, modes, "dopamine", n_shifts=3)
+    for channel in range(3):
+        one = [part[:, channel] for part in data.signals["dopamine"]]
+        np.testing.assert_allclose(found.mean[:, channel], signal_by_mode(data, modes, one).mean[:, 0])
+        alone = mode_triggered_average(data, modes, one, n_shifts=3)
+        np.testing.assert_allclose(average.mean[..., channel], alone.mean[..., 0])
+        np.testing.assert_allclose(average.null[..., channel], alone.null[..., 0])
+    assert sorted(set(average.table()["channel"])) == [0, 1, 2]
+    assert "channel" in found.table()
+
+
+# ---- averages around starts and ends
+
+
+def test_a_signal_of_ones_at_the_starts_averages_to_one_at_lag_zero():
+    modes = [np.repeat([0, 1, 0, 1], 10), np.repeat([1, 0], 20)]
+    signal = [np.zeros(40), np.zeros(40)]
+    for path, values in zip(modes, signal, strict=True):
+        values[1 + np.flatnonzero(np.diff(path))] = 1.0
+    data = sessions(modes, signal)
+    found = mode_triggered_average(data, modes, "dopamine", before=5, after=5, n_shifts=0)
+    assert found.lags.tolist() == list(range(-5, 6))
+    np.testing.assert_array_equal(found.mean[:, :, 0], np.tile(np.arange(-5, 6) == 0, (2, 1)).astype(float))
+    assert found.n_events.tolist() == [2, 2]
+    np.testing.assert_array_equal(found.sem[0, :, 0], 0.0)  # mode 0 starts in both sessions
+    assert np.isnan(found.sem[1]).all()  # mode 1 starts in one
+    ends = mode_triggered_average(data, modes, "dopamine", before=5, after=5, onset=False, n_shifts=0)
+    np.testing.assert_array_equal(ends.mean[:, 5, 0], 1.0)  # a mode ends where the next one starts
+    assert ends.n_events.tolist() == [2, 2]
+    assert np.isnan(found.p_value).all()
+    assert np.isnan(found.table()["null_low"]).all()
+
+
+def by_loop(data, modes, mode, before, after, onset=True):
+    """The plain loop: mean over sessions of the mean over events."""
+    means = []
+    for i, path in enumerate(modes):
+        windows = []
+        for low, high in data.segments(i):
+            for t in range(low + 1, high):
+                this, other = (path[t], path[t - 1]) if onset else (path[t - 1], path[t])
+                if this == mode and other != mode and other >= 0:
+                    steps = range(t - before, t + after + 1)
+                    windows.append([data.signals["dopamine"][i][s] if low <= s < high else NAN for s in steps])
+        if windows:
+            stack = np.array(windows)
+            n = np.isfinite(stack).sum(axis=0)
+            means.append(np.where(n > 0, np.nansum(stack, axis=0) / np.maximum(n, 1), NAN))
+    stack = np.array(means)
+    n = np.isfinite(stack).sum(axis=0)
+    return np.where(n > 0, np.nansum(stack, axis=0) / np.maximum(n, 1), NAN), n
+
+
+@pytest.mark.parametrize("onset", [True, False])
+def test_the_average_is_the_plain_loop_and_windows_stop_at_gaps(onset):
+    modes, data = random_sessions(1)
+    modes[0] = np.where(np.arange(80) % 17 == 0, -1, modes[0])
+    signal = [np.where(np.arange(80) % 13 == 5, NAN, part) for part in data.signals["dopamine"]]
+    data = sessions(modes, signal, gaps=data.gaps)
+    found = mode_triggered_average(data, modes, "dopamine", before=7, after=9, onset=onset, n_shifts=0)
+    for mode in range(3):
+        expected, n = by_loop(data, modes, mode, 7, 9, onset)
+        np.testing.assert_allclose(found.mean[mode, :, 0], expected)
+        np.testing.assert_array_equal(found.n_units[mode, :, 0], n)
+        one = mode_triggered_average(data, modes, "dopamine", before=7, after=9, onset=onset, mode=mode, n_shifts=0)
+        np.testing.assert_array_equal(one.mean[0], found.mean[mode])
+        assert one.modes == (mode,)
+
+
+def test_a_start_that_was_not_seen_is_no_start():
+    modes = [[0, 0, 0, 0, -1, 0, 1, 1]]
+    data = sessions(modes, [np.arange(8.0)], gaps=[[2]])
+    found = mode_triggered_average(data, modes, "dopamine", before=3, after=3, n_shifts=0)
+    assert found.n_events.tolist() == [0, 1]
+    np.testing.assert_array_equal(found.mean[1, :, 0], [3, 4, 5, 6, 7, NAN, NAN])
+    assert np.isnan(found.mean[0]).all()
+
+
+def test_bins_of_time():
+    modes = [[0, 0, 1, 1, 1]]
+    data = sessions(modes, [[1.0, 2.0, 4.0, 8.0, 16.0]], times=[[0.0, 1.9, 2.0, 2.3, 3.4]])
+    found = mode_triggered_average(data, modes, "dopamine", before=2, after=1, bin=1.0, mode=1, n_shifts=0)
+    assert found.lags.tolist() == [-2.0, -1.0, 0.0, 1.0]
+    # Bin 0 reaches from 1.5 to 2.5: the steps at 1.9, 2.0 and 2.3.
+    np.testing.assert_allclose(found.mean[0, :, 0], [1.0, NAN, 14 / 3, 16.0])
+    assert found.seconds
+
+
+def test_regular_bins_are_steps():
+    modes, data = random_sessions(2)
+    timed = sessions(modes, data.signals["dopamine"], gaps=data.gaps, times=[100 + 0.1 * np.arange(80)] * 6)
+    steps = mode_triggered_average(data, modes, "dopamine", before=4, after=6, n_shifts=4)
+    times = mode_triggered_average(timed, modes, "dopamine", before=0.4, after=0.6, bin=0.1, n_shifts=4)
+    np.testing.assert_allclose(times.mean, steps.mean)
+    np.testing.assert_allclose(times.null, steps.null)
+    np.testing.assert_allclose(times.lags, 0.1 * steps.lags)
+
+
+# ---- the null
+
+
+def test_shifts_stay_within_sessions():
+    modes, data = random_sessions(3)
+    flat = sessions(modes, [np.full(80, float(i)) for i in range(6)], gaps=data.gaps)
+    found = mode_triggered_average(flat, modes, "dopamine", n_shifts=5)
+    for null in found.null:
+        np.testing.assert_allclose(null, found.mean)
+    assert (found.p_value == 1).all()
+
+
+def test_the_null_is_the_average_of_rolled_signals():
+    modes, data = random_sessions(4)
+    found = mode_triggered_average(data, modes, "dopamine", n_shifts=2, random_state=5)
+    rng = np.random.default_rng(5)
+    for null in found.null:
+        rolled = [np.roll(part, rng.integers(1, 80)) for part in data.signals["dopamine"]]
+        np.testing.assert_allclose(null, mode_triggered_average(data, modes, rolled, n_shifts=0).mean)
+
+
+def test_the_null_does_not_depend_on_how_many_shifts_are_made_at_once(monkeypatch):
+    modes, data = random_sessions(5)
+    found = mode_triggered_average(data, modes, "dopamine", n_shifts=7)
+    monkeypatch.setattr(windows, "AT_ONCE", 1)
+    np.testing.assert_allclose(mode_triggered_average(data, modes, "dopamine", n_shifts=7).null, found.null)
+
+
+def test_the_band_covers_noise_and_p_values_hold_their_level():
+    outside, p_values = [], []
+    for seed in range(12):
+        modes, data = random_sessions(seed, n=8, length=200)
+        found = mode_triggered_average(data, modes, "dopamine", n_shifts=99)
+        low, high = found.band(0.9)
+        outside.append((found.mean < low) | (found.mean > high))
+        p_values.append(found.p_value.ravel())
+    assert 0.03 < np.mean(outside) < 0.2
+    assert np.mean(np.array(p_values) <= 0.1) < 0.25
+    assert np.min(p_values) >= 0.01
+
+
+def test_a_signal_at_the_starts_stands_out():
+    modes, data = random_sessions(6, n=8, length=200)
+    signal = [part + 3.0 * ((path == 1) & (np.roll(path, 1) != 1)) for part, path in
+              zip(data.signals["dopamine"], modes, strict=True)]  # fmt: skip
+    found = mode_triggered_average(data, modes, signal, n_shifts=99)
+    low, high = found.band()
+    assert found.mean[1, 10, 0] > high[1, 10, 0]
+    assert (low <= high).all()
+    assert found.p_value[1, 0] == 0.01
+    table = found.table()
+    assert len(table) == 3 * 31
+    assert table.columns.tolist() == [
+        "mode", "lag", "mean", "sem", "n_sessions", "n_events", "null_low", "null_high", "p_value", "corrected_p_value",
+        "tests",
+    ]  # fmt: skip
+    assert found.corrected_p_value[1, 0] == 0.01
+    assert (found.corrected_p_value >= found.p_value).all()
+    assert (table["tests"] == 3).all()
+    np.testing.assert_array_equal(table["corrected_p_value"], np.repeat(found.corrected_p_value[:, 0], 31))
+
+
+def test_corrected_p_values_are_of_all_modes_and_channels_together():
+    alarms = []
+    for seed in range(40):
+        modes, data = random_sessions(seed, n=6, length=80)
+        rng = np.random.default_rng(seed)
+        signal = [rng.normal(size=(80, 4)) for _ in modes]
+        found = mode_triggered_average(data, modes, signal, before=3, after=3, n_shifts=39, random_state=seed)
+        assert found.n_tests == 12
+        assert (found.corrected_p_value >= found.p_value).all()
+        alarms.append([(p <= 0.05).any() for p in (found.p_value, found.corrected_p_value)])
+    single, corrected = np.mean(alarms, axis=0)
+    assert single > 0.25
+    assert corrected <= 0.05 + 2 * np.sqrt(0.05 * 0.95 / 40)
+    without = mode_triggered_average(data, modes, signal, n_shifts=0)
+    assert np.isnan(without.corrected_p_value).all()
+
+
+# ---- faults
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ({"signal": "serotonin"}, "no such signal; the data have 'dopamine'"),
+        ({"signal": [[1.0]]}, r"signal\[0\] has shape \(1,\), session 0 has 3 steps"),
+        ({"signal": [[1.0]] * 2}, "signal has 2 sessions, the data 1"),
+        ({"modes": [[0, 1]]}, r"modes\[0\] has shape \(2,\)"),
+        ({"modes": [[0.0, 1.0, 0.5]]}, r"modes\[0\] is float64"),
+        ({"n_modes": 1}, "n_modes=1: modes go up to 1"),
+        ({"over": "subject"}, "the subject of session 0 is not known"),
+        ({"before": -1}, "before=-1: expected a whole number of steps"),
+        ({"after": 1.5}, "after=1.5"),
+        ({"bin": 0.5}, "bin=0.5: the data have no times"),
+        ({"mode": 2}, "mode=2: expected a mode from 0 to 1"),
+        ({"n_shifts": -1}, "n_shifts=-1"),
+    ],
+)
+def test_what_is_wrong_is_told(arguments, told):
+    data = sessions([[0, 1, 1]], [[1.0, 2.0, 3.0]])
+    given = {"modes": [[0, 1, 1]], "signal": "dopamine", **arguments}
+    with pytest.raises(ValueError, match=told):
+        mode_triggered_average(data, given.pop("modes"), given.pop("signal"), **given)

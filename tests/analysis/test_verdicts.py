@@ -1,0 +1,212 @@
+"""The verdict on a fit: worlds in which it must not say trust, and one in which it must."""
+
+import json
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import swirl
+from swirl import datasets, report
+from swirl.analysis import metrics
+from swirl.analysis.verdicts import fit_halves, verdict
+from swirl.cli.app import app
+from swirl.data.trajectories import Trajectories
+from swirl.estimators import fit_warnings
+from swirl.estimators.fit_warnings import Halves, RestartAgreement, Verdict, against, verdict_of
+from swirl.estimators.swirl import SWIRL
+from swirl.io.export_tables import to_frame, write_table
+from swirl.priors import Cauchy, Gaussian
+
+AHEAD, BEHIND, LEVEL = (0.05, 0.01), (-0.05, 0.01), (0.005, 0.01)
+ALL_SAME = RestartAgreement(0, 2, np.ones(3), np.zeros(3), np.zeros(3))
+
+
+def told(**changes):
+    return Halves(**{"n_modes": 2, "agreement": 0.98, "over_one": AHEAD, "more": LEVEL, "counts": BEHIND} | changes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "level", "first"),
+    [
+        ({}, "trust", "agree on the mode at 98 %"),
+        ({"agreement": fit_warnings.SAME_MODES - 0.01}, "with care", "at 92 % of the steps only"),
+        ({"agreement": fit_warnings.OTHER_MODES - 0.01}, "don't", "at 79 % of the steps only"),
+        ({"over_one": LEVEL}, "don't", "no better than the same model with one mode (+0.0050 ± 0.0100"),
+        ({"over_one": BEHIND}, "don't", "no better than the same model with one mode"),
+        ({"over_one": None}, "with care", "could not be scored"),
+        ({"more": AHEAD}, "with care", "3 modes would predict better (+0.0500 ± 0.0100"),
+        ({"counts": AHEAD}, "with care", "plain counts"),
+        ({"counts": None}, "trust", "agree"),
+        ({"agreement": 0.5, "counts": AHEAD}, "don't", "at 50 % of the steps only"),
+        (
+            {"n_modes": 1, "over_one": None, "agreement": 1.0, "more": AHEAD},
+            "with care",
+            "2 modes would predict better",
+        ),
+        ({"n_modes": 1, "over_one": None, "agreement": 1.0}, "trust", "2 modes would predict no better"),
+    ],
+)
+def test_each_reason_has_its_level(changes, level, first):
+    found = told(**changes).verdict()
+    assert found.level == level
+    assert first in found.reasons[0]
+
+
+@pytest.mark.parametrize(
+    ("model", "agreement", "level", "reason"),
+    [
+        ({"converged_": False}, ALL_SAME, "don't", "the fit had not settled"),
+        (
+            {"converged_": True},
+            RestartAgreement(0, 2, np.array([1, 1, 0.1]), np.array([0, 0, 0.3]), np.array([0, 0, 2.0])),
+            "don't",
+            "of the starting points 1 other is within 2 nats of it with other modes (ARI 0.10)",
+        ),
+        (
+            {"converged_": True},
+            RestartAgreement(0, 2, np.array([1, 0.1, 0.1]), np.array([0, 0.3, 0.3]), np.array([0, 90.0, 80])),
+            "with care",
+            "only one of 3 starting points came to this result",
+        ),
+        ({"converged_": True, "restarts_": [0]}, None, "with care", "there was a single starting point"),
+        ({"converged_": True, "restarts_": [0, 1]}, None, "with care", "whether its starting points"),
+        ({"converged_": True, "occupancy_": np.array([0.99, 0.01])}, ALL_SAME, "with care", "mode 1 has only 1.0 %"),
+    ],
+)
+def test_what_the_fit_says_against_itself(model, agreement, level, reason):
+    found = against(SimpleNamespace(**model), agreement)
+    assert found is not None
+    assert found.level == level
+    assert found.reasons[0].startswith(reason)
+
+
+def test_a_fit_that_was_not_checked_is_never_trusted():
+    assert verdict_of(SimpleNamespace(), None) is None  # counts, or a model made from parameters
+    fit = SimpleNamespace(converged_=True, occupancy_=np.array([0.5, 0.5]))
+    assert against(fit, ALL_SAME) is None
+    assert verdict_of(fit, ALL_SAME).level == "with care"
+    fit.verdict_ = told().verdict()
+    assert verdict_of(fit, ALL_SAME).level == "trust"
+
+
+def line(n_sessions, n_steps):
+    """A walker on a line of four states, who likes one end of it."""
+    env = swirl.MDP.deterministic([[0, 1], [0, 2], [1, 3], [2, 3]])
+    truth = SWIRL.from_parameters(
+        env, history=1, rewards=np.array([[0.3, 0, 0, 0]]), mode_transitions=[[1.0]], initial_modes=[1.0]
+    )
+    return env, truth.sample(n_sessions, n_steps, random_state=5)
+
+
+@pytest.mark.slow
+def test_one_session_says_nothing_of_others():
+    env, data = line(1, 200)
+    fit = SWIRL(env, n_modes=1, history=1, n_restarts=2, reward_prior=Gaussian()).fit(data)
+    found = verdict(fit, data)
+    assert found == fit.verdict_ == Verdict("with care", found.reasons)
+    assert found.reasons[0].startswith("there is a single session")
+
+
+@pytest.mark.slow
+def test_modes_that_are_there_are_trusted_and_the_verdict_is_kept(tmp_path):
+    world = datasets.gridworld(n_sessions=40, n_steps=150, random_state=3)
+    data = world.trajectories
+    fit = SWIRL(world.env, n_restarts=3, reward_prior=Cauchy()).fit(data)
+    told_of = []
+    found = verdict(fit, data, callback=told_of.append)
+    assert found.level == "trust", found
+    right, best = (metrics.segmentation_accuracy(data.modes, m.predict(data)) for m in (fit, world.true_model()))
+    assert right > best - 0.03
+    assert told_of[0] == "n_modes=2, fold 1 of 2"
+    assert len(told_of) == 8  # counts too
+    again = swirl.load(fit.save(tmp_path / "fit.nc"))
+    assert again.verdict_ == found
+    assert not hasattr(again.use_restart((again.best_restart_ + 1) % 3), "verdict_")  # that was of other modes
+    page = report.write(tmp_path / "fit.html", again, data, n_draws=1).read_text(encoding="utf-8")
+    assert "Trust these modes" in page
+
+
+@pytest.mark.slow
+def test_modes_that_are_not_there_are_not_trusted():
+    env, data = line(30, 100)
+    for seed in range(3):
+        part = data[10 * seed : 10 * seed + 10]
+        fit = SWIRL(env, history=1, n_restarts=3, random_state=seed).fit(part)
+        assert verdict(fit, part).level != "trust"
+        assert fit_halves(fit, part).verdict().level == "don't"  # whatever its restarts say
+
+
+@pytest.fixture(scope="module")
+def settled():
+    """A fit with nothing against it, of a model that has a temperature for each mode."""
+    env, data = line(6, 30)
+    fit = SWIRL(env, history=1, n_restarts=2, max_iter=300, reward_prior=Gaussian(), temperature=[1.0, 0.5]).fit(data)
+    fit.restart_agreement_ = RestartAgreement(0, 2, np.ones(2), np.zeros(2), np.zeros(2))
+    fit.converged_, fit.occupancy_ = True, np.array([0.5, 0.5])
+    assert against(fit, fit.restart_agreement_) is None
+    return fit, data
+
+
+@pytest.mark.slow
+def test_settings_for_each_mode_leave_other_numbers_of_modes_out(settled):
+    fit, data = settled
+    halves = fit_halves(fit, data)
+    assert halves.over_one is None
+    assert halves.more is None
+    assert halves.counts is not None
+    assert 0.5 <= halves.agreement <= 1
+    assert verdict(fit, data).level != "trust"
+
+
+@pytest.mark.slow
+def test_halves_that_cannot_be_scored_are_said_to_be_so(settled, monkeypatch):
+    fit, data = settled
+
+    def unscorable(*_, **__):
+        raise ValueError("fold 1 of 2: nothing was observed in it")
+
+    monkeypatch.setattr("swirl.analysis.verdicts.fit_halves", unscorable)
+    found = verdict(fit, data)
+    assert found.level == "with care"
+    assert "nothing was observed" in found.reasons[0]
+
+
+def stopped(*_, **__):
+    """As Ctrl-C after an iteration would: EM ends well, but is not done."""
+    raise KeyboardInterrupt
+
+
+@pytest.mark.slow
+def test_ctrl_c_during_the_folds_is_never_a_result(settled, monkeypatch):
+    fit, data = settled
+    monkeypatch.setattr("swirl.inference.engines.improve_restarts", stopped)
+    assert SWIRL(**fit.get_params()).fit(data, progress=False).restarts_[0].status == "interrupted"
+    with pytest.raises(KeyboardInterrupt):
+        fit_halves(fit, data)
+
+
+@pytest.mark.slow
+def test_ctrl_c_during_the_verdict_keeps_the_fit(tmp_path, monkeypatch):
+    _, data = line(6, 30)
+    write_table(to_frame(Trajectories(data.states, data.actions)), tmp_path / "s.csv")
+    monkeypatch.setattr("swirl.analysis.verdicts.verdict", stopped)
+    command = ["fit", str(tmp_path / "s.csv"), "--modes", "2", "--history", "1", "--max-iter", "2", "--restarts", "2"]
+    done = CliRunner().invoke(app, [*command, "-o", str(tmp_path / "fit.nc")])
+    assert done.exit_code == 0, done.output
+    assert swirl.load(tmp_path / "fit.nc").n_modes == 2
+
+
+@pytest.mark.slow
+def test_the_terminal_begins_with_the_verdict(tmp_path):
+    _, data = line(6, 30)
+    write_table(to_frame(Trajectories(data.states, data.actions)), tmp_path / "s.csv")
+    command = ["fit", str(tmp_path / "s.csv"), "--modes", "2", "--history", "1", "--max-iter", "2", "--restarts", "2"]
+    done = CliRunner().invoke(app, [*command, "-o", str(tmp_path / "fit.nc")])
+    assert done.exit_code == 0, done.output
+    assert done.stdout.startswith("verdict       don't trust it\n              – the fit had not settled")
+    done = CliRunner().invoke(app, [*command, "--no-verdict", "--json", "-o", str(tmp_path / "other.nc")])
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["verdict"]["level"] == "don't"
+    assert not hasattr(swirl.load(tmp_path / "other.nc"), "verdict_")

@@ -1,0 +1,258 @@
+"""The command line: quick to start, plain in its errors."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from typer.testing import CliRunner
+
+from swirl._version import __version__
+from swirl.cli import main
+from swirl.cli.app import COMMANDS, app
+from swirl.workflows import doctor
+
+HEAVY = ("jax", "numpy", "scipy", "matplotlib", "optax", "xarray")
+runner = CliRunner()
+
+
+def run(*arguments, **environment):
+    environment = {"SWIRL_DEBUG": None, "TERM": "dumb", "COLUMNS": "100", **environment}
+    return runner.invoke(app, list(arguments), env=environment)
+
+
+def process(*arguments, code=None):
+    command = [sys.executable, "-c", code] if code else [sys.executable, "-m", "swirl"]
+    environment = {name: value for name, value in os.environ.items() if name != "SWIRL_DEBUG"}
+    return subprocess.run([*command, *arguments], capture_output=True, text=True, env=environment)
+
+
+@pytest.fixture
+def demo(monkeypatch):
+    """Put a stand-in in the place of swirl.workflows.demo; it records the call and raises what it is told to."""
+    module = ModuleType("swirl.workflows.demo")
+    module.calls = []
+    module.fault = None
+
+    def run_demo(**options):
+        module.calls.append(options)
+        if module.fault is not None:
+            raise module.fault
+
+    module.run_demo = run_demo
+    monkeypatch.setitem(sys.modules, "swirl.workflows.demo", module)
+    return module
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], [], ["demo", "--help"], ["doctor", "--help"]])
+def test_answers_without_importing_anything_heavy(arguments):
+    code = f"""
+import sys
+from swirl.cli import main
+try:
+    main({arguments!r})
+finally:
+    found = [name for name in {HEAVY!r} if name in sys.modules]
+    print("HEAVY", found, file=sys.stderr)
+"""
+    done = process(code=code)
+    assert done.returncode == 0
+    assert done.stderr.strip() == "HEAVY []"
+
+
+def test_only_the_module_of_the_command_is_imported():
+    code = "import sys\nfrom swirl.cli import main\ntry:\n    main(['demo', '--help'])\n"
+    code += "finally:\n    print(sorted(n for n in sys.modules if n.startswith('swirl.cli.')), file=sys.stderr)"
+    assert process(code=code).stderr.strip() == "['swirl.cli.app', 'swirl.cli.demo']"
+
+
+def test_module_runs_as_a_program():
+    done = process("--version")
+    assert (done.returncode, done.stdout) == (0, f"swirl {__version__}\n")
+
+
+def test_main_takes_arguments(capsys):
+    with pytest.raises(SystemExit) as end:
+        main(["--version"])
+    assert end.value.code == 0
+    assert capsys.readouterr().out == f"swirl {__version__}\n"
+
+
+def test_alone_it_shows_the_help():
+    alone = run()
+    assert alone.exit_code == 0
+    assert alone.stdout == run("--help").stdout
+    assert all(name in alone.stdout for name in COMMANDS)
+
+
+@pytest.mark.parametrize("name", [None, *COMMANDS])
+def test_every_help_ends_in_an_example(name):
+    help_text = run(*([name] if name else []), "--help").stdout
+    last = [line.strip() for line in help_text.splitlines() if line.strip()][-2:]
+    assert last[0] == "Example:"
+    assert last[1].startswith(f"swirl {name}" if name else "swirl ")
+
+
+@pytest.mark.parametrize(("typed", "hint"), [("dmeo", "'demo'"), ("zzz", "demo, import")])
+def test_a_slip_of_the_pen_is_answered_with_a_hint(typed, hint):
+    result = run(typed)
+    assert result.exit_code == 2
+    assert hint in result.stderr
+
+
+def test_demo_defaults(demo):
+    assert run("demo").exit_code == 0
+    assert demo.calls == [
+        {
+            "output": Path("swirl-demo"),
+            "seed": 0,
+            "n_restarts": 8,
+            "force": False,
+            "as_json": False,
+            "quick": False,
+        }
+    ]
+
+
+def test_demo_options(demo):
+    result = run("demo", "-o", "x/y", "--seed", "7", "--restarts", "3", "--force", "--json", "--quick")
+    assert result.exit_code == 0
+    expected = {
+        "output": Path("x/y"),
+        "seed": 7,
+        "n_restarts": 3,
+        "force": True,
+        "as_json": True,
+        "quick": True,
+    }
+    assert demo.calls == [expected]
+
+
+@pytest.mark.parametrize("arguments", [["--restarts", "0"], ["--seed", "-1"], ["--seed", "half"]])
+def test_demo_refuses_nonsense(demo, arguments):
+    assert run("demo", *arguments).exit_code == 2
+    assert demo.calls == []
+
+
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [
+        (ValueError("seed: got x, expected y"), "Error: seed: got x, expected y\n"),
+        (FileExistsError("swirl-demo exists; pass --force"), "Error: swirl-demo exists; pass --force\n"),
+        (
+            FileNotFoundError(2, "No such file or directory", "a.npy"),
+            "Error: No such file or directory: a.npy\n",
+        ),
+        (ValueError(), "Error: ValueError\n"),
+    ],
+)
+def test_a_fault_of_the_user_is_one_clean_message(demo, fault, message):
+    demo.fault = fault
+    result = run("demo")
+    assert result.exit_code == 2
+    assert result.stderr == message
+    assert result.stdout == ""
+
+
+def test_the_message_is_red_on_a_terminal(demo):
+    demo.fault = ValueError("no")
+    result = runner.invoke(app, ["demo"], color=True, env={"SWIRL_DEBUG": None})
+    assert result.stderr.startswith("\x1b[31m")
+
+
+@pytest.mark.parametrize(("before", "environment"), [(["--debug"], {}), ([], {"SWIRL_DEBUG": "1"})])
+def test_debug_shows_the_traceback(demo, before, environment):
+    demo.fault = ValueError("seed")
+    result = run(*before, "demo", **environment)
+    assert result.exception is demo.fault
+
+
+def test_debug_shows_the_traceback_in_a_process():
+    code = "import sys, types\nm = types.ModuleType('swirl.workflows.demo')\ndef run_demo(**_): int('x')\n"
+    code += (
+        "m.run_demo = run_demo\nsys.modules['swirl.workflows.demo'] = m\nfrom swirl.cli import main\nmain(sys.argv[1:])"
+    )
+    words = "invalid literal for int() with base 10: 'x'\n"
+    plain, debug = process("demo", code=code), process("--debug", "demo", code=code)
+    assert (plain.returncode, plain.stderr) == (2, "Error: " + words)
+    assert debug.returncode == 1
+    assert "Traceback" in debug.stderr
+    assert debug.stderr.endswith("ValueError: " + words)
+
+
+def test_a_fault_of_the_program_is_not_hidden(demo):
+    demo.fault = RuntimeError("a bug")
+    assert run("demo").exception is demo.fault
+
+
+def test_an_interrupt_exits_with_130(demo):
+    demo.fault = KeyboardInterrupt()
+    result = run("demo")
+    assert result.exit_code == 130
+    assert result.stderr == "Interrupted.\n"
+
+
+def test_doctor_as_json():
+    result = run("doctor", "--json")
+    assert result.exit_code == 0
+    findings = json.loads(result.stdout)
+    import jax
+    import numpy as np
+
+    assert findings["healthy"] is True
+    assert findings["swirl"] == __version__
+    assert findings["packages"]["jax"] == jax.__version__
+    assert findings["packages"]["numpy"] == np.__version__
+    assert len(findings["devices"]) == len(jax.devices())
+    assert findings["checks"]["double precision"]["passed"] is True
+
+
+def test_doctor_in_words():
+    result = run("doctor")
+    assert result.exit_code == 0
+    assert "FAILED" not in result.stdout
+    assert result.stdout.rstrip().endswith("All is well.")
+
+
+def test_doctor_sees_missing_double_precision(monkeypatch):
+    import jax
+
+    from swirl import precision
+
+    monkeypatch.setattr(precision, "float64", lambda: jax.enable_x64(False))
+    result = run("doctor")
+    assert result.exit_code == 1
+    assert "computed in float32, expected float64" in result.stdout
+    assert "log-sum-exp is off" in result.stdout
+
+
+def test_doctor_misses_what_is_needed_but_not_what_is_optional(monkeypatch):
+    found = doctor.version_of
+    monkeypatch.setattr(doctor, "version_of", lambda name: None if name == "numba" else found(name))
+    assert "numba             not installed (optional" in run("doctor").stdout
+    monkeypatch.setattr(doctor, "version_of", lambda name: None if name == "scipy" else found(name))
+    result = run("doctor")
+    assert result.exit_code == 1
+    assert "missing: scipy" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [("swirl f", ["fit", "fetch"]), ("swirl fit --mo", ["--model", "--modes"]), ("swirl import m", ["moseq"])],
+)
+def test_the_shell_completes_commands_and_options(words, offered):
+    done = subprocess.run(
+        [sys.executable, "-c", "from swirl.cli import main; main([])"],
+        env={
+            **os.environ,
+            "_SWIRL_COMPLETE": "complete_bash",
+            "COMP_WORDS": words,
+            "COMP_CWORD": str(words.count(" ")),
+        },
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout.split() == offered

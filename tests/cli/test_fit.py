@@ -1,0 +1,249 @@
+"""`swirl fit`, `apply`, `export`: from a table to modes, in a folder of the user's own."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+import swirl
+from swirl import datasets
+from swirl.cli.app import app
+from swirl.io.environment_files import write_environment
+from swirl.io.export_tables import to_frame, write_table
+from swirl.priors import Bouts
+
+runner = CliRunner()
+
+
+def run(*arguments):
+    return runner.invoke(app, [str(argument) for argument in arguments], env={"SWIRL_DEBUG": None, "COLUMNS": "120"})
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A user's folder: sessions with times and a signal, an environment, a configuration, and one fit."""
+    place = tmp_path_factory.mktemp("mein Ordner é")
+    data = datasets.gridworld(n_sessions=10, n_steps=40, random_state=1)
+    steps = to_frame(data.trajectories)
+    steps["t"] = steps.groupby("session").cumcount() * 0.5
+    steps["dopamine"] = np.sin(np.arange(len(steps)))
+    steps["subject"] = "m" + (steps["session"].astype(int) % 3).astype(str)
+    write_table(steps, place / "sessions.csv")
+    write_environment(data.env, place / "grid.csv")
+    (place / "run.toml").write_text(
+        'data = "sessions.csv"\nenv = "grid.csv"\nhold_out = 5\n[model]\nmodes = 2\nhistory = 1\n[fit]\nmax_iter = 3\n'
+    )
+    done = run("fit", "--config", place / "run.toml", "--restarts", 1, "-o", place / "fit.nc", "--json")
+    assert done.exit_code == 0, done.output
+    (place / "summary.json").write_text(done.stdout)
+    return place
+
+
+@pytest.mark.slow
+def test_the_summary_says_what_was_fitted(folder):
+    facts = json.loads((folder / "summary.json").read_text())
+    assert facts["held-out sessions"] == 2
+    assert facts["remarks"][-1].startswith("The same animals are on both sides (m0, m2)")
+    assert "8 sessions" in facts["data"]
+    assert sum(facts["shares of modes"]) == pytest.approx(1)
+    assert facts["score on the held-out sessions"] < 0
+    assert facts["converged"] is False
+    assert "iterations" in facts["how it ended"]
+
+
+@pytest.mark.slow
+def test_a_page_of_the_fit(folder, tmp_path):
+    done = run(
+        "report", folder / "fit.nc", "--data", folder / "sessions.csv", "--draws", 1, "-o", tmp_path / "fit.html"
+    )
+    assert done.exit_code == 0, done.output
+    page = (tmp_path / "fit.html").read_text()
+    assert "10 sessions" in page
+    assert "mode 1" in page
+
+
+def test_a_fit_to_be_wary_of_says_so():
+    from types import SimpleNamespace
+
+    from swirl.estimators.fit_warnings import RestartAgreement
+    from swirl.workflows.fit import remarks
+
+    starts = [SimpleNamespace(objective=value) for value in (-100.0, -90.0, -91.0)]
+    ari, apart, behind = np.array([[0.2, 1.0, 0.14], [0.3, 0.0, 0.2], [10.0, 0.0, 1.0]])
+    told = remarks(
+        SimpleNamespace(
+            converged_=False,
+            max_iter=7,
+            restarts_=starts,
+            restart_agreement_=RestartAgreement(1, 3, ari, apart, behind),
+            best_restart_=1,
+            n_observed_=50,
+            occupancy_=[0.6, 0.395, 0.005],
+        )
+    )
+    assert "--max-iter 20000" in told[0]
+    assert "Only one of 3 starting points" in told[1]
+    assert "1 other is within 1 nat of it with other modes (ARI 0.14)" in told[2]
+    assert "mode 2 has only 0.5 % of the steps" in told[3]
+    assert "Fit 2 modes" in told[3]
+    alike = RestartAgreement(0, 2, np.ones(2), np.zeros(2), np.array([0.0, 20.0]))  # a little lower, the same modes
+    assert not remarks(SimpleNamespace(restarts_=starts[:2], restart_agreement_=alike, occupancy_=[0.5, 0.5]))
+    old = SimpleNamespace(restarts_=starts, occupancy_=[0.5, 0.5])
+    assert "not known" in remarks(old)[0]
+
+
+@pytest.mark.slow
+def test_the_file_keeps_where_it_came_from(folder):
+    model = swirl.load(folder / "fit.nc")
+    assert model.run_["config"]["model"] == {"modes": 2, "history": 1, "impossible": "error"}
+    assert model.run_["config"]["fit"]["restarts"] == 1  # the option went before the file
+    assert model.run_["command"].startswith("swirl")
+    assert model.run_["data"] == str((folder / "sessions.csv").absolute())
+
+
+def test_apply_gives_the_modes_of_the_fit(folder, tmp_path):
+    done = run("apply", folder / "fit.nc", folder / "sessions.csv", "-o", tmp_path / "modes.csv")
+    assert done.exit_code == 0, done.output
+    written = pd.read_csv(tmp_path / "modes.csv")
+    model = swirl.load(folder / "fit.nc")
+    data = swirl.Trajectories.from_csv(
+        folder / "sessions.csv", state_names=model.env.state_names, action_names=model.env.action_names
+    )
+    np.testing.assert_array_equal(written["mode"], np.concatenate(model.predict(data)))
+    np.testing.assert_allclose(written["p_0"], np.concatenate(model.predict_proba(data))[:, 0], rtol=0, atol=1e-12)
+    np.testing.assert_allclose(written["t"], np.concatenate(data.times))
+
+
+def test_a_line_for_each_start(folder, tmp_path):
+    options = ["--model", "Markov-1", "--env", folder / "grid.csv", "-o", tmp_path / "counts.nc", "-v"]
+    done = run("fit", folder / "sessions.csv", *options)
+    assert done.exit_code == 0, done.output
+    assert "counts.nc" in done.stdout
+    from swirl.cli.fit import details
+
+    assert details(swirl.load(folder / "fit.nc"), None).startswith("start 0       kept: ")
+
+
+def test_nothing_is_overwritten(folder, tmp_path):
+    (tmp_path / "modes.csv").write_text("mine")
+    for command in (
+        ["apply", folder / "fit.nc", folder / "sessions.csv", "-o", tmp_path / "modes.csv"],
+        ["export", folder / "fit.nc", "-o", tmp_path / "modes.csv"],
+        ["fit", folder / "sessions.csv", "-o", tmp_path / "modes.csv"],
+        ["report", folder / "fit.nc", "-o", tmp_path / "modes.csv"],
+    ):
+        done = run(*command)
+        assert done.exit_code == 2
+        assert "exists already" in done.stderr
+    assert (tmp_path / "modes.csv").read_text() == "mine"
+
+
+@pytest.mark.parametrize("what", ["steps", "bouts", "rewards", "transitions"])
+def test_tables(folder, tmp_path, what):
+    done = run("export", folder / "fit.nc", "-o", tmp_path / "out.parquet", "--what", what, "--modes", "thirsty,tired")
+    assert done.exit_code == 0, done.output
+    table = pd.read_parquet(tmp_path / "out.parquet")
+    if what == "steps":
+        assert set(table["mode"]) <= {"thirsty", "tired"}
+        assert len(table) == 400
+    elif what == "bouts":
+        assert table["n_steps"].sum() == 400
+    elif what == "rewards":
+        sums = table.groupby(["mode", "state"])["probability"].sum()
+        np.testing.assert_allclose(sums, 1, atol=1e-9)
+        assert len(table) == 2 * 25 * 5
+    else:
+        np.testing.assert_allclose(table.groupby(["state", "mode"])["probability"].sum(), 1, atol=1e-9)
+
+
+def test_matlab(folder, tmp_path):
+    from scipy.io import loadmat
+
+    assert run("export", folder / "fit.nc", "-o", tmp_path / "out.mat", "--quiet").output == ""
+    assert loadmat(tmp_path / "out.mat", simplify_cells=True)["sessions"][0]["modes"].shape == (40,)
+
+
+def test_data_that_moved_or_changed(folder, tmp_path):
+    import shutil
+
+    shutil.copytree(folder, tmp_path / "copy")
+    moved = swirl.load(folder / "fit.nc")
+    moved.run_ = {**moved.run_, "data": str(tmp_path / "gone.csv")}
+    moved.save(tmp_path / "moved.nc")
+    done = run("export", tmp_path / "moved.nc", "-o", tmp_path / "x.csv")
+    assert done.exit_code == 2
+    assert "gone.csv, which is not there now: give them with --data" in done.stderr.replace("\n", " ")
+    changed = pd.read_csv(folder / "sessions.csv").iloc[:-5]
+    changed.to_csv(tmp_path / "gone.csv", index=False)
+    done = run("export", tmp_path / "moved.nc", "-o", tmp_path / "x.csv")
+    assert "has changed since the fit" in done.stderr
+    done = run("export", tmp_path / "moved.nc", "-o", tmp_path / "x.csv", "--data", tmp_path / "gone.csv")
+    assert done.exit_code == 0, done.output
+    assert len(pd.read_csv(tmp_path / "x.csv")) == 395
+
+
+@pytest.mark.slow
+def test_modes_that_last_are_asked_for_by_an_option(folder, tmp_path):
+    model = tmp_path / "fit.nc"
+    done = run(
+        "fit", "--config", folder / "run.toml", "--restarts", 1, "--bouts", 30, "--bouts-strength", 500, "-o", model
+    )
+    assert done.exit_code == 0, done.output
+    fitted = swirl.load(model)
+    assert fitted.switching_prior == Bouts(30.0, 500.0)
+    assert fitted.run_["config"]["model"]["switching_prior"] == {"kind": "Bouts", "steps": 30.0, "strength": 500.0}
+
+
+MISTAKES = {
+    "no data": (["fit", "-o", "new.nc"], "no data: give a CSV or Parquet file"),
+    "a file that is not there": (["fit", "-o", "new.nc", "nowhere.csv"], "nowhere.csv"),
+    "a recording that is no table": (["fit", "-o", "new.nc", "video.mp4"], "swirl import"),
+    "a command that is none": (["fti", "sessions.csv"], "Did you mean 'fit'?"),
+    "an option that is none": (["fit", "-o", "new.nc", "sessions.csv", "--mode", "3"], "--mode"),
+    "no modes at all": (["fit", "-o", "new.nc", "sessions.csv", "--modes", "0"], "model.modes: got 0"),
+    "a model that is none": (["fit", "-o", "new.nc", "sessions.csv", "--model", "S2"], "no such model"),
+    "a folder that is not there": (["fit", "sessions.csv", "-o", "out/fit.nc"], "does not exist: make it"),
+    "an environment that is not there": (["fit", "-o", "new.nc", "sessions.csv", "--env", "maze.csv"], "maze.csv"),
+    "an environment of other data": (["fit", "-o", "new.nc", "sessions.csv", "--env", "other.csv"], "state"),
+    "a table without states": (["fit", "-o", "new.nc", "nothing.csv"], "state"),
+    "a discount of one": (["fit", "-o", "new.nc", "sessions.csv", "--discount", "1.0"], "model.discount: got 1.0"),
+    "bouts of one step": (["fit", "-o", "new.nc", "sessions.csv", "--bouts", "1"], "steps=1.0: expected more than 1"),
+    "no bouts to be strong": (["fit", "-o", "new.nc", "sessions.csv", "--bouts-strength", "9"], "as in --bouts 50"),
+    "a switching that is none": (
+        ["fit", "-o", "new.nc", "sessions.csv", "--env", "grid.csv", "--switching", "markov"],
+        "switching",
+    ),
+    "an argument that a model lacks": (
+        ["fit", "-o", "new.nc", "sessions.csv", "--env", "grid.csv", "--model", "Markov", "--discount", "0.5"],
+        "discount: Markov has no such argument",
+    ),
+    "a configuration that is none": (["fit", "-o", "new.nc", "--config", "sessions.csv"], "is not TOML"),
+    "a fit that is none": (["apply", "sessions.csv", "sessions.csv", "-o", "x.csv"], "sessions.csv"),
+    "a fit that is not there": (["report", "fit2.nc"], "fit2.nc does not exist"),
+    "a format that is none": (["export", "fit.nc", "-o", "modes.xlsx"], "expected one of .csv"),
+    "too many names": (["export", "fit.nc", "-o", "x.csv", "--modes", "a,b,c"], "gives 3 names, but the fit has 2"),
+    "no places": (["import", "tracks", "sessions.csv", "--grid", "8", "-o", "x.csv"], "rows x columns"),
+    "two kinds of places": (
+        ["import", "tracks", "sessions.csv", "--grid", "8x8", "--polygons", "p.json", "-o", "x.csv"],
+        "got --grid and --polygons; give just one",
+    ),
+    "moseq of something else": (["import", "moseq", "fit.nc", "-o", "x.csv"], "fit.nc"),
+    "a signal that is none": (["report", "fit.nc", "--signal", "serotonin"], "serotonin"),
+}
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_a_likely_mistake_is_told_in_words(folder, name, monkeypatch, tmp_path):
+    monkeypatch.chdir(folder)
+    (folder / "other.csv").write_text("state,action,next_state\nkitchen,go,garden\ngarden,go,kitchen\n")
+    (folder / "nothing.csv").write_text("place,when\nkitchen,1\n")
+    (folder / "video.mp4").write_bytes(b"\x00" * 64)
+    before = sorted(path.name for path in folder.iterdir())
+    arguments, told = MISTAKES[name]
+    done = run(*arguments)
+    assert done.exit_code == 2, done.output
+    assert told in " ".join(done.stderr.split())
+    assert "Traceback" not in done.output
+    assert sorted(path.name for path in folder.iterdir()) == before

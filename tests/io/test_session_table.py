@@ -1,0 +1,431 @@
+"""Long tables as people have them: frames, CSV in its dialects, Parquet; and each fault named by line and column."""
+
+import gzip
+import re
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from swirl.data.trajectories import Trajectories
+from swirl.io.columns import Columns
+from swirl.io.session_table import from_frame, read_csv, read_parquet
+
+TABLE = pd.DataFrame(
+    {
+        "session": ["b", "b", "b", "a", "a"],
+        "subject": ["m2", "m2", "m2", "m1", "m1"],
+        "group": ["saline", "saline", "saline", "drug", "drug"],
+        "t": [0.0, 0.5, 1.25, 0.0, 0.1],
+        "state": ["water", "home", "home", "maze", "water"],
+        "action": ["go", "stay", None, "go", None],
+        "gap": [0, 0, 1, 0, 0],
+        "speed": [1.5, np.nan, 2.0, 0.0, -1.0],
+        "remark": ["x", "", "y", "", ""],
+    }
+)
+
+
+def lists(arrays):
+    return [array.tolist() for array in arrays]
+
+
+def check_table(read, notes=("left out remark: not numbers that were recorded",)):
+    assert lists(read.states) == [[2, 0, 0], [1, 2]]
+    assert lists(read.actions) == [[0, 1, -1], [0, -1]]
+    assert (read.state_names, read.action_names) == (("home", "maze", "water"), ("go", "stay"))
+    assert (read.names, read.subjects, read.groups) == (("b", "a"), ("m2", "m1"), ("saline", "drug"))
+    assert lists(read.times) == [[0.0, 0.5, 1.25], [0.0, 0.1]]
+    assert lists(read.gaps) == [[2], []]
+    assert list(read.signals) == ["speed"]
+    np.testing.assert_array_equal(read.signals["speed"][0], [1.5, np.nan, 2.0])
+    assert read.notes == notes
+    data = Trajectories(**read.arguments())
+    assert data.n_states == 3
+    assert data.groups == ("saline", "drug")
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda frame: frame,
+        lambda frame: frame.iloc[[3, 0, 1, 4, 2]].set_index(["session", "t"]).iloc[[1, 0, 2, 3, 4]],
+        lambda frame: frame.rename(columns={"state": " State", "t": "T"}),
+        pa.Table.from_pandas,
+        lambda frame: frame.astype({"session": "category", "subject": "category", "state": "category"}),
+        lambda frame: frame.astype(object),
+    ],
+    ids=["plain", "scattered, indexed", "header in capitals", "arrow", "categorical", "objects"],
+)
+def test_a_frame_in_any_form(make):
+    check_table(from_frame(make(TABLE), signals=["speed"]), notes=())
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("plain.csv", {}),
+        ("with mark.csv", {"encoding": "utf-8-sig"}),
+        ("sixteen.csv", {"encoding": "utf-16"}),
+        ("Mäuse und Ratten 鼠.csv.gz", {}),
+        ("semicolons.csv", {"sep": ";", "decimal": ","}),
+        ("tabs.tsv", {"sep": "\t", "lineterminator": "\r\n"}),
+        ("quoted.csv", {"quoting": 1}),
+        ("quoted decimals.csv", {"decimal": ","}),
+        ("old mac.txt", {"lineterminator": "\r"}),
+    ],
+)
+def test_csv_in_its_dialects(tmp_path, name, options):
+    folder = tmp_path / "Daten für später"
+    folder.mkdir()
+    TABLE.to_csv(folder / name, index=False, **options)
+    check_table(read_csv(folder / name))
+    # Written with its index, a frame has one column more, without a name.
+    TABLE.to_csv(folder / name, index=True, **options)
+    check_table(read_csv(str(folder / name)))
+
+
+@pytest.mark.parametrize("indexed", [False, True])
+def test_parquet(tmp_path, indexed):
+    path = tmp_path / "Mäuse 鼠.parquet"
+    frame = TABLE.set_index("session") if indexed else TABLE
+    frame.to_parquet(path, row_group_size=2)
+    check_table(read_parquet(path))
+
+
+def test_parquet_reads_only_what_it_needs(tmp_path, monkeypatch):
+    import pyarrow.parquet as pq
+
+    path, asked = tmp_path / "steps.parquet", []
+    TABLE.to_parquet(path)
+    read = pq.ParquetFile.read
+    monkeypatch.setattr(pq.ParquetFile, "read", lambda self, columns: asked.extend(columns) or read(self, columns))
+    from_few = read_parquet(path, Columns(subject=None, group=None, gap=None), signals=[])
+    assert sorted(asked) == ["action", "session", "state", "t"]
+    assert (from_few.subjects, from_few.signals) == (None, None)
+
+
+def test_only_states(tmp_path):
+    assert from_frame(pd.DataFrame({"state": [3, 1]})).names is None
+    (tmp_path / "mouse 7.csv").write_text("state\n3\n\n1\n")
+    read = read_csv(tmp_path / "mouse 7.csv")
+    assert (lists(read.states), read.names, read.actions, read.gaps) == ([[3, 1]], ("mouse 7",), None, None)
+    pd.DataFrame({"state": [3, 1]}).to_parquet(tmp_path / "mouse 8.parquet")
+    assert read_parquet(tmp_path / "mouse 8.parquet").names == ("mouse 8",)
+
+
+def test_identifiers_stay_as_they_are_written(tmp_path):
+    path = tmp_path / "ids.csv"
+    path.write_text("session,subject,group,state\n007,1,NA,0\n8,,02,1\n")
+    read = read_csv(path)
+    assert (read.names, read.subjects, read.groups) == (("007", "8"), (1, None), ("NA", "02"))
+    floats = from_frame(pd.DataFrame({"session": [1.0, 2.0], "subject": [3.0, np.nan], "state": [0, 0]}))
+    assert (floats.names, floats.subjects) == (("1", "2"), (3, None))
+    mixed = from_frame(pd.DataFrame({"session": [1, "1", "x"], "state": [0, 1, 2]}))
+    assert (mixed.names, lists(mixed.states)) == (("1", "x"), [[0, 1], [2]])
+
+
+def test_steps_without_a_state_leave_gaps(tmp_path):
+    path = tmp_path / "holes.csv"
+    path.write_text(
+        "session,t,state,action,speed\na,0,,1,9\na,1,3,1,1\na,2,,0,9\na,3,,0,9\na,4,0,,2\nb,0,2,,3\nb,1,,,9\n"
+        "c,0,,,9\n,,,,\n,,,,\n"
+    )
+    read = read_csv(path)
+    assert (lists(read.states), lists(read.actions)) == ([[3, 0], [2]], [[1, -1], [-1]])
+    assert (lists(read.times), lists(read.gaps)) == ([[1.0, 4.0], [0.0]], [[1], []])
+    assert lists(read.signals["speed"]) == [[1.0, 2.0], [3.0]]
+    assert read.names == ("a", "b")
+    assert read.notes == (
+        "left out 2 empty rows",
+        "dropped 5 steps without a state, and marked gaps in their place",
+        "left out 1 session without a single state: c",
+    )
+
+
+def test_a_missing_state_without_times_is_a_missed_step():
+    read = from_frame(pd.DataFrame({"state": [0, None, 1]}))
+    assert (lists(read.states), lists(read.gaps)) == ([[0, 1]], [[1]])
+
+
+def test_rows_are_sorted_by_time():
+    frame = TABLE.iloc[[1, 4, 2, 3, 0]]
+    assert from_frame(frame, signals=[]).notes == ("sorted 2 sessions by t: the rows were not in order of time",)
+    read = from_frame(frame)
+    order = [read.names.index(name) for name in ("b", "a")]
+    assert [read.states[i].tolist() for i in order] == [[2, 0, 0], [1, 2]]
+    assert [read.gaps[i].tolist() for i in order] == [[2], []]
+
+
+def test_rows_without_times_keep_their_order():
+    frame = pd.DataFrame({"session": np.arange(300) % 7, "state": np.arange(300)})
+    assert lists(from_frame(frame).states) == [list(range(i, 300, 7)) for i in range(7)]
+
+
+def test_dates_become_seconds(tmp_path):
+    path = tmp_path / "dates.csv"
+    path.write_text(
+        "session,t,state\na,2025-03-01T09:30:00.25,0\na,2025-03-01T09:30:01,1\nb,2025-03-01 10:00:02+01:00,2\n"
+        "b,2025-03-01T09:00:00Z,3\n"
+    )
+    read = read_csv(path)
+    assert lists(read.times) == [[0.0, 0.75], [0.0, 2.0]]
+    assert lists(read.states) == [[0, 1], [3, 2]]
+    assert read.notes[-1] == "t holds dates: times are seconds since the first step of each session"
+    frame = pd.DataFrame({"state": [0, 1], "t": pd.to_datetime(["2025-01-01 00:00:00", "2025-01-01 00:01:00"])})
+    assert lists(from_frame(frame).times) == [[0.0, 60.0]]
+    assert lists(from_frame(frame.assign(t=pd.to_timedelta([1, 3], "s"))).times) == [[1.0, 3.0]]
+
+
+@pytest.mark.parametrize(
+    ("column", "labels", "names"),
+    [
+        ([3.0, np.nan, 0.0], [3, 0], None),
+        (pd.array([3, None, 0], dtype="Int64"), [3, 0], None),
+        (["10", "", "9"], [10, 9], None),
+        (["b", None, "a"], [1, 0], ("a", "b")),
+        ([True, None, False], [1, 0], ("False", "True")),
+        (pd.Categorical(["b", None, "a"], ["c", "b", "a"]), [1, 2], ("c", "b", "a")),
+        (pd.Categorical(["1", None, "0"], ["1", "0"]), [0, 1], ("1", "0")),
+        (pd.Categorical([7, None, 5]), [7, 5], None),
+    ],
+)
+def test_labels(column, labels, names):
+    read = from_frame(pd.DataFrame({"state": column}))
+    assert (lists(read.states), read.state_names) == ([labels], names)
+
+
+def test_text_and_numbers_are_all_names():
+    read = from_frame(pd.DataFrame({"state": ["home", 3.0, 12, "3"]}))
+    assert (lists(read.states), read.state_names) == ([[2, 1, 0, 1]], ("12", "3", "home"))
+    assert read.notes == ("state mixes text with numbers, such as 3: all were read as names",)
+
+
+@pytest.mark.parametrize(
+    ("column", "given", "labels"),
+    [
+        (["b", "a"], ["b", "a", "c"], [0, 1]),
+        ([2, 0], ["b", "a", "c"], [2, 0]),
+        ([20, 10], ["10", "20"], [1, 0]),
+        (["20", "10"], ["10", "20"], [1, 0]),
+        ([2, 1], ["1", "2", "nest"], [1, 0]),  # the nest was never visited: still names, not a count
+        ([0, 1], ["1", "2", "nest"], [0, 1]),
+    ],
+)
+def test_given_names(column, given, labels):
+    read = from_frame(pd.DataFrame({"state": column, "action": column}), state_names=given, action_names=given)
+    assert (lists(read.states), lists(read.actions)) == ([labels], [labels])
+    assert (read.state_names, read.action_names) == (tuple(given), tuple(given))
+
+
+def test_channels_of_one_signal():
+    frame = pd.DataFrame({"state": [0, 1], "x_1": [3.0, 4.0], "x_0": [1, 2], "y_0": [5, 6], "z_1": [7, 8], "step": 0})
+    read = from_frame(frame)
+    assert {name: lists(arrays) for name, arrays in read.signals.items()} == {
+        "x": [[[1.0, 3.0], [2.0, 4.0]]],
+        "y_0": [[5.0, 6.0]],
+        "z_1": [[7.0, 8.0]],
+    }
+    assert read.notes == (
+        "left out step: not numbers that were recorded",
+        "read x_0, x_1 as the 2 channels of one signal, x",
+    )
+    assert list(from_frame(frame.assign(x=0)).signals) == ["x_1", "x_0", "y_0", "z_1", "x"]
+    assert list(from_frame(frame, signals=["x", "X_0", "step"]).signals) == ["x", "X_0", "step"]
+
+
+def test_columns_by_other_names_are_hinted_at():
+    read = from_frame(pd.DataFrame({"recording": ["a", "b"], "time": [0, 0], "state": [0, 1]}))
+    assert read.notes[:2] == (
+        "BEWARE: no column is called 'session', so all rows are one session: if 'recording' is it, say so: "
+        "session='recording' (--session recording)",
+        "no column is called 't': if 'time' is it, say so: time='time' (--time time)",
+    )
+    named = from_frame(
+        pd.DataFrame({"recording": ["a", "b"], "time": [0, 0], "state": [0, 1]}),
+        Columns(session="recording", time="time"),
+    )
+    assert (named.names, named.notes) == (("a", "b"), ())
+
+
+FRAME_FAULTS = {
+    "no state": ({"States": [0]}, {}, "no column 'state': the columns are States; did you mean 'States'?"),
+    "named but absent": ({"state": [0], "subj": ["a"]}, {"columns": Columns(subject="subjct")}, "did you mean 'subj'"),
+    "negative": ({"state": [0, -1, -2]}, {}, "state is -1 in rows 1, 2: not a label; leave it blank"),
+    "fraction": ({"state": [0, 1.5]}, {}, "state is 1.5 in row 1: not a label; give whole numbers"),
+    "infinite": ({"state": [0, np.inf]}, {}, "state is inf in row 1"),
+    "a time stamp": ({"state": [0, 1.7e12]}, {}, "state is 1.7e+12 in row 1: not a label"),
+    "fraction as text": ({"state": ["0", "-0.5"]}, {}, "state is -0.5 in row 1"),
+    "action": ({"state": [0, 1], "action": [-1, -3]}, {}, "action is -3 in row 1"),
+    "dates": ({"state": pd.to_datetime(["2025-01-01"])}, {}, "state holds Timestamp"),
+    "unknown name": ({"state": ["a", "b"]}, {"state_names": ["a"]}, "state is 'b' in row 1: not among state_names"),
+    "beyond names": ({"state": [0, 2]}, {"state_names": ["a", "b"]}, "state is 2 in row 1: not among the 2 names"),
+    "digit names": ({"state": [1, 3]}, {"state_names": ["1", "2"]}, "state is 3 in row 1: not among the 2 names"),
+    "repeated names": ({"state": ["a"]}, {"state_names": ["a", "a"]}, "state_names repeats a"),
+    "gap": ({"state": [0, 1], "gap": ["", "maybe"]}, {}, "gap is 'maybe' in row 1: give 1 (or true)"),
+    "blank session": ({"session": ["a", None], "state": [0, 1]}, {}, "session is blank in row 1"),
+    "blank time": ({"t": [0, np.nan, np.inf], "state": [0, 1, 1]}, {}, "t is blank or not finite in rows 1, 2"),
+    "no time": ({"t": ["0", "soon"], "state": [0, 1]}, {}, "t is 'soon' in row 1: give seconds, or dates"),
+    "same time": (
+        {"session": list("aba"), "t": [1, 1, 1], "state": [0, 1, 2]},
+        {},
+        "t is 1.0 in both rows 0, 2 of session 'a'",
+    ),
+    "same times": ({"t": [1] * 9, "state": [0] * 9}, {}, "t repeats 5 more times in this way"),
+    "two subjects": (
+        {"session": ["a", "a", "a"], "subject": [None, "m1", "m2"], "state": [0, 1, 2]},
+        {},
+        "subject is 'm2' in row 2 of session 'a' but 'm1' before: a session has one subject",
+    ),
+    "two groups": ({"group": [1, 2], "state": [0, 1]}, {}, "group is 2 in row 1 but 1 before"),
+    "signal absent": ({"state": [0], "speed": [1]}, {"signals": ["sped"]}, "no column 'sped'; did you mean 'speed'"),
+    "signal is text": ({"state": [0, 0], "v": ["1", "fast"]}, {"signals": ["v"]}, "v is 'fast' in row 1: a signal"),
+    "signals no list": ({"state": [0]}, {"signals": "v"}, "signals='v': give a list"),
+    "no rows": ({"state": []}, {}, "no rows"),
+    "all blank": ({"state": [None, ""]}, {}, "state is blank in every row"),
+    "two of a kind": ({"STATE": [0], "State": [0]}, {}, "columns STATE, State could all be 'state'"),
+}
+
+
+@pytest.mark.parametrize("case", FRAME_FAULTS)
+def test_faults_of_a_frame(case):
+    columns, options, words = FRAME_FAULTS[case]
+    with pytest.raises(ValueError, match=re.escape(words)) as caught:
+        from_frame(pd.DataFrame(columns), source="my table", **options)
+    assert str(caught.value).startswith("my table cannot be read")
+
+
+def test_faults_are_told_together_and_other_things_are_no_table():
+    frame = pd.DataFrame({"session": ["a", None, "a"], "subject": ["x", "x", "y"], "state": [0, 1, -1], "gap": 7})
+    with pytest.raises(ValueError, match=r"cannot be read .*: 4 faults"):
+        from_frame(frame)
+    with pytest.raises(ValueError, match="it is a list: give a pandas DataFrame"):
+        from_frame([1, 2])
+    with pytest.raises(ValueError, match="2 levels"):
+        from_frame(pd.DataFrame([[0]], columns=pd.MultiIndex.from_tuples([("state", "x")])))
+    with pytest.raises(ValueError, match="occur more than once: state"):
+        from_frame(pd.DataFrame([[0, 1]], columns=["state", "state"]))
+
+
+CSV_FAULTS = {
+    "empty": (b"", "it is empty"),
+    "blank lines": (b"\n \n\n", "only blank lines"),
+    "header only": (b"session,state\n", "column names and nothing else"),
+    "long row": (b"t,state\n0,1\n\n1,2,3\n", "line 4 has 3 values for 2 columns"),
+    "cut short": (b"session,t,state\na,0,1\na,1", "line 3 has 2 values for 3 columns: the file ends there: was it cut"),
+    "many ragged": (b"t,state\n" + b"1,2,3\n" * 9, "4 more lines of this kind"),
+    "ragged, quoted": (b't,state\n0,"a\nb"\n1,"c",3\n', "line 4 has 3 values"),
+    "open quote": (b't,state\n0,1\n1,"c\n2,3\n', "line 3: unexpected end of data"),
+    "latin-1": ("session,state\nmäuse,1\n".encode("latin-1"), "line 2 holds the byte 0xE4, which is not UTF-8"),
+    "mixed encodings": ("state\nMäuse\n".encode() + "Mäuse\n".encode("cp1252"), "line 3 holds the byte 0xE4"),
+    "half a utf-16": ("t,state\n0,1\n".encode("utf-16")[:-1], "not UTF-16"),
+    "zero bytes": (b"state\n1\n\x00\n", "line 3 holds a zero byte"),
+    "picture": (b"\x89PNG\r\n\x1a\n\x00\x00\xff\xff", "it is not text"),
+    "parquet": (b"PAR1\x00\x00", "it is a Parquet file"),
+    "workbook": (b"PK\x03\x04\x00\x00", "Excel workbook: unpack it, or save the sheet as “CSV UTF-8”"),
+    "gzip, cut": (gzip.compress(b"state\n" + b"1\n" * 500)[:-12], "its compression is damaged or cut short"),
+    "no gzip": (b"\x1f\x8bstate\n", "its compression is damaged"),
+    "no state": (b"session,stat\na,1\n", "no column 'state': the columns are session, stat; did you mean 'stat'?"),
+    "other separator": (b"session|state\na|1\n", "no column 'state': the columns are session|state"),
+    "twice": (b"state, state\n1,2\n", "occur more than once: state"),
+    "negative, after blanks": (b"\n\nt,state\n\n0,1\n\n1,-4\n", "state is -4 in line 7"),
+    "after quoted lines": (b't,state,note\n0,1,"a\n\nb"\n1,-4,c\n', "state is -4 in line 5"),
+    "same time": (b"t;state\n0,5;1\n1,5;2\n0,5;3\n", "t is 0.5 in both lines 2, 4"),
+}
+
+
+@pytest.mark.parametrize("case", CSV_FAULTS)
+def test_faults_of_a_csv(tmp_path, case):
+    content, words = CSV_FAULTS[case]
+    path = tmp_path / "Sitzung 1 (neu).csv"
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=re.escape(words)) as caught:
+        read_csv(path)
+    assert str(caught.value).startswith(f"{path} cannot be read")
+
+
+MIXED = {
+    "numbers, then text": ["0", "1", "2", "home", "007"],
+    "text, then numbers": ["home", "007", "0", "1", "2"],
+    "blanks, then text": ["", "", "NA", "home", ""],
+    "numbers with blanks": ["1", "", "2", "3", "NaN"],
+    "true and false, then numbers": ["True", "False", "True", "0", "1"],
+    "spaces": ["a", " a", "a ", "b", "b "],
+    "decimal commas, then none": ["1,5", "2,5", "3", "4", "x"],
+}
+
+
+@pytest.mark.parametrize("values", MIXED.values(), ids=MIXED)
+@pytest.mark.parametrize("cells", [1, 12])
+def test_a_table_read_in_parts_is_the_same(tmp_path, monkeypatch, values, cells):
+    """In parts of one row and of two; the whole is one part by default."""
+    rows = "".join(f"{x};{i},5;{x};{x};{x};{x}\n" for i, x in enumerate(values))
+    path = tmp_path / "a.csv"
+    path.write_text("session;t;state;action;speed;note\n" + rows)
+
+    def outcome():
+        try:
+            return repr(read_csv(path))
+        except ValueError as error:
+            return str(error)
+
+    whole = outcome()
+    monkeypatch.setattr("swirl.io.text_table.CELLS", cells)
+    assert outcome() == whole
+
+
+def test_a_session_in_two_places_without_times_is_told(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("session,state\na,0\na,1\nb,0\nb,1\na,0\na,2\n")
+    with pytest.raises(ValueError, match="session 'a' starts in lines 2, 6, and there is no time to say"):
+        read_csv(path)
+    path.write_text("session,t,state\na,0,0\na,1,1\nb,0,0\nb,1,1\na,2,0\na,3,2\n")
+    assert [x.tolist() for x in read_csv(path).states] == [[0, 1, 0, 2], [0, 1]]
+    path.write_text("session,state\na,0\nb,0\na,1\nb,1\n")  # by turns
+    assert [x.tolist() for x in read_csv(path).states] == [[0, 1], [0, 1]]
+
+
+def test_one_wrong_time_among_decimal_commas_is_the_one_that_is_told(tmp_path):
+    (tmp_path / "a.csv").write_text("t;state\n0,5;1\nsoon;2\n1,5;1\n")
+    with pytest.raises(ValueError, match="t is 'soon' in line 3: give seconds"):
+        read_csv(tmp_path / "a.csv")
+
+
+@pytest.mark.parametrize("read", [read_csv, read_parquet])
+def test_files_that_are_not_there(tmp_path, read):
+    with pytest.raises(ValueError, match="it is a folder"):
+        read(tmp_path)
+    with pytest.raises(ValueError, match=r"nowhere\.csv cannot be read: 1 fault.\n .*does not exist"):
+        read(tmp_path / "nowhere.csv")
+
+
+def test_a_file_that_unfolds_without_end_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr("swirl.io.session_table.LARGEST_TEXT", 1000)
+    (tmp_path / "bomb.csv.gz").write_bytes(gzip.compress(b"state\n" + b"1\n" * 10000))
+    with pytest.raises(ValueError, match="store it as Parquet"):
+        read_csv(tmp_path / "bomb.csv.gz")
+
+
+def test_faults_of_a_parquet_file(tmp_path):
+    path = tmp_path / "steps.parquet"
+    TABLE.to_parquet(path)
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-20])
+    with pytest.raises(ValueError, match="it is not a Parquet file, or is cut short"):
+        read_parquet(path)
+    path.write_bytes(whole[:10] + bytes(400) + whole[410:])
+    with pytest.raises(ValueError, match="it is damaged or cut short"):
+        read_parquet(path)
+    TABLE[:0].to_parquet(path)
+    with pytest.raises(ValueError, match="no rows"):
+        read_parquet(path)
+    TABLE.assign(state=[0, 1, 2, 3, -5]).to_parquet(path)
+    with pytest.raises(ValueError, match=r"rows are counted from 0\).*\n.*state is -5 in row 4"):
+        read_parquet(path)
+
+
+def test_without_pyarrow_parquet_says_what_to_install(tmp_path, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
+    with pytest.raises(ValueError, match=re.escape("pip install 'swirl-irl[parquet]'")):
+        read_parquet(tmp_path / "x.parquet")

@@ -1,0 +1,421 @@
+import json
+import pickle
+
+import h5py
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+
+from swirl.io.pose_files import pickled_columns
+from swirl.io.tracks import Track, read_tracks
+
+RNG = np.random.default_rng(0)
+NETWORK = "DLC_resnet50_mazeMay1shuffle1_100000"
+PARTS = ("nose", "tail")
+VALUES = np.round(RNG.random((6, 2, 3)), 3)  # frame, bodypart, (x, y, likelihood)
+VALUES[:, :, 2] = 0.9
+VALUES[2, 0, 2] = 0.1  # the nose is lost in frame 2
+VALUES[4, :, 2] = 0.3  # everything is lost in frame 4
+CENTROID = VALUES[:, :, :2].mean(1)
+CENTROID[2] = VALUES[2, 1, :2]
+CENTROID[4] = np.nan
+
+
+def deeplabcut_columns(individuals=()):
+    owners = [(NETWORK, name) for name in individuals] or [(NETWORK,)]
+    return [(*owner, part, what) for owner in owners for part in PARTS for what in ("x", "y", "likelihood")]
+
+
+def deeplabcut_frame(individuals=()):
+    levels = ["scorer", *(["individuals"] if individuals else []), "bodyparts", "coords"]
+    shift = np.array([1, 1, 0])  # each animal is elsewhere, all are as well seen
+    flat = np.concatenate([(VALUES + i * shift).reshape(6, -1) for i in range(max(len(individuals), 1))], axis=1)
+    return pd.DataFrame(flat, columns=pd.MultiIndex.from_tuples(deeplabcut_columns(individuals), names=levels))
+
+
+def write_pandas_table(path, columns, values, kind=None, index=None):
+    """Lay out what `DataFrame.to_hdf(path, key="df_with_missing", format="table")` writes, as DeepLabCut does.
+
+    Copied from files that pandas 3.1.1 wrote with PyTables 3.11.1 (dumped with h5py): class Table in
+    pandas/io/pytables.py; PyTables keeps strings as fixed-length bytes, and pickles (protocol 0) what is no string.
+    """
+    rows = np.zeros(len(values), [("index", "<i8"), ("values_block_0", "<f8", (values.shape[1],))])
+    rows["index"], rows["values_block_0"] = np.arange(len(values)), values
+    if index is not None:
+        rows = np.zeros(len(values), [("index", "S9"), ("values_block_0", "<f8", (values.shape[1],))])
+    with h5py.File(path, "w") as file:
+        group = file.create_group("df_with_missing")
+        for name, value in {
+            "CLASS": b"GROUP",
+            "VERSION": b"1.0",
+            "pandas_type": b"frame_table",
+            "table_type": b"appendable_frame",
+            "encoding": b"UTF-8",
+            "errors": b"strict",
+            "index_cols": pickle.dumps([(0, "index")], 0),
+            "values_cols": pickle.dumps(["values_block_0"], 0),
+            "non_index_axes": pickle.dumps([(1, columns)], 0),
+            "data_columns": pickle.dumps([], 0),
+            "nan_rep": pickle.dumps(None, 0),
+            "levels": 1,
+        }.items():
+            group.attrs[name] = np.bytes_(value) if isinstance(value, bytes) else value
+        group.create_group("_i_table/index").attrs["CLASS"] = np.bytes_(b"INDEX")
+        table = group.create_dataset("table", data=rows, maxshape=(None,), chunks=(1170,))
+        for name, value in {
+            "CLASS": b"TABLE",
+            "VERSION": b"2.7",
+            "FIELD_0_NAME": b"index",
+            "FIELD_1_NAME": b"values_block_0",
+            "index_kind": b"integer",
+            "values_block_0_dtype": b"float64",
+            "values_block_0_kind": pickle.dumps(columns, 0) if kind is None else kind,
+            "values_block_0_meta": pickle.dumps(None, 0),
+        }.items():
+            table.attrs[name] = np.bytes_(value)
+        table.attrs["NROWS"] = np.int64(len(values))
+
+
+def write_pandas_fixed(path, columns, values):
+    """Lay out the same frame as format="fixed" does (class BlockManagerFixed): the columns' levels and labels."""
+    with h5py.File(path, "w") as file:
+        group = file.create_group("df_with_missing")
+        group.attrs["pandas_type"] = np.bytes_(b"frame")
+        group["axis1"] = np.arange(len(values))
+        group["block0_values"] = values
+        for prefix in ("axis0", "block0_items"):
+            for i, level in enumerate(zip(*columns, strict=True)):
+                names = sorted(set(level))
+                group[f"{prefix}_level{i}"] = np.array([name.encode() for name in names])
+                group[f"{prefix}_label{i}"] = np.array([names.index(x) for x in level], np.int8)
+
+
+def write_sleap(path, positions, scores, tracks, order=("track", "xy", "node", "frame"), say=False):
+    """Write an analysis file as SLEAP does, or with sleap-io's attribute `dims`; positions [track, frame, node, xy]."""
+    axes = ("track", "frame", "node", "xy")
+    with h5py.File(path, "w") as file:
+        for name, array in {"tracks": positions, "point_scores": scores}.items():
+            here = [axis for axis in order if axis in axes[: array.ndim]]
+            file.create_dataset(name, data=array.transpose([axes.index(a) for a in here]), compression="gzip")
+            if say:
+                file[name].attrs["dims"] = json.dumps(here)
+        file["node_names"] = [name.encode() for name in PARTS]
+        file["track_names"] = np.array([name.encode() for name in tracks])
+        file["track_occupancy"] = np.ones(positions.shape[1::-1], np.uint8)
+
+
+def movement(individuals=("m1", "m2"), keypoint="keypoint", individual="individual", fps=20.0):
+    position = np.stack([VALUES[:, :, :2] + i for i in range(len(individuals))], axis=-1).transpose(0, 2, 1, 3)
+    confidence = np.stack([VALUES[:, :, 2]] * len(individuals), axis=-1)
+    times = np.arange(6) / fps if fps else np.arange(6)
+    attrs = {"source_software": "SLEAP", "ds_type": "poses", "time_unit": "seconds" if fps else "frames"}
+    return xr.Dataset(
+        {
+            "position": (("time", "space", keypoint, individual), position),
+            "confidence": (("time", keypoint, individual), confidence),
+        },
+        coords={"time": times, "space": ["x", "y"], keypoint: list(PARTS), individual: list(individuals)},
+        attrs=attrs | ({"fps": fps} if fps else {}),
+    )
+
+
+def refusal(source, **options):
+    with pytest.raises(ValueError) as caught:
+        read_tracks(source, **options)
+    return str(caught.value)
+
+
+# DeepLabCut
+
+
+@pytest.fixture(params=["csv", "table", "fixed", "object"])
+def deeplabcut(request, tmp_path):
+    def make(individuals=()):
+        frame = deeplabcut_frame(individuals)
+        path = tmp_path / f"mouse 7 é{NETWORK}.{'csv' if request.param == 'csv' else 'h5'}"
+        if request.param == "csv":
+            frame.to_csv(path)
+        elif request.param == "table":
+            write_pandas_table(path, deeplabcut_columns(individuals), frame.to_numpy())
+        elif request.param == "fixed":
+            write_pandas_fixed(path, deeplabcut_columns(individuals), frame.to_numpy())
+        else:
+            return frame
+        return path
+
+    return make
+
+
+def test_deeplabcut_one_animal(deeplabcut):
+    source = deeplabcut()
+    [track] = read_tracks(source, fps=30)
+    np.testing.assert_allclose(track.positions, CENTROID)
+    np.testing.assert_allclose(track.times, np.arange(6) / 30)
+    assert track.name == ("track" if isinstance(source, pd.DataFrame) else "mouse 7 é")
+    assert (track.subject, track.time_unit) == (None, "seconds")
+    assert "mean of the confident ones of 2 keypoints (nose, tail)" in track.notes[0]
+    assert track.notes[1].endswith("1 of 6 frames without a position.")
+
+
+def test_deeplabcut_several_animals(deeplabcut):
+    source = deeplabcut(("m1", "m2", "single"))
+    first, second = read_tracks(source, keypoint="tail", least_confidence=0)
+    np.testing.assert_allclose(second.positions, VALUES[:, 1, :2] + 1)
+    assert (first.subject, second.subject) == ("m1", "m2")
+    assert second.name.endswith(" m2")
+    assert second.notes == (
+        "Left out 'single', DeepLabCut's points that belong to no animal.",
+        "BEWARE: times are frame numbers: give fps (--fps) to have seconds.",
+    )
+    [only] = read_tracks(source, individual="m2", keypoint=["tail"], least_confidence=0)
+    np.testing.assert_array_equal(only.positions, second.positions)
+    assert (only.name, only.time_unit) == (second.name, "frames")
+
+
+def test_wrong_choices_name_what_there_is(deeplabcut):
+    source = deeplabcut(("m1", "m2"))
+    assert "keypoint='snout': " in refusal(source, keypoint="snout")
+    assert "it has 'nose', 'tail'" in refusal(source, keypoint="snout")
+    assert "individual='m3': the animals are 'm1', 'm2'" in refusal(source, individual="m3")
+    assert "fps=0: give the video's frames per second" in refusal(source, fps=0)
+    told = refusal(source, least_confidence=0.95)
+    assert "no frame has a position" in told
+    assert "the highest confidence is 0.9" in told
+
+
+# The pickle of the columns' names
+
+
+@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+def test_column_names_without_unpickling(protocol):
+    columns = [*deeplabcut_columns(("é", "β")), ("a", "b", "c", "d")]
+    assert pickled_columns(pickle.dumps(columns, protocol)) == columns
+
+
+class Bomb:
+    fired = False
+
+    def __reduce__(self):
+        return setattr, (Bomb, "fired", True)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        pickle.dumps([("a", Bomb(), "x")], 0),
+        pickle.dumps([("a", Bomb(), "x")], 4),
+        pickle.dumps([("a", "b"), ("a", "b", "c")], 0),
+        pickle.dumps([["a", "b"]], 0),
+        pickle.dumps([("a", 1)], 0),
+        pickle.dumps({"a": ("b",)}, 0),
+        pickle.dumps([("a", "b")], 0)[:-3],
+        b"(lp0\ng7\n.",
+        b"a.",
+        b"t.",
+        b".",
+        b"",
+        b"\xff\x00",
+    ],
+)
+def test_hostile_or_broken_names_are_refused(content, tmp_path):
+    with pytest.raises(ValueError):
+        pickled_columns(content)
+    write_pandas_table(tmp_path / "a.h5", deeplabcut_columns(), VALUES.reshape(6, -1), kind=content)
+    told = refusal(tmp_path / "a.h5")
+    assert "a.h5, /df_with_missing/table" in told
+    assert "save the tracks as CSV" in told
+    assert not Bomb.fired
+
+
+# SLEAP and movement
+
+
+SLEAP_ORDERS = [
+    (("track", "xy", "node", "frame"), False),
+    (("track", "xy", "node", "frame"), True),
+    (("frame", "track", "node", "xy"), True),
+]
+
+
+@pytest.mark.parametrize(("order", "say"), SLEAP_ORDERS)
+def test_sleap(tmp_path, order, say):
+    path = tmp_path / "cage.analysis.h5"
+    both = np.stack([VALUES, VALUES + 1])
+    write_sleap(path, both[..., :2], VALUES[None, :, :, 2].repeat(2, 0), ("track_0", "track_1"), order, say)
+    first, second = read_tracks(path, fps=10)
+    np.testing.assert_allclose(first.positions, CENTROID)
+    np.testing.assert_allclose(second.positions, CENTROID + 1)
+    assert (second.name, second.subject, second.times[1]) == ("cage track_1", "track_1", 0.1)
+
+
+def test_sleap_without_track_names_and_with_wrong_shapes(tmp_path):
+    path = tmp_path / "cage.h5"
+    write_sleap(path, VALUES[None, :, :, :2], VALUES[None, :, :, 2], ())
+    [track] = read_tracks(path)
+    assert (track.name, track.subject) == ("cage", None)
+    write_sleap(path, VALUES[None, :, :1, :2], VALUES[None, :, :1, 2], ())
+    assert "/tracks has shape (1, 2, 1, 6)" in refusal(path)
+    write_sleap(path, VALUES[None, :, :, :2], VALUES[None, :, :, 2], ("a", "b"))
+    assert "/tracks has 1 tracks, but there are 2 track_names" in refusal(path)
+
+
+@pytest.mark.parametrize(("keypoint", "individual"), [("keypoint", "individual"), ("keypoints", "individuals")])
+@pytest.mark.parametrize("engine", [None, "h5netcdf", "scipy"])
+def test_movement(tmp_path, keypoint, individual, engine):
+    source = movement(keypoint=keypoint, individual=individual)
+    if engine:
+        path = tmp_path / "poses.nc"
+        source.to_netcdf(path, engine=engine)
+        source = path
+    first, second = read_tracks(source)
+    np.testing.assert_allclose(first.positions, CENTROID)
+    np.testing.assert_allclose(second.positions, CENTROID + 1)
+    np.testing.assert_allclose(second.times, np.arange(6) / 20)
+    assert (second.subject, second.time_unit) == ("m2", "seconds")
+
+
+def test_movement_variants():
+    boxes = movement().isel(keypoint=0, drop=True).drop_vars("confidence")
+    [box, _] = read_tracks(boxes)
+    np.testing.assert_allclose(box.positions, VALUES[:, 0, :2])
+    [only] = read_tracks(boxes.isel(individual=1))
+    np.testing.assert_allclose(only.positions, VALUES[:, 0, :2] + 1)
+    [counted, _] = read_tracks(movement(fps=None), fps=40)
+    assert (counted.time_unit, counted.times[2]) == ("seconds", 0.05)
+    [seen, _] = read_tracks(movement().reindex(space=["z", "y", "x"]), keypoint="tail", least_confidence=0)
+    np.testing.assert_allclose(seen.positions, VALUES[:, 1, :2])
+    assert "times of track m1 have 20 frames per second: leave fps out" in refusal(movement(), fps=30)
+    assert "expected the variable position" in refusal(movement().drop_vars("position"))
+    assert "dimension view: select one" in refusal(movement().expand_dims("view"))
+
+
+def test_unknown_confidence_is_no_objection():
+    source = movement()
+    source["confidence"][:] = np.nan
+    np.testing.assert_allclose(read_tracks(source)[0].positions, VALUES[:, :, :2].mean(1))
+
+
+# Plain tables
+
+
+def write(path, text):
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_plain_table(tmp_path):
+    text = (
+        "Session, Subject, Time, X, Y, speed, comment, likelihood\n"
+        "007, m1, 0.0, 1, 2, 5.5, a, 1\n"
+        "008, m2, 0.0, 9, 9, 1, b, 1\n"
+        "\n"
+        "007, m1, 0.5, 3, 4, 6.5, c, 1\n"
+        "007, m1, 1.0, 3, 4, 7.5, d, 0.2\n"
+        "008, m2, 0.5, , , 2, e, 1\n"
+    )
+    first, second = read_tracks(write(tmp_path / "all.csv", text))
+    assert (first.name, first.subject, second.name) == ("007", "m1", "008")
+    np.testing.assert_array_equal(first.times, [0, 0.5, 1])
+    np.testing.assert_array_equal(first.positions, [[1, 2], [3, 4], [np.nan, np.nan]])
+    np.testing.assert_array_equal(second.positions, [[9, 9], [np.nan, np.nan]])
+    assert first.signals is not None
+    np.testing.assert_array_equal(first.signals["speed"], [5.5, 6.5, 7.5])
+    assert set(first.signals) == {"speed"}
+    [only] = read_tracks(tmp_path / "all.csv", individual="m2")
+    assert only.name == "008"
+
+
+def test_two_animals_in_one_session_are_two_tracks(tmp_path):
+    text = "session,subject,frame,x,y\na,m1,0,1,1\na,m2,0,2,2\na,m1,1,1,1\na,m2,1,2,2\n"
+    tracks = read_tracks(write(tmp_path / "a.csv", text), fps=2)
+    assert [track.name for track in tracks] == ["a m1", "a m2"]
+    np.testing.assert_array_equal(tracks[1].times, [0, 0.5])
+
+
+@pytest.mark.parametrize("text", ["x,y\n1.5,2\n3,4\n", "x;y\n1,5;2\n3;4\n", "\ufeffx\ty\n1.5\t2\n3\t4\n"])
+def test_plain_table_without_times_counts_frames(tmp_path, text):
+    [track] = read_tracks(write(tmp_path / "mouse 1.csv", text))
+    assert (track.name, track.time_unit) == ("mouse 1", "frames")
+    np.testing.assert_array_equal(track.positions, [[1.5, 2], [3, 4]])
+    np.testing.assert_array_equal(track.times, [0, 1])
+
+
+def test_frames_in_the_column_of_seconds(tmp_path):
+    path = write(tmp_path / "a.csv", "t,x,y\n0,1,2\n1,1,2\n2,1,2\n")
+    [track] = read_tracks(path)
+    assert track.time_unit == "frames"
+    assert track.notes[0].startswith("BEWARE: the times of a are just 1 apart")
+    [track] = read_tracks(path, fps=10)
+    np.testing.assert_allclose(track.times, [0, 0.1, 0.2])
+    assert (track.time_unit, read_tracks(path, fps=1)[0].notes) == ("seconds", ())
+
+
+BROKEN_TABLES = {
+    "x,y\n1,2\n\n3,four\n": "a.csv, line 4, column y: 'four' is not a number",
+    "x,z\n1,2\n": "no column y among x, z",
+    "t,x,y\n0,1,2\n1,1,2\n1,1,2\n": "a.csv, line 4, column t: 1 is not after the row before",
+    "t,x,y\n0,1,2\n,1,2\n": "a.csv, line 3, column t: no time",
+    "session,x,y\na,1,2\n,1,2\n": "a.csv, line 3, column session: empty",
+    "x,y\n1,2\n3,4,5\n": "a.csv, line 3: 3 cells, but 2 before",
+    "x,y\n1,2,3\n": "a.csv, line 2: more cells than column names",
+    "x,y\n": "a.csv holds no rows",
+    "\n\n": "a.csv is empty",
+    "scorer,n,n\nbodyparts,a,a\ncoords,x,y\n0,1,2\n0,1,2\n": "a.csv, line 5, column frame: 0 is not after",
+    "scorer,n,n\nbodyparts,a,a\ncoords,x,y\n0,1,oops\n": "a.csv, line 4, column n a y: 'oops' is not a number",
+    "scorer,n,n\nbodyparts,a,a\ncoords,x,y\nlabeled-data/a.png,1,2\n": "hand-labelled frames are no tracks",
+    "scorer,n,n\nbodyparts,a,a\ncoords,x,likelihood\n0,1,2\n": "bodypart a has no x or no y",
+    "scorer,n,n\nbodyparts,a\ncoords,x,y\n0,1,2\n": "header lines have different lengths",
+    "scorer,n,n\nbodyparts,a,a\ncoords,x,y\n": "a.csv holds no frames",
+    "scorer,n,n\nbodyparts,a,a\ncoords,x,y\n0,1\n": "a.csv, line 4: 2 cells, but the header has 3",
+}
+
+
+@pytest.mark.parametrize("text", BROKEN_TABLES)
+def test_broken_tables(tmp_path, text):
+    assert BROKEN_TABLES[text] in refusal(write(tmp_path / "a.csv", text))
+
+
+def test_all_wrong_cells_are_told_at_once(tmp_path):
+    told = refusal(write(tmp_path / "a.csv", "t,x,y\n0,a,2\n1,b,c\n"))
+    assert "2 faults" in told
+    assert "line 2, line 3, column x" in told
+
+
+def test_broken_files(tmp_path):
+    path = tmp_path / "a b.h5"
+    assert "does not exist" in refusal(path)
+    assert "is a folder" in refusal(tmp_path)
+    assert "source is a int" in refusal(3)
+    write_sleap(path, VALUES[None, :, :, :2], VALUES[None, :, :, 2], ())
+    path.write_bytes(path.read_bytes()[:900])
+    assert "a b.h5 cannot be read as HDF5" in refusal(path)
+    with h5py.File(path, "w") as file:
+        file["other"] = [1]
+    assert "holds /other: expected tracks of DeepLabCut" in refusal(path)
+    with h5py.File(path, "w") as file:
+        file.create_dataset("tracks", shape=(10**6, 2, 10**3, 10**6), chunks=(1, 2, 10, 10), dtype="f8")
+        file["node_names"] = [b"a"]
+    assert "/tracks claims 2,000,000,000,000,000 values, which would take" in refusal(path)
+    path.write_bytes(pickle.dumps(Bomb()))
+    assert "neither text (in UTF-8) nor HDF5" in refusal(path)
+    path.write_bytes("x,y\né,1\n".encode("latin-1"))
+    assert "not text in UTF-8 (byte 0xe9): save it as CSV UTF-8" in refusal(path)
+    path.write_bytes("x,y\n1,1\n".encode("utf-16"))
+    assert "neither text" in refusal(path)
+    write_pandas_table(path, deeplabcut_columns(), VALUES.reshape(6, -1), index="labels")
+    assert "hand-labelled frames are no tracks" in refusal(path)
+    write_pandas_table(path, deeplabcut_columns()[:3], VALUES.reshape(6, -1))
+    assert "values_block_0 has (6,) columns, but 3 names" in refusal(path)
+    assert not Bomb.fired
+
+
+def test_a_track_checks_itself():
+    half_known = Track("a", [0, 1], [[1, np.nan], [2, 3]])
+    np.testing.assert_array_equal(half_known.positions, [[np.nan, np.nan], [2, 3]])
+    with pytest.raises(
+        ValueError, match=r"'a' cannot be built: 2 faults(.|\n)*do not increase at frame 1(.|\n)*one value"
+    ):
+        Track("a", np.zeros(2), np.zeros((2, 2)), signals={"s": np.zeros(3)})
+    with pytest.raises(ValueError, match=r"positions have shape \(3, 2\)"):
+        Track("a", np.arange(2.0), np.zeros((3, 2)))

@@ -1,0 +1,442 @@
+"""The report in a real browser: pick, zoom, replay, dark; nothing asked of the network, no complaint in the console.
+
+With SWIRL_REPORT_SHOTS=folder the pages are also photographed there, wide and narrow, light and dark.
+"""
+
+import os
+import re
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from swirl import report
+from swirl.analysis.bootstrap_result import Bootstrap, mark_of
+from swirl.analysis.comparison_result import Comparison
+from swirl.data.histories import Histories
+from swirl.data.mdp import MDP
+from swirl.data.trajectories import Trajectories
+from swirl.datasets import gridworld
+from swirl.estimators.swirl import SWIRL
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+if CHROMIUM is None:
+    pytest.skip("no chromium on this machine: apt-get install chromium to drive the report", allow_module_level=True)
+sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: pip install playwright")
+
+SHOTS = os.environ.get("SWIRL_REPORT_SHOTS")
+EVIL = '<b>"x"</b></script><script>boom()</script>'
+PATIENCE = 300_000
+"""Milliseconds to wait for what must come: a machine may be busy with other things."""
+WIDE, NARROW = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
+
+
+class Decoded(SWIRL):
+    """A model whose modes are read off the state: decoding is tested elsewhere, and compiles for seconds."""
+
+    def predict(self, data):
+        return [(path % 5 > 1).astype(np.int64) for path in data.states]
+
+    def predict_proba(self, data):
+        sure = [np.where(path[:, None] == [0, 1], 0.9, 0.1) for path in self.predict(data)]
+        return [0.75 * share + 0.25 * np.roll(share, 1, axis=0) for share in sure]
+
+    def score(self, data, y=None, *, of=None):
+        return -1.5
+
+    @classmethod
+    def given(cls, env, history, rewards, policies, mode_transitions):
+        """Parameters as they are: nothing is solved."""
+        model = cls(env, n_modes=2, history=history, reward="state-action" if rewards.ndim == 3 else "state")
+        model._set_rewards(Histories.reachable(env.successors, history), rewards, np.log(policies))
+        model._set_chain(mode_transitions, np.array([0.5, 0.5]))
+        model.initial_states_ = np.full(env.n_states, 1 / env.n_states)
+        model.mode_temperatures_ = np.ones(2)
+        return model
+
+
+def drawn_anew(model, stability):
+    """A bootstrap of the grid's choices: at the first cell nothing is certain, elsewhere all but all of it."""
+    rng, policies = np.random.default_rng(0), model.state_policies()
+    draws = np.exp(np.log(policies) + 0.001 * rng.normal(size=(9, *policies.shape)))
+    draws[:, :, 0] *= np.exp(2 * rng.normal(size=(9, 2, 5)))
+    return Bootstrap(
+        by="session",
+        n_units=9,
+        fitted={"occupancy": np.array([0.6, 0.4]), "leaving": np.array([0.1, 0.05]), "policies": policies},
+        occupancy=0.6 + 0.02 * rng.normal(size=(9, 1)) * np.array([1.0, -1.0]) - np.array([0.0, 0.2]),
+        leaving=np.full((9, 2), 0.1) + 0.005 * rng.normal(size=(9, 2)),
+        mode_transitions=np.stack([model.mode_transitions_] * 9),
+        initial_modes=np.full((9, 2), 0.5),
+        policies=draws / draws.sum(axis=3, keepdims=True),
+        rewards=None,
+        stability=stability,
+        statuses=("converged",) * 9,
+        model=mark_of(model),
+    )
+
+
+def grid_page(folder):
+    """Short walks, and one long recording that must be thinned."""
+    world = gridworld(n_sessions=3, n_steps=80)
+    drawn = world.trajectories
+    long = np.tile(drawn.states[0], 80)  # a gap at each seam: the walk need not join up
+    states = [*drawn.states, long]
+    data = Trajectories(
+        states,
+        [*drawn.actions, np.tile(drawn.actions[0], 80)],
+        names=[EVIL, "second", "third", "long"],
+        gaps=[[], [30], [], list(range(80, len(long), 80))],
+        times=[np.arange(len(path)) * 0.5 for path in states],
+        signals={
+            "dopamine": [np.sin(np.arange(len(path)) / 9) + (path == 23) for path in states],
+            "lick": [(path == 23).astype(float) for path in states],
+        },
+        n_states=25,
+        n_actions=5,
+    )
+    truth = world.true_model()
+    model = Decoded.given(world.env, 2, truth.rewards_, truth.policies_, truth.mode_transitions_)
+    compared = Comparison(
+        of="action",
+        n_scored=40,
+        names=("two modes, with a long name", EVIL),
+        models={"two modes, with a long name": model, EVIL: model},
+        log_likelihoods=np.array([[-24.0, -17.0], [-30.0, -20.0]]),
+        steps=np.array([24, 16]),
+        subjects=(None, None),
+        seconds=np.array([0.5, 2.0]),
+        chosen={EVIL: {"strength": 3.0}},
+    )
+    path, drawn = folder / "grid report.html", drawn_anew(model, tuple(np.ones(len(path)) for path in states))
+    given = {"comparison": compared, "signal": "dopamine", "bootstrap": drawn}
+    return report.write(path, model, data, title=EVIL, n_draws=1, **given)
+
+
+def table_page(folder):
+    """Syllables: the action is the next state, and states have no places."""
+    rng = np.random.default_rng(0)
+    names = ["rear", "walk", EVIL]
+    env = MDP.deterministic(np.tile(np.arange(3), (3, 1)), state_names=names, action_names=names)
+    policies = rng.dirichlet([1.0, 1.0, 1.0], size=(2, 12))  # 3 short histories and 9 of two states
+    model = Decoded.given(env, 2, np.log(policies), policies, rng.dirichlet([9.0, 1.0], size=(3, 2)))
+    return report.write(folder / "table.html", model, model.sample(2, 60), n_draws=0)
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with sync_api.sync_playwright() as playwright:
+        running = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"], timeout=PATIENCE)
+        yield running
+        running.close()
+
+
+NEVER = "window.Response = class { text() { return new Promise(() => {}); } };"  # so figures are never unpacked
+
+
+def opened(browser, path, wait=True, **settings):
+    """A page, ready, with what it said and asked for."""
+    page = browser.new_context(viewport=WIDE, **settings).new_page()
+    page.set_default_timeout(PATIENCE)
+    page.said, page.asked = [], []
+    page.on("console", lambda message: page.said.append(message.text))
+    page.on("pageerror", lambda error: page.said.append(str(error)))
+    page.on("request", lambda request: page.asked.append(request.url))
+    if not wait:
+        page.add_init_script(NEVER)
+    page.goto(path.as_uri())
+    if wait:
+        page.wait_for_function("document.documentElement.dataset.ready === 'yes'")
+    return page
+
+
+def quiet(page):
+    assert page.said == []
+    assert {url.split(":")[0] for url in page.asked} <= {"file", "data", "blob"}
+    assert page.evaluate("typeof window.boom") == "undefined"
+
+
+def photograph(page, name):
+    if not SHOTS:
+        return
+    Path(SHOTS).mkdir(parents=True, exist_ok=True)
+    page.evaluate("R.drawAll()")
+    page.wait_for_timeout(400)
+    page.screenshot(path=f"{SHOTS}/{name}.png", full_page=True)
+
+
+@pytest.fixture(scope="module")
+def grid(browser, tmp_path_factory):
+    page = opened(browser, grid_page(tmp_path_factory.mktemp("grid")), color_scheme="light", accept_downloads=True)
+    photograph(page, "grid-wide-light")
+    yield page
+    quiet(page)
+    page.context.close()
+
+
+def fills(page, holder):
+    """Colours of the states of a map."""
+    return page.eval_on_selector_all(f"#{holder} .state", "all => all.map(one => one.getAttribute('fill'))")
+
+
+def test_pick_a_mode_and_a_previous_state(grid):
+    first, arrows = fills(grid, "reward-map"), grid.inner_html("#choice-map g:nth-of-type(4)")
+    assert len(first) == 25
+    assert "polygon" in arrows
+    grid.locator("#reward-mode label", has_text="mode 1").click()
+    second = fills(grid, "reward-map")
+    assert second != first
+    assert grid.inner_html("#choice-map g:nth-of-type(4)") != arrows
+    assert grid.text_content("#reward-title") == "Reward of mode 1"
+    grid.select_option("#reward-previous", "12")
+    third = fills(grid, "reward-map")
+    none = grid.evaluate("R.css('none')")
+    # From the middle cell five can be reached; of the others nothing is said.
+    assert sorted(s for s, colour in enumerate(third) if colour != none) == [7, 11, 12, 13, 17]
+    assert "having come from" in grid.text_content("#reward-title")
+    grid.locator("#choice-map .state").nth(0).click()  # a place is picked on the map as well
+    assert grid.input_value("#reward-previous") == "0"
+    grid.locator("#choice-map .state").nth(0).click()
+    assert grid.input_value("#reward-previous") == "-1"
+    assert fills(grid, "reward-map") == second
+    assert grid.text_content("#reward-words").startswith("Reward of least norm")
+    grid.locator("#reward-gauge label", has_text="as fitted").click()
+    assert fills(grid, "reward-map") != second
+    # Where a mode goes is a matter of choices: it is framed there, and not on the map of rewards.
+    framed = "name => document.querySelector(`#${name} g:nth-of-type(5)`).childElementCount"
+    assert grid.evaluate(framed, "choice-map") == grid.evaluate("R.facts.maps.preferred[1].length") > 0
+    assert grid.evaluate(framed, "reward-map") == 0
+    grid.locator("#reward-view label", has_text="against").click()
+    assert "Log-odds" in grid.text_content("#choice-words")
+
+
+@pytest.mark.slow
+def test_preferences_whose_sign_is_not_certain(grid):
+    shapes = "all => all.map(one => one.getAttribute('fill') === 'none')"
+    grid.locator("#reward-view label", has_text="how likely").click()
+    assert grid.locator("#reward-sure").is_hidden()
+    grid.locator("#reward-view label", has_text="against").click()
+    hollow = grid.eval_on_selector_all("#choice-map g:nth-of-type(4) > *", shapes)
+    assert sum(hollow[:3]) == 3  # the moves of the corner: stay, right, down
+    assert sum(hollow) < 0.3 * len(hollow)
+    assert "Outlined: the 95 % interval includes 0" in grid.text_content("#choice-words")
+    grid.locator("#reward-sure label", has_text="only the certain").click()
+    assert grid.eval_on_selector_all("#choice-map g:nth-of-type(4) > *", shapes) == [False] * hollow.count(False)
+    grid.locator("#choice-map .state").nth(7).hover()
+    assert re.search(r"log-odds −?[\d.]+ \(95 %: −?[\d.]+ to −?[\d.]+\)", grid.text_content("#tip"))
+    grid.locator("#reward-sure label", has_text="all").click()
+    assert grid.locator("#uncertainty .intervals svg").count() == 4
+
+
+@pytest.mark.slow
+def test_controls_answer_to_the_keyboard(grid):
+    grid.locator("#switch-from input").nth(0).focus()
+    before = fills(grid, "switch-map")
+    grid.keyboard.press("ArrowRight")
+    assert grid.text_content("#switch-title") == "From mode 1 to mode 0"
+    assert fills(grid, "switch-map") != before
+    grid.locator("#switch-map .state").nth(7).hover()  # mode 1 is read off the state, so some are never left in it
+    assert "steps of mode 1 there" in grid.text_content("#tip")
+    assert "Faded: fewer than 20 steps of mode 1" in grid.text_content("#switch-words")
+    unnamed = grid.eval_on_selector_all(
+        "button, select, input",
+        "all => all.filter(e => !e.labels?.length && !e.textContent.trim() && !e.ariaLabel).map(e => e.outerHTML)",
+    )
+    assert unnamed == []
+
+
+@pytest.mark.slow
+def test_zoom_the_timeline(grid):
+    span = "() => { const [a, b] = R.timelineRange(); return b - a; }"
+    whole = grid.evaluate(span)
+    grid.locator('button[data-zoom="in"]').click()
+    assert grid.evaluate(span) == pytest.approx(whole / 2)
+    grid.locator('button[data-zoom="all"]').click()
+    assert grid.evaluate(span) == pytest.approx(whole)
+    grid.locator("#timeline").scroll_into_view_if_needed()
+    box = grid.locator("#timeline .nsewdrag").first.bounding_box()
+    y = box["y"] + box["height"] / 2
+    grid.mouse.move(box["x"] + 0.25 * box["width"], y)
+    grid.mouse.down()
+    grid.mouse.move(box["x"] + 0.5 * box["width"], y, steps=4)
+    grid.mouse.up()
+    grid.wait_for_function(f"({span})() < {0.5 * whole}")
+    assert grid.evaluate(span) == pytest.approx(whole / 4, rel=0.1)
+    grid.locator('button[data-zoom="all"]').click()
+
+
+@pytest.mark.slow
+def test_long_sessions_are_thinned_until_zoomed(grid):
+    points = "() => document.getElementById('timeline').data.find(trace => trace.name === 'state').x.length"
+    grid.select_option("#session-pick", "3")
+    grid.wait_for_function("R.session && R.session.name === 'long'")
+    assert "steps 0 to 99 of 6,400" in grid.text_content("#timeline-words")  # it begins with what can be told apart
+    assert grid.locator('button[data-zoom="earlier"]').is_disabled()
+    grid.locator('button[data-zoom="later"]').click()
+    assert grid.text_content("#timeline-range") == "Steps 90 to 189 of 6,400"
+    assert grid.text_content("#timeline .xtitle") == "time (s)"
+    grid.locator('button[data-zoom="all"]').click()
+    assert grid.evaluate(points) <= 1200
+    assert "one point for 6 steps" in grid.text_content("#timeline-words")
+    for _ in range(4):
+        grid.locator('button[data-zoom="in"]').click()
+    assert "Every step is drawn" in grid.text_content("#timeline-words")
+    grid.select_option("#session-pick", "0")
+    grid.wait_for_function("R.session.name.startsWith('<b>')")
+    assert grid.text_content("#timeline-words").startswith(EVIL)
+
+
+@pytest.mark.slow
+def test_replay(grid):
+    grid.select_option("#session-pick", "3")  # minutes long: it does not end by itself before we have looked
+    grid.wait_for_function("R.session.name === 'long'")
+    grid.select_option("#replay-speed", "60")
+    grid.locator("#replay-play").click()
+    assert grid.text_content("#replay-play") == "Pause"
+    grid.wait_for_function("+document.getElementById('replay-step').value > 14")
+    grid.evaluate("document.getElementById('replay-play').click()")
+    assert grid.text_content("#replay-play") == "Play"
+    grid.locator('button[data-zoom="all"]').click()
+    assert grid.locator("#timeline-cursor").is_visible()
+    grid.locator("#replay-step").focus()
+    step = int(grid.input_value("#replay-step"))
+    grid.keyboard.press("ArrowRight")
+    assert int(grid.input_value("#replay-step")) == step + 1
+    # At a whole step the dot is in its cell, in the colour of its mode.
+    state, mode = grid.evaluate("[R.session.states[R.now], R.session.modes[R.now]]")
+    assert [float(grid.get_attribute("#replay-dot", name)) for name in ("cx", "cy")] == [state % 5, state // 5]
+    assert grid.get_attribute("#replay-dot", "fill") == grid.evaluate("R.facts.colours")[mode]
+    grid.select_option("#session-pick", "0")
+    grid.wait_for_function("R.session.name !== 'long'")
+
+
+def from_the_start(page):
+    """Play from step 0 until it moves, then pause."""
+    page.locator("#replay-step").fill("0")
+    page.locator("#replay-play").click()
+    page.wait_for_function("+document.getElementById('replay-step').value > 0")
+    # It may be at the end by now, so it is asked and told at once.
+    page.evaluate(
+        "() => { const b = document.getElementById('replay-play'); if (b.textContent === 'Pause') b.click(); }"
+    )
+    assert page.said == []
+
+
+def test_replay_of_frames_that_began_before_the_click(grid):
+    # Browsers that are busy hand over such frames; here all of them are, by 40 ms.
+    grid.evaluate("""() => {
+        window.frames_ = window.requestAnimationFrame;
+        window.requestAnimationFrame = (draw) => frames_.call(window, (time) => draw(time - 40));
+    }""")
+    from_the_start(grid)
+    grid.evaluate("() => { window.requestAnimationFrame = frames_; }")
+
+
+@pytest.mark.slow
+def test_replay_on_a_slow_machine(grid):
+    processor = grid.context.new_cdp_session(grid)
+    processor.send("Emulation.setCPUThrottlingRate", {"rate": 6})
+    for _ in range(20):
+        from_the_start(grid)
+    processor.send("Emulation.setCPUThrottlingRate", {"rate": 1})
+    processor.detach()
+
+
+@pytest.mark.slow
+def test_downloads(grid):
+    with grid.expect_download() as waiting:
+        grid.locator('button[data-csv="timeline"]').click()
+    lines = waiting.value.path().read_text(encoding="utf-8-sig").splitlines()
+    assert lines[0] == "step,time,state,action,mode,p(mode 0),p(mode 1),dopamine,lick"
+    assert len(lines) == 81
+    with grid.expect_download() as waiting:
+        grid.locator('button[data-picture="reward-map"]').click()
+    assert waiting.value.path().read_text().startswith("<svg")
+
+
+@pytest.mark.slow
+def test_dark_phone_and_paper(grid):
+    colour = "() => getComputedStyle(document.body).backgroundColor"
+    light, plot = grid.evaluate(colour), "() => document.getElementById('timeline')._fullLayout.font.color"
+    ink = grid.evaluate(plot)
+    grid.locator("#theme").click()
+    assert grid.evaluate(colour) != light
+    assert grid.text_content("#theme-word") == "Light"  # what the button leads to
+    grid.wait_for_function(f"({plot})() !== '{ink}'")
+    photograph(grid, "grid-wide-dark")
+    grid.set_viewport_size(NARROW)
+    grid.evaluate("R.drawAll()")
+    grid.wait_for_function("document.documentElement.scrollWidth <= innerWidth")
+    grid.wait_for_function("document.getElementById('timeline')._fullLayout.width <= innerWidth")
+    photograph(grid, "grid-narrow-dark")
+    grid.set_viewport_size(WIDE)
+    assert grid.evaluate("document.documentElement.scrollWidth") <= WIDE["width"]
+    pdf = grid.pdf(format="A4")
+    assert pdf.startswith(b"%PDF")
+    assert grid.evaluate(colour) != light  # what was worn before printing is worn after it
+    grid.locator("#theme").click()
+    grid.evaluate("document.getElementById('methods-copy').click()")
+    grid.wait_for_function("document.getElementById('methods-copied').textContent === 'Copied.'")
+
+
+@pytest.fixture(scope="module")
+def table(browser, tmp_path_factory):
+    page = opened(browser, table_page(tmp_path_factory.mktemp("table")), wait=False, color_scheme="dark")
+    yield page
+    quiet(page)
+    page.context.close()
+
+
+@pytest.mark.slow
+def test_controls_answer_before_the_figures_are_unpacked(table):
+    assert table.evaluate("typeof Plotly") == "undefined"
+    from_the_start(table)
+    table.locator('button[data-zoom="in"]').click()
+    table.locator('button[data-zoom="all"]').click()
+    assert table.text_content("#timeline-range") == "Steps 0 to 59 of 60"
+    table.locator("#theme").click()
+    table.locator("#theme").click()
+    with table.expect_download() as waiting:
+        table.locator('button[data-csv="timeline"]').click()
+    assert len(waiting.value.path().read_text(encoding="utf-8-sig").splitlines()) == 61
+    assert table.said == []
+
+
+@pytest.mark.slow
+def test_printed_as_it_opens(table):
+    # The browser has not yet come to unpack the figures, and whoever prints does not wait for it.
+    drawn = """() => [...document.querySelectorAll("main .plot, main .map")]
+        .filter((holder) => !holder.querySelector("svg.main-svg, svg .state")).map((holder) => holder.id)"""
+    assert {"timeline", "plot-bouts-0", "plot-certainty"} <= set(table.evaluate(drawn))
+    table.emulate_media(media="print")
+    table.wait_for_function("R.printing")
+    assert table.evaluate(drawn) == []
+    assert table.locator("#reward-others .plot .main-svg").count() > 0  # the mode that is not picked
+    widths = table.eval_on_selector_all(".plot", "all => all.map(one => one._fullLayout.width)")
+    assert max(widths) <= 690  # of A4 between its margins
+    assert table.evaluate("R.css('paper')") == "#fff"
+    table.emulate_media(media="screen")
+    table.wait_for_function("!R.printing")
+    assert table.get_attribute("html", "data-theme") == "dark"  # as it was
+
+
+@pytest.mark.slow
+def test_tables_where_states_have_no_places(table):
+    page = table
+    page.evaluate("R.hasten()")  # its figures are not unpacked unless something asks for it
+    values = "() => JSON.stringify(document.getElementById('reward-map').data[0].z)"
+    first = page.evaluate(values)
+    page.locator("#reward-mode label", has_text="mode 1").click()
+    second = page.evaluate(values)
+    page.select_option("#reward-previous", "2")
+    assert len({first, second, page.evaluate(values)}) == 3
+    labels = page.eval_on_selector_all("#reward-map .ytick text", "all => all.map(one => one.textContent)")
+    assert sorted(labels)[0].startswith('<b>"x"</b>')  # as it was written, not in bold
+    assert page.locator("#replay-map .state").count() == 3
+    assert page.text_content("#choice-map .ytitle") == "syllable"
+    assert page.text_content("#switch-map .xtitle") == "syllable"
+    photograph(page, "table-wide-dark")
+    page.set_viewport_size(NARROW)
+    page.wait_for_function("document.documentElement.scrollWidth <= innerWidth")
+    photograph(page, "table-narrow-dark")

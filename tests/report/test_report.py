@@ -1,0 +1,625 @@
+"""The report: numbers by hand, what is on the page and what is not, names that would break it, files left whole."""
+
+import base64
+import gzip
+import json
+import re
+import subprocess
+import sys
+from dataclasses import replace
+from functools import cache
+from html.parser import HTMLParser
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from swirl import report
+from swirl.analysis.comparison_result import Comparison
+from swirl.data.histories import Histories
+from swirl.data.mdp import MDP
+from swirl.data.trajectories import Trajectories
+from swirl.datasets import gridworld
+from swirl.estimators.arhmm import ARHMM
+from swirl.estimators.swirl import SWIRL
+from swirl.plots.policies import state_transitions
+from swirl.report import durations_and_checks, timeline
+from swirl.report import maps as mapped
+from swirl.report.animals import animal_facts, animal_figure, animal_note, animal_sentences
+from swirl.report.decoded import Case, nouns, read_case, worded
+from swirl.report.maps import map_facts, places, switching_facts
+from swirl.report.page import contents
+from swirl.report.provenance import provenance
+from swirl.report.signal import signal_facts
+from swirl.report.summary import check_sentence, data_facts, mode_facts, model_name, switch_counts
+from swirl.report.uncertainty import agreement_of, restart_facts
+
+EVIL = '<b>"x"</b></script><script>boom()</script>'
+N_STATES, N_SESSIONS, N_STEPS = 25, 3, 80  # one shape everywhere: what decodes is compiled once
+
+
+@cache
+def grid():
+    """A gridworld, its truth as a model, and recordings with everything that a recording can have."""
+    world = gridworld(n_sessions=N_SESSIONS, n_steps=N_STEPS)
+    drawn = world.trajectories
+    data = Trajectories(
+        drawn.states,
+        drawn.actions,
+        names=[EVIL, "second", "third"],
+        subjects=["m1", "m1", EVIL],
+        times=[np.arange(N_STEPS) * 0.5 + 7 for _ in range(N_SESSIONS)],
+        gaps=[[], [30], []],
+        signals={
+            "dopamine": [(path == 23).astype(float) * 2 + 0.5 for path in drawn.states],
+            "lick": [(path == 23).astype(float) for path in drawn.states],
+        },
+        modes=drawn.modes,
+        n_states=N_STATES,
+        n_actions=5,
+    )
+    return world.true_model(), data
+
+
+@cache
+def syllables(per_action=True):
+    """An environment without places: the action is the next state."""
+    rng = np.random.default_rng(0)
+    names = [f"syllable {i}" for i in range(N_STATES - 1)] + [EVIL]
+    env = MDP.deterministic(np.tile(np.arange(N_STATES), (N_STATES, 1)), state_names=names, action_names=names)
+    histories = Histories.reachable(env.successors, 1 if per_action else 2)
+    policies = rng.dirichlet(np.ones(N_STATES), size=(2, histories.n_histories))
+    rewards = np.log(policies) if per_action else rng.normal(size=(2, histories.n_histories))
+    kind = "state-action" if per_action else "state"
+    model = SWIRL(env, n_modes=2, history=histories.length, reward=kind)  # as given: nothing is solved
+    model._set_rewards(histories, rewards, np.log(policies))
+    model._set_chain(np.broadcast_to([[0.95, 0.05], [0.1, 0.9]], (N_STATES, 2, 2)).copy(), np.array([0.5, 0.5]))
+    model.initial_states_, model.mode_temperatures_ = np.full(N_STATES, 1 / N_STATES), np.ones(2)
+    return model, model.sample(N_SESSIONS, N_STEPS)
+
+
+def one_mode():
+    env = gridworld(n_sessions=3, n_steps=80).env
+    return SWIRL.from_parameters(
+        env, history=1, rewards=np.zeros((1, N_STATES)), mode_transitions=[[1.0]], initial_modes=[1.0]
+    )
+
+
+def comparison(model):
+    return Comparison(
+        of="action",
+        n_scored=40,
+        names=("one <mode>", "two"),
+        models={"one <mode>": one_mode(), "two": model},
+        log_likelihoods=np.array([[-30.0, -20.0], [-24.0, -17.0]]),
+        steps=np.array([24, 16]),
+        subjects=(None, None),
+        seconds=np.array([0.5, 2.0]),
+        chosen={"two": {"prior": "<i>"}},
+    )
+
+
+@cache
+def full_page():
+    model, data = grid()
+    run = {"command": ["swirl", "fit", "<data>.csv"], "config": {"modes": 2, "note": EVIL}, "seconds": 3.5}
+    return report.build(model, data, comparison=comparison(model), signal="dopamine", title=EVIL, run=run, n_draws=2)
+
+
+class Page(HTMLParser):
+    """Tags, attributes and texts of a page, scripts apart."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.tags, self.texts, self.scripts, self.inside = [], [], [], None
+        self.feed(page)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        self.inside = tag
+
+    def handle_endtag(self, tag):
+        self.inside = None
+
+    def handle_data(self, text):
+        (self.scripts if self.inside == "script" else self.texts).append(text)
+
+    def ids(self):
+        return {attrs["id"] for _, attrs in self.tags if "id" in attrs}
+
+    def facts(self):
+        return json.loads(next(text for text in self.scripts if text.startswith('{"modes"')))
+
+
+def test_importing_loads_little():
+    program = """
+import json, sys, swirl.report
+print(json.dumps([name for name in ("plotly", "jinja2", "matplotlib", "pandas", "jax") if name in sys.modules]))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout) == []
+
+
+# ---------------------------------------------------------------------- numbers by hand
+
+
+def test_modes_by_hand():
+    # Mode 0 goes to 2 four times (of 9 steps that another follows), mode 1 to 0 four times and never to 2.
+    modes = [[0] * 9 + [1] * 9]
+    states = [[0, 2, 0, 2, 0, 2, 0, 2, 1, 1, 0, 1, 0, 1, 0, 1, 0, 1]]
+    first, second = mode_facts(modes, states, None, 2, 3)
+    assert [first["share"], first["bouts"], first["whole_bouts"], first["median_bout"]] == [0.5, 1, 0, None]
+    # Expected at the rate of both modes: 4 arrivals × 9 / 17 steps.
+    assert first["places"] == [{"state": 2, "times": 4, "ratio": pytest.approx(4.5 / (4 * 9 / 17 + 0.5))}]
+    assert [place["state"] for place in second["places"]] == [1]
+    # From 0, mode 0 made 4 of the 4 moves to 2; both modes together left 0 eight times.
+    assert first["moves"][0] == {"state": 0, "next": 2, "times": 4, "ratio": pytest.approx(4.5 / (4 * 4 / 8 + 0.5))}
+
+
+def test_nothing_is_counted_across_gaps():
+    modes, states = [[0, 0, 1, 1]], [[0, 1, 2, 0]]
+    assert switch_counts(modes, states, None, 2, 3).sum() == 1
+    assert switch_counts(modes, states, [[2]], 2, 3).sum() == 0
+
+
+def signal_case(values, modes, **more):
+    """What `signal_facts` reads of a case."""
+    data = Trajectories([np.zeros(len(path), int) for path in modes], signals={"dopamine": values}, **more)
+    return Case(None, data, None, [np.array(path) for path in modes], [], ["a", "b", "c"], ["#000"] * 3, ["0"], [])
+
+
+def test_signals_by_mode_count_sessions_not_steps():
+    # In the first session mode 1 starts twice, in the second once: sessions weigh alike, as `triggered` has it.
+    values = [[0.0, 0.0, 6.0, 0.0, 8.0, 8.0], [4.0, 5.0]]
+    facts = signal_facts(signal_case(values, [[0, 0, 1, 0, 1, 1], [0, 1]]), "dopamine")
+    assert facts["mean"] == [2, pytest.approx((22 / 3 + 5) / 2, abs=1e-3), None]
+    assert facts["sem"] == [2, pytest.approx((22 / 3 - 5) / 2, abs=1e-3), None]
+    assert (facts["over"], facts["units"], facts["steps"]) == ("session", [2, 2, 0], [4, 4, 0])
+    assert facts["onsets"] == [1, 3, 0]
+    at = facts["lags"].index(0)
+    assert (facts["lags"][0], facts["lags"][-1]) == (-10, 20)
+    assert facts["course"][1][at - 1 : at + 2] == [2, 6, 4]  # of (0, 7) and (4, 5); after it only the first: 0 and 8
+    assert facts["spread"][1][at - 1 : at + 2] == [2, 1, None]
+    assert facts["course"][2] == [None] * 31
+    grouped = signal_facts(signal_case([*values, [3.0]], [[0, 0, 1, 0, 1, 1], [0, 1], [0]], subjects=["a", "a", "b"]),
+                           "dopamine")  # fmt: skip
+    assert (grouped["over"], grouped["units"]) == ("subject", [2, 1, 0])
+    assert grouped["mean"][0] == pytest.approx((4 / 4 + 3) / 2)
+
+
+def test_signals_are_not_read_across_gaps():
+    facts = signal_facts(signal_case([[1.0, 2.0, 3.0, 4.0, 5.0]], [[0, 0, 1, 1, 1]], gaps=[[1]]), "dopamine")
+    at = facts["lags"].index(0)
+    assert facts["onsets"] == [0, 1, 0]
+    assert facts["course"][1][at - 3 : at + 4] == [None, None, 2, 3, 4, 5, None]
+
+
+def test_data_facts():
+    model, data = grid()
+    facts = data_facts(read_case(model, data))
+    assert [facts[name] for name in ("sessions", "steps", "subjects", "gaps")] == [3, 240, 2, 1]
+    assert facts["visited_states"] == len(np.unique(np.concatenate(data.states)))
+    assert facts["same_as_training"] is None
+    assert facts["fingerprint"] == data.fingerprint()
+
+
+def test_maps_show_the_models_own_tables():
+    model, data = grid()
+    facts = map_facts(read_case(model, data))
+    assert facts["kind"] == "grid"
+    canonical, fitted = facts["gauges"]  # least norm first
+    assert (canonical["label"], facts["no_least_norm"]) == ("least norm", False)
+    assert facts["named"] == []  # cells are called by their coordinates, which the map shows
+    np.testing.assert_allclose(fitted["state"], model.reward_map(), rtol=2e-3)
+    np.testing.assert_allclose(canonical["state"], model.reward_map("canonical"), rtol=2e-3, atol=1e-4)
+    table, pairs = model.reward_table(), facts["pairs"]
+    np.testing.assert_allclose(fitted["pair"], table[:, pairs["state"], pairs["previous"]], rtol=2e-3)
+    assert facts["pair_moves"] is None  # r(s, s') without an action: the policy does not see the previous state
+    onward = state_transitions(model.state_policies()[1], model.env)
+    for state, following in enumerate(facts["following"]):
+        np.testing.assert_allclose(facts["moves"][1][state][: len(following)], onward[state, following], atol=1e-3)
+
+
+def test_where_least_norm_is_too_large_the_page_says_so(monkeypatch):
+    model, data = grid()
+    monkeypatch.setattr(mapped, "MOST_HISTORIES", 3)
+    facts = map_facts(read_case(model, data))
+    assert [gauge["name"] for gauge in facts["gauges"]] == ["fitted"]
+    assert facts["no_least_norm"]
+    assert "The reward of least norm is not here" in report.build(model, data, n_draws=0)
+
+
+def test_switching_counts_the_visits_that_it_rests_on():
+    model, data = grid()
+    case = read_case(model, data)
+    visits = np.array(switching_facts(case)["visits"])
+    path, modes = np.concatenate(data.states), np.concatenate(case.modes)
+    assert visits.sum() == data.n_steps
+    assert visits[1, 3] == ((modes == 1) & (path == 3)).sum()
+
+
+def animal_case(modes, **more):
+    """What `animal_facts` reads of a case."""
+    data = Trajectories([np.zeros(len(path), int) for path in modes], **more)
+    return Case(None, data, None, [np.array(path) for path in modes], [], ["a", "b"], ["#000", "#fff"], ["0"], [])
+
+
+def test_animals_are_compared_and_not_steps():
+    # m1 has two sessions, of 2 and 6 steps; each animal counts once, however long it was recorded.
+    modes = [[0, 0], [0, 1, 1, 1, 1, 1], [0, 1], [1, 1, 1, 1], [0, 0]]
+    case = animal_case(modes, subjects=["m1", "m1", "m2", "m3", "m4"], groups=["x", "x", "x", "y", None])
+    facts = animal_facts(case)
+    assert [row["steps"] for row in facts["rows"]] == [8, 2, 4, 2]
+    assert [row["shares"][0] for row in facts["rows"]] == [3 / 8, 0.5, 0.0, 1.0]
+    assert facts["groups"] == ["x", "y", "no group"]
+    first = animal_sentences(facts, case.mode_names)[0].replace("\xa0", " ")
+    assert first == "a: x 44 % (2 animals, 38 to 50 %), y 0 % (1 animal), no group 100 % (1 animal)."
+    assert animal_note(facts).startswith("Compare animals, not steps")
+    drawn = animal_figure(case, facts)
+    assert drawn["csv"][1] == ["m1", "x", 8, 0.375, 0.625]
+    assert len(drawn["data"][0]["x"]) == 4  # two animals of the first group in two modes
+    crossed = animal_facts(animal_case(modes, subjects=list("aabbb"), groups=["x", "y", "x", "y", "y"]))
+    assert crossed["crossed"]
+    assert len(crossed["rows"]) == 4
+    assert animal_facts(animal_case(modes[:1])) is None
+    unknown = animal_facts(animal_case(modes))
+    assert (unknown["noun"], len(unknown["rows"]), unknown["groups"]) == ("session", 5, [])
+
+
+def test_many_animals_are_boxes():
+    graph_objects = pytest.importorskip("plotly.graph_objects")
+    case = animal_case([[0] * i + [1] * (70 - i) for i in range(70)], groups=["x", "y"] * 35)
+    facts = animal_facts(case)
+    drawn = animal_figure(case, facts)
+    assert [(box["type"], box["median"]) for box in drawn["data"][:2]] == [("box", [0.4857]), ("box", [0.5143])]
+    graph_objects.Figure(data=drawn["data"], layout=json.loads(json.dumps(drawn["layout"]).replace("@ink", "#000")))
+
+
+def test_folders_are_not_mailed_and_nothing_is_told_twice():
+    model, data = grid()
+    case, about = read_case(model, data), {"fingerprint": "ab"}
+    run = {"data": "/home/me/mice/a b.csv", "data_fingerprint": "ab", "seconds": 6.797278501995606,
+           "command": "swirl fit /home/me/a.csv --out=/tmp/fit.nc", "config": {"env": "C:\\lab\\env.csv"}}  # fmt: skip
+    told = provenance(case, about, run)
+    assert ("data file", "a b.csv") in told["rows"]
+    assert ("fitted in", "6.8 s") in told["rows"]
+    assert ("command", "swirl fit a.csv --out=fit.nc") in told["rows"]
+    assert [value for _, value in told["rows"]].count("ab") == 1
+    assert json.loads(told["config"]) == {"env": "env.csv"}
+
+
+def test_policies_that_see_the_previous_state_are_kept_by_pair():
+    env = MDP.deterministic([[1, 2], [0, 2], [0, 1]], coordinates=[[0, 0], [3, 0], [0, 5]])
+    histories = Histories.reachable(env.successors, 2)
+    policies = np.full((1, histories.n_histories, 2), 0.5)
+    policies[0, (histories.table == [1, 0]).all(axis=1)] = [0.1, 0.9]  # at 1 from 0: go on to 2
+    model = SWIRL(env, n_modes=1, history=2, reward="state-action")
+    model._set_rewards(histories, np.log(policies), np.log(policies))
+    model._set_chain(np.ones((3, 1, 1)), np.ones(1))
+    path = np.array([0, 1, 2])
+    case = Case(
+        model,
+        Trajectories([path]),
+        env,
+        [0 * path],
+        [np.ones((3, 1))],
+        ["mode 0"],
+        ["#000"],
+        ["a", "b", "c"],
+        ["0", "1"],
+    )
+    facts = map_facts(case)
+    assert facts["kind"] == "graph"
+    by_pair = {
+        (p, s): facts["pair_moves"][0][i]
+        for i, (p, s) in enumerate(zip(facts["pairs"]["previous"], facts["pairs"]["state"], strict=True))
+    }
+    assert facts["following"][1] == [0, 2]
+    assert by_pair[0, 1] == [0.1, 0.9]
+    assert by_pair[2, 1] == [0.5, 0.5]
+    assert facts["moves"][0][1] == [0.3, 0.7]
+
+
+def test_cells_or_corridors():
+    square = [[0, 0], [1, 0], [0, 1], [1, 1]]
+    ways = [[1, 2], [0, 3], [0, 3], [1, 2]]
+    assert places(MDP.deterministic(ways, coordinates=square))["kind"] == "grid"
+    assert places(MDP.deterministic(ways, coordinates=[[0, 0], [3, 0], [0, 1], [4, 1]]))["kind"] == "graph"
+    assert places(MDP.deterministic(ways))["kind"] == "table"  # tests/data/test_geometry.py has more
+
+
+def unpacked(session):
+    return json.loads(gzip.decompress(base64.b64decode(session["packed"])))
+
+
+def test_sessions_are_packed_whole():
+    model, data = grid()
+    case = read_case(model, data)
+    facts = timeline.session_facts(case, "dopamine")
+    assert facts["left_out"] == 0
+    assert facts["events"] == ["lick"]
+    second = unpacked(facts["sessions"][1])
+    assert second["states"] == data.states[1].tolist()
+    assert second["modes"] == case.modes[1].tolist()
+    assert second["gaps"] == [30]
+    assert second["times"][:2] == [7.0, 7.5]
+    assert second["events"] == [np.flatnonzero(data.states[1] == 23).tolist()]
+    np.testing.assert_allclose(np.array(second["posterior"]).T / 1000, case.posterior[1], atol=6e-4)
+
+
+def test_long_recordings_are_cut_aloud(monkeypatch):
+    model, data = grid()
+    case = read_case(model, data)
+    monkeypatch.setattr(timeline, "MOST_STEPS", 20)
+    monkeypatch.setattr(timeline, "MOST_LETTERS", 700)
+    facts = timeline.session_facts(case)
+    assert facts["left_out"] == 3 - len(facts["sessions"]) > 0
+    assert len(unpacked(facts["sessions"][0])["states"]) == 20
+    assert facts["cut"][0].startswith("<b>")
+    page = report.build(model, data, n_draws=0)
+    assert "were left out of this section" in page
+    assert "the first 20 steps are here" in page
+
+
+def test_checks_name_what_lies_outside():
+    model, data = grid()
+    found = durations_and_checks.check_facts(read_case(model, data), 3)
+    row = next(row for row in found["rows"] if row["what"] == "staying")
+    assert row["low"] == min(row["drawn"])
+    assert len(row["drawn"]) == 3
+    assert row["inside"] == (row["low"] <= row["real"] <= row["high"])
+    assert found["n_inside"] == sum(row["inside"] for row in found["rows"])
+    assert (found["n_differ"], found["enough_draws"]) == (0, 39)  # three simulations cannot tell
+    assert all(row["corrected_p_value"] >= row["p_value"] >= 0.5 for row in found["rows"])
+    n = len(found["rows"])
+    assert f"none of {n} statistics can be said to differ: 39 are needed" in check_sentence(found)
+    assert durations_and_checks.check_facts(read_case(model, data), 0) is None
+
+
+@pytest.mark.slow
+def test_bouts_are_not_cut_where_only_the_history_forgets():
+    model, data = grid()
+    jumps = [path.copy() for path in data.states]
+    jumps[0][40:] = np.roll(jumps[0][40:], 7)
+    forgetful = model.align_to(model).set_params(impossible="forget")
+    case = read_case(forgetful, Trajectories(jumps, data.actions, n_states=N_STATES, n_actions=5))
+    facts = durations_and_checks.check_facts(case, 1)
+    assert facts["torn"]
+    assert not {row["what"] for row in facts["rows"]} & set(durations_and_checks.OF_MODES)
+    for bout, drawn in zip(durations_and_checks.bout_facts(case, facts), facts["bouts"], strict=True):
+        assert bout["real"] == drawn["real"]
+        assert max(bout["real"]["length"], default=0) == (bout["longest"] or 0)
+        assert len(bout["simulated"]) == 1
+
+
+class Restarted(SWIRL):
+    """Given parameters that pretend to have been fitted from three starting points."""
+
+    def use_restart(self, index):
+        order = [1, 0] if index else [0, 1]  # the same modes under other numbers
+        other = self.align_to(self)
+        other._set_chain(self.mode_transitions_[:, order][:, :, order], self.initial_modes_[order])
+        log_policies = self.log_policies_[order] if index < 2 else np.log(np.full_like(self.policies_, 0.2))
+        other._set_rewards(self._histories, self.rewards_[order], log_policies)
+        return other
+
+
+def restarted():
+    model, data = grid()
+    given = {"rewards": model.rewards_, "histories": model.histories_, "mode_transitions": model.mode_transitions_}
+    fitted = Restarted.from_parameters(model.env, history=2, initial_modes=model.initial_modes_, **given)
+    fitted.restarts_ = [
+        SimpleNamespace(
+            objective=end, objective_trace=np.array([-500.0, end]), status=status, n_iterations=1, converged=True
+        )
+        for end, status in ((-357.0, "converged"), (-357.1, "converged"), (-400.0, "iterations ran out"))
+    ]
+    fitted.best_restart_, fitted.n_observed_ = 0, 240
+    fitted.fit_report_, fitted.converged_ = "converged after 1 iterations. Objective -357.000.", True
+    return fitted, data
+
+
+def test_restarts_are_matched_before_they_are_compared():
+    fitted, data = restarted()
+    case = read_case(fitted, data)
+    facts = restart_facts(case, agreement_of(case))
+    assert [row["restart"] for row in facts["rows"]] == [0, 1, 2]
+    assert [row["same"] for row in facts["rows"]] == [True, True, False]
+    assert facts["rows"][1]["behind"] == pytest.approx(0.1)
+    assert (facts["rows"][1]["ari"], facts["rows"][1]["policy_distance"]) == (1.0, 0.0)
+    assert facts["rows"][2]["policy_distance"] > 0.05
+    page, _ = contents(fitted, data, comparison=None, signal=None, title=None, run=None, n_draws=0)
+    assert page["fit_words"][0].startswith("Converged after 1 iterations. Objective −357")
+    said = "2 of 3 restarts came to the same result (segmentations and policies)"
+    assert page["restart_words"].startswith(said)
+    assert said in page["methods"]
+    assert next(tile for tile in page["tiles"] if tile["label"] == "restarts agree")["value"] == "2 / 3"
+    assert page["cautions"] == []
+    assert "from 3 random starting points (seed 0;" in page["methods"]
+
+
+# ---------------------------------------------------------------------- the page
+
+
+def test_all_sections_are_there():
+    wanted = (
+        "summary comparison rewards animals session switching durations checks signal uncertainty methods provenance"
+    )
+    assert set(wanted.split()) <= Page(full_page()).ids()
+
+
+def test_names_do_not_break_the_page():
+    page = Page(full_page())
+    tags = [tag for tag, _ in page.tags]
+    assert tags.count("script") == 4
+    text = "".join(page.texts)
+    assert text.count(EVIL) >= 4  # heading, title, session, subject, config: as text
+    assert "boom()" not in "".join(s for s in page.scripts if not s.startswith("{"))
+    assert page.facts()["timeline"]["sessions"][0]["name"].startswith(EVIL)
+    title = page.facts()["figures"]["comparison"]["data"][0]["y"]
+    assert title == ["one &lt;mode&gt;", "two"]  # plotly reads a little HTML
+
+
+def test_nothing_is_fetched_and_the_file_is_small():
+    page = full_page()
+    assert len(page.encode()) < 6e6
+    for tag, attrs in Page(page).tags:
+        assert tag not in ("link", "iframe", "img", "object", "embed", "base")
+        assert not {"src", "srcset", "data"} & set(attrs)
+        assert attrs.get("href", "#").startswith("#")
+    assert "@import" not in page
+    assert not re.search(r"url\(\s*['\"]?(https?:)?//", page)
+    assert set(re.findall(r"https?://[^\s\"'<]+", page)) == {"http://www.w3.org/2000/svg"}
+    assert "default-src 'none'" in page
+
+
+def test_the_same_page_twice():
+    model, data = grid()
+    assert report.build(model, data, n_draws=0) == report.build(model, data, n_draws=0)
+
+
+def test_figures_are_what_plotly_expects():
+    graph_objects = pytest.importorskip("plotly.graph_objects")
+    fitted, data = restarted()
+    _, facts = contents(fitted, data, comparison=comparison(fitted), signal="dopamine", title=None, run=None, n_draws=2)
+    wanted = {
+        "comparison",
+        "animals",
+        "bouts-0",
+        "bouts-1",
+        "occupancy",
+        "signal-mean",
+        "signal-onset",
+        "certainty",
+        "restarts",
+    }
+    assert set(facts["figures"]) == wanted
+    for spec in facts["figures"].values():
+        text = re.sub(r'"@\w+"', '"#123456"', json.dumps(spec))
+        spec = json.loads(text)
+        graph_objects.Figure(data=spec["data"], layout=spec["layout"])  # raises on an unknown property
+
+
+def test_mode_colours_are_the_same_everywhere():
+    facts = Page(full_page()).facts()
+    for mode, colour in enumerate(facts["colours"]):
+        assert facts["figures"][f"bouts-{mode}"]["data"][-1]["line"]["color"] == colour
+        assert facts["figures"]["certainty"]["data"][mode]["marker"]["color"] == colour
+        assert facts["figures"]["signal-mean"]["data"][0]["marker"]["color"][mode] == colour
+        assert full_page().count(f"background: {colour}") >= 4
+
+
+@pytest.mark.parametrize("per_action", [True, False])
+def test_environments_without_places(per_action):
+    model, data = syllables(per_action)
+    page, facts = contents(model, data, comparison=None, signal=None, title=None, run=None, n_draws=0)
+    assert facts["maps"]["kind"] == "table"
+    assert facts["maps"]["per_action"] is per_action
+    assert facts["replay"] == "ring"
+    assert facts["nouns"]["next"] == "next syllable"
+    assert "25 syllables" in page["data_words"]
+    assert "action" not in page["data_words"]
+    assert page["title"] == f"I-{1 if per_action else 2} on 3 sessions"
+    if per_action:
+        names = [gauge["name"] for gauge in facts["maps"]["gauges"]]
+        assert names == ["canonical", "fitted"]  # the fitted gauge is the log-policy
+        assert np.shape(facts["maps"]["gauges"][1]["action"]) == (2, N_STATES, N_STATES)
+    else:
+        assert len(facts["maps"]["pairs"]["state"]) == N_STATES**2
+
+
+def test_syllables_are_called_so():
+    any_next = np.tile(np.arange(4), (4, 1))
+    path = np.array([0, 1, 2, 3])
+    case = Case(None, Trajectories([path]), MDP.deterministic(any_next), [path * 0], [], ["mode 0"], ["#000"],
+                ["state 0", "state 7", "rear", "state 2"], ["action 0"] * 4)  # fmt: skip
+    assert worded(case).state_names == ["syllable 0", "syllable 7", "rear", "syllable 2"]
+    assert worded(case).action_names[1] == "syllable 7"
+    # A table of moves has actions in the order in which they are met: from the first state, all but itself.
+    turned = replace(case, env=MDP.deterministic(np.where(np.roll(any_next, -1, axis=1) == np.arange(4)[:, None], -1,
+                                                          np.roll(any_next, -1, axis=1))))  # fmt: skip
+    assert worded(turned).action_names == ["syllable 7", "rear", "syllable 2", "syllable 0"]
+    placed = MDP.deterministic(any_next, coordinates=[[0, 0], [0, 1], [1, 0], [1, 1]])
+    for env in (placed, MDP.deterministic([[1, 1], [0, 2], [1, 1]])):
+        other = replace(case, env=env)
+        assert worded(other) is other
+        assert nouns(other)["state"] == "state"
+
+
+def test_a_model_without_rewards_has_no_reward_map():
+    model, data = grid()
+    other = ARHMM(model.env, n_modes=2)
+    other._as_fitted = other.get_params()
+    other._histories = Histories.reachable(model.env.successors, 1)
+    other.moves_ = other._moves()
+    known = other.moves_[None] >= 0
+    other.emissions_ = np.broadcast_to(known / known.sum(axis=2, keepdims=True), (2, *other.moves_.shape)).copy()
+    other.histories_ = other._histories.table
+    other.initial_states_ = np.full(N_STATES, 1 / N_STATES)
+    other._set_chain(np.broadcast_to([[0.9, 0.1], [0.2, 0.8]], (N_STATES, 2, 2)).copy(), np.array([0.5, 0.5]))
+    case = read_case(other, data)
+    assert model_name(case) == "ARHMM"
+    page = report.build(other, data, n_draws=0)
+    assert 'id="reward-map"' not in page
+    assert 'id="choice-map"' in page
+    assert "this model has no rewards" in page
+    assert map_facts(case)["moves"][0][0][:3] == [0.333, 0.333, 0.333]
+
+
+def test_one_mode_leaves_out_what_modes_are_for():
+    _, data = grid()
+    page, facts = contents(one_mode(), data, comparison=None, signal="dopamine", title=None, run=None, n_draws=1)
+    names = [name for name, _ in page["sections"]]
+    assert names == ["summary", "rewards", "session", "checks", "methods", "provenance"]
+    assert facts["switching"] is None
+    assert page["title"] == "MaxEnt on 3 sessions"
+    assert all(row["what"] != "dwell time" for row in page["checks"]["rows"])
+
+
+# ---------------------------------------------------------------------- files and wrong arguments
+
+
+def test_files_are_written_whole_or_not_at_all(tmp_path, monkeypatch):
+    model, data = grid()
+    path = tmp_path / "my report é.html"
+    assert report.write(path, model, data, n_draws=0) == path
+    text = path.read_text(encoding="utf-8")
+    assert text.startswith("<!doctype html>")
+    with pytest.raises(FileExistsError, match="overwrite=True"):
+        report.write(path, model, data, n_draws=0)
+    report.write(path, model, data, n_draws=0, title="again", overwrite=True)
+    assert "again" in path.read_text(encoding="utf-8")
+    monkeypatch.setattr("os.fsync", lambda *_: (_ for _ in ()).throw(OSError("disk full")))
+    with pytest.raises(OSError, match="disk full"):
+        report.write(tmp_path / "other.html", model, data, n_draws=0)
+    assert [entry.name for entry in tmp_path.iterdir()] == [path.name]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"signal": "dopa"}, r"signal='dopa': no such signal; the data have 'dopamine', 'lick'"),
+        ({"n_draws": -1}, r"n_draws=-1"),
+        ({"comparison": "S-2"}, r"comparison is str"),
+    ],
+)
+def test_wrong_arguments_are_told(arguments, words):
+    with pytest.raises(ValueError, match=words):
+        report.build(*grid(), **arguments)
+
+
+def test_a_signal_of_many_channels_is_refused():
+    model, data = grid()
+    wide = Trajectories(data.states, data.actions, signals={"pose": [np.zeros((N_STEPS, 3))] * N_SESSIONS})
+    with pytest.raises(ValueError, match="has 3 channels"):
+        report.build(model, wide, signal="pose")
+    with pytest.raises(ValueError, match="model is str"):
+        report.build("model", data)
+    with pytest.raises(FileNotFoundError, match="does not exist"):
+        report.write("/nowhere/report.html", model, data)
+
+
+def test_missing_libraries_are_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    with pytest.raises(ValueError, match=r"pip install 'swirl-irl\[report\]'"):
+        report.build(*grid())

@@ -1,0 +1,48 @@
+"""The front door: every public name leads to its home, and names from before the packages still do, with a warning."""
+
+import importlib
+import sys
+import warnings
+
+import pytest
+
+import swirl
+
+
+def test_every_public_name_is_there():
+    assert all(getattr(swirl, name) is not None for name in swirl.__all__)
+    assert dir(swirl) == sorted(swirl.__all__)
+
+
+@pytest.mark.parametrize("name", sorted(swirl._SHORT))
+def test_a_short_name_is_a_module(name):
+    short = importlib.import_module(f"swirl.{name}")
+    assert getattr(swirl, name) is short is sys.modules[f"swirl.{name}"]
+    public = [each for each in dir(short) if not each.startswith("_")]
+    homes = [importlib.import_module(home) for home in swirl._SHORT[name]]
+    assert public
+    assert all(any(getattr(home, each, None) is getattr(short, each) for home in homes) for each in public)
+
+
+def test_a_name_can_be_imported_out_of_a_short_one():
+    from swirl.metrics import segmentation_accuracy
+
+    from swirl.analysis import metrics
+
+    assert segmentation_accuracy is metrics.segmentation_accuracy
+    with pytest.raises(AttributeError, match=r"module 'swirl\.metrics' has no attribute 'nothing'"):
+        _ = swirl.metrics.nothing
+
+
+@pytest.mark.parametrize("name", sorted(swirl._MOVED))
+def test_a_former_name_still_works_and_says_where_it_is_now(name):
+    home = importlib.import_module(swirl._MOVED[name][0])
+    first = next(each for each, thing in vars(home).items() if each[0] != "_" and callable(thing))
+    with pytest.warns(DeprecationWarning, match=rf"swirl\.{name}\.{first} is now swirl\."):
+        assert getattr(importlib.import_module(f"swirl.{name}"), first) is getattr(home, first)
+
+
+def test_short_names_do_not_warn():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert swirl.metrics.segmentation_accuracy([[0, 1]], [[1, 0]]) == 1.0

@@ -1,0 +1,440 @@
+"""From recordings to a table with its environment, by the command line: what a user does first."""
+
+import json
+from itertools import pairwise
+
+import h5py
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from swirl import datasets
+from swirl.cli.app import app
+from swirl.io.environment_files import read_environment
+from swirl.io.session_table import read_data
+
+runner = CliRunner()
+TEXT = h5py.string_dtype()
+
+
+def run(*arguments):
+    return runner.invoke(app, [str(argument) for argument in arguments], env={"SWIRL_DEBUG": None, "COLUMNS": "120"})
+
+
+def back(folder, name="sessions"):
+    """What a fit would read."""
+    env = read_environment(folder / f"{name}.env.csv")
+    data = read_data(folder / f"{name}.csv", env=env)
+    env.check(data)
+    return env, data
+
+
+def write_nwb_by_hand(path, **groups):
+    """A file with these groups (path, with . for /): of each the neurodata_type and the datasets."""
+    with h5py.File(path, "w") as file:
+        file.attrs["nwb_version"] = "2.7.0"
+        file["identifier"] = path.stem
+        for name, (kind, datasets) in groups.items():
+            group = file.create_group(name.replace(".", "/"))
+            group.attrs["neurodata_type"] = kind
+            for key, values in datasets.items():
+                group[key] = np.array(values, TEXT) if np.asarray(values).dtype.kind == "U" else values
+    return path
+
+
+def bouts(labels, duration=1.0):
+    """A table of intervals, one second apart."""
+    start = np.arange(float(len(labels)))
+    return {"id": np.arange(len(labels)), "start_time": start, "stop_time": start + duration, "label": labels}
+
+
+def walk(folder):
+    """A walk through four cells, there and back, with a jump of the tracking."""
+    cells = [(0, 0), (1, 0), (1, 1), (0, 1), (0, 0), (1, 0), (0, 1), (1, 1)]
+    frames = np.repeat(np.array(cells) + 0.5, 3, axis=0)
+    table = pd.DataFrame(frames, columns=["x", "y"]).assign(t=np.arange(len(frames)) / 30)
+    table.to_csv(folder / "walk.csv", index=False)
+    return table
+
+
+# ---------------------------------------------------------------------- what import writes, check accepts
+
+
+def of_a_table(folder):
+    frame = pd.DataFrame({"state": list("iiiabcc"), "t": np.arange(7.0), "gap": [0, 0, 0, 0, 1, 0, 0]})
+    frame.to_csv(folder / "song.csv", index=False)
+    return ["table", folder / "song.csv"]
+
+
+def of_a_table_with_actions(folder):
+    frame = pd.DataFrame({"state": [0, 0, 3], "action": ["stay", "go", None]})
+    frame.to_parquet(folder / "acted.parquet")
+    return ["table", folder / "acted.parquet"]
+
+
+def of_moseq(folder):
+    with h5py.File(folder / "results.h5", "w") as file:
+        file["m1/syllable"] = np.repeat([0, 1, 9, 1, 1, 0, 2, 9, 2], 3)
+    return ["moseq", folder / "results.h5", "--fps", 30, "--keep", "0,1,2"]
+
+
+def of_a_grid(folder):
+    walk(folder)
+    return ["tracks", folder / "walk.csv", "--grid", "2x2", "--y-down"]
+
+
+def of_polygons(folder):
+    walk(folder)
+    zones = {"1": [[0, 0], [1, 0], [1, 2], [0, 2]], "2": [[1, 0], [2, 0], [2, 2], [1, 2]]}
+    zones["nest"] = [[2, 0], [3, 0], [3, 2], [2, 2]]
+    (folder / "p.json").write_text(json.dumps(zones))
+    return ["tracks", folder / "walk.csv", "--polygons", folder / "p.json"]
+
+
+def of_nodes(folder):
+    walk(folder)
+    (folder / "n.csv").write_text("name,x,y\n00,0.5,0.5\n01,1.5,0.5\n11,1.5,1.5\n10,0.5,1.5\n")
+    (folder / "e.csv").write_text("from,to\n00,01\n01,11\n11,10\n10,00\n")
+    return ["tracks", folder / "walk.csv", "--nodes", folder / "n.csv", "--edges", folder / "e.csv"]
+
+
+def of_nwb_positions(folder):
+    frame = walk(folder)
+    series = {"data": frame[["x", "y"]].to_numpy(), "timestamps": frame["t"].to_numpy()}
+    write_nwb_by_hand(folder / "p.nwb", **{"processing.behavior.Position.xy": ("SpatialSeries", series)})
+    return ["tracks", folder / "p.nwb", "--grid", "2x2"]
+
+
+def of_nwb(kind, name, labels):
+    def write(folder):
+        write_nwb_by_hand(folder / "d.nwb", **{name: (kind, bouts(labels))})
+        return ["nwb", folder / "d.nwb", "--label", "label"]
+
+    return write
+
+
+def of_nwb_events(folder):
+    events = {"id": [0, 1, 2, 3], "timestamp": [0.5, 0.9, 7.0, 7.5], "annotation": ["lick", "lick", "reward", "lick"]}
+    write_nwb_by_hand(folder / "e.nwb", **{"events.licks": ("EventsTable", events)})
+    return ["nwb", folder / "e.nwb"]
+
+
+EVERY_READER = {
+    "table, repeated states": of_a_table,
+    "table with actions": of_a_table_with_actions,
+    "moseq": of_moseq,
+    "grid": of_a_grid,
+    "polygons, one never visited": of_polygons,
+    "nodes": of_nodes,
+    "nwb positions": of_nwb_positions,
+    "nwb trials": of_nwb("TimeIntervals", "intervals.trials", ["left", "right", "right", "left", "left"]),
+    "nwb trials, one label": of_nwb("TimeIntervals", "intervals.trials", ["left", "left"]),
+    "nwb trials, numbers": of_nwb("TimeIntervals", "intervals.trials", [-1, 1, 1, 0, -1]),
+    "nwb trials, truth": of_nwb("TimeIntervals", "intervals.trials", [True, False, False, True]),
+    "nwb intervals": of_nwb("TimeIntervals", "intervals.behaviour", ["rest", "run", "run", "rest"]),
+    "nwb ethogram": of_nwb("EthogramBouts", "processing.behavior.Bouts", ["None", "rear", "true", "1.5"]),
+    "nwb events": of_nwb_events,
+}
+
+
+@pytest.mark.parametrize("case", EVERY_READER)
+def test_what_import_writes_check_accepts(case, tmp_path):
+    table, env = tmp_path / "out.csv", tmp_path / "out.env.csv"
+    done = run("import", *EVERY_READER[case](tmp_path), "-o", table, "--json")
+    assert done.exit_code == 0, done.output
+    ways = [["--env", env]] if env.exists() else [["--env", "syllables"]] * ("action" not in table.read_text())
+    for way in [[], ["--env", "observed"], *ways]:
+        checked = run("check", table, *way)
+        assert checked.exit_code == 0, checked.output
+    if env.exists():
+        _, data = back(tmp_path, "out")  # as a fit looks at it
+        assert repr(data) == json.loads(done.stdout)["data"]  # every step and every label is still there
+
+
+def test_trials_can_be_fitted(tmp_path):
+    trials = {"intervals.trials": ("TimeIntervals", bouts(["left", "right", "right", "left"] * 5))}
+    files = [write_nwb_by_hand(tmp_path / name, **trials) for name in ("a.nwb", "b.nwb")]
+    assert run("import", "nwb", *files, "-o", tmp_path / "sessions.csv").exit_code == 0
+    fit = ["--env", tmp_path / "sessions.env.csv", "--model", "Markov-0", "-o", tmp_path / "fit.nc", "--quiet"]
+    done = run("fit", tmp_path / "sessions.csv", *fit)
+    assert done.exit_code == 0, done.output
+
+
+def test_labels_that_a_table_would_misread_are_renamed_and_that_is_said(tmp_path):
+    arguments = of_nwb("TimeIntervals", "intervals.trials", [-1, 1, 1, 0])(tmp_path)
+    done = run("import", *arguments, "-o", tmp_path / "sessions.csv")
+    assert "'-1' is called 'state -1'" in done.stdout
+    assert back(tmp_path)[1].state_names == ("state -1", "0", "1")
+
+
+def test_moseq(tmp_path):
+    frames = {"m1": [0, 0, 1, 1, 1, 0, 2, 2], "m2": [1, 1, 2, 0, 0]}
+    with h5py.File(tmp_path / "results.h5", "w") as file:
+        for name, syllables in frames.items():
+            group = file.create_group(name)
+            group["syllable"] = np.array(syllables)
+            group["centroid"] = np.zeros((len(syllables), 2))
+            group["heading"] = np.zeros(len(syllables))
+            group["latent_state"] = np.zeros((len(syllables), 3))
+    (tmp_path / "index.csv").write_text("name,group\nm1,drug\nm2,saline\n")
+    done = run("import", "moseq", tmp_path / "results.h5", "--fps", 10, "-o", tmp_path / "sessions.csv")
+    assert done.exit_code == 0, done.output
+    assert "Next: swirl check" in done.stdout
+    env, data = back(tmp_path)
+    assert [states.tolist() for states in data.states] == [[0, 1, 0, 2], [1, 2, 0]]
+    assert data.groups == ("drug", "saline")
+    np.testing.assert_allclose(data.times[0], [0.0, 0.2, 0.5, 0.6])
+    assert env.n_actions == 3
+    again = run("import", "moseq", tmp_path / "results.h5", "-o", tmp_path / "sessions.csv")
+    assert again.exit_code == 2
+    assert "exists already" in again.stderr
+
+
+def test_tracks_in_a_maze(tmp_path):
+    maze = datasets.labyrinth_env()
+    xy = np.asarray(maze.coordinates)
+    path = [0, 1, 3, 7, 3, 1, 0, 2, 6]
+    pd.DataFrame({"name": range(127), "x": xy[:, 0], "y": xy[:, 1]}).to_csv(tmp_path / "nodes.csv", index=False)
+    edges = [(s, t) for s in range(127) for t in (2 * s + 1, 2 * s + 2) if t < 127]
+    pd.DataFrame(edges, columns=["from", "to"]).to_csv(tmp_path / "edges.csv", index=False)
+    frames = np.concatenate([np.linspace(xy[a], xy[b], 10, endpoint=False) for a, b in pairwise(path)])
+    frames = np.concatenate([frames, np.repeat(xy[path[-1:]], 10, axis=0)])
+    track = pd.DataFrame(frames, columns=["x", "y"])
+    track["t"] = np.arange(len(track)) / 30
+    track.to_csv(tmp_path / "mouse.csv", index=False)
+    options = ["--nodes", tmp_path / "nodes.csv", "--edges", tmp_path / "edges.csv", "--json"]
+    done = run("import", "tracks", tmp_path / "mouse.csv", *options, "-o", tmp_path / "sessions.csv")
+    assert done.exit_code == 0, done.output
+    assert len(json.loads(done.stdout)["files"]) == 3
+    env, data = back(tmp_path)
+    assert data.states[0].tolist() == path
+    assert (data.actions[0][:-1] >= 0).all()
+    np.testing.assert_allclose(env.coordinates, xy[:, :2])
+
+
+def test_tracks_on_a_grid_and_in_polygons(tmp_path):
+    pd.DataFrame({"x": [0.5, 0.5, 1.5, 1.5], "y": [0.5, 0.6, 0.5, 1.5]}).to_csv(tmp_path / "a.csv", index=False)
+    out = ["-o", tmp_path / "sessions.csv", "--force", "--quiet"]
+    done = run("import", "tracks", tmp_path / "a.csv", "--grid", "2x2", "--bounds", "0,2,0,2", "--fps", 30, *out)
+    assert (done.exit_code, done.output) == (0, "")
+    assert back(tmp_path)[1].states[0].tolist() == [0, 1, 3]
+    (tmp_path / "p.json").write_text('{"left": [[0,0],[1,0],[1,2],[0,2]], "right": [[1,0],[2,0],[2,2],[1,2]]}')
+    done = run("import", "tracks", tmp_path / "a.csv", "--polygons", tmp_path / "p.json", *out)
+    assert done.exit_code == 0, done.output
+    assert back(tmp_path)[1].state_names == ("left", "right")
+
+
+T_MAZE = """{"stem": [[0,0],[1,0],[1,4],[0,4]], "junction": [[0,4.02],[1,4.02],[1,5],[0,5]],
+"left": [[-3,4],[0,4],[0,5],[-3,5]], "right": [[1,4],[4,4],[4,5],[1,5]]}"""
+
+
+def zones(tmp_path, polygons, *options):
+    """Import a walk up the stem, to the left end, and a jump of the tracking to the right."""
+    xs, ys = [0.5, 0.5, -1.0, -1.0, 2.0, 0.5], [1.0, 4.5, 4.5, 4.6, 4.5, 4.5]
+    pd.DataFrame({"x": xs, "y": ys, "t": np.arange(6.0)}).to_csv(tmp_path / "a.csv", index=False)
+    (tmp_path / "zones.json").write_text(polygons)
+    out = ["--polygons", tmp_path / "zones.json", "-o", tmp_path / "sessions.csv", "--force"]
+    done = run("import", "tracks", tmp_path / "a.csv", *out, *options)
+    assert done.exit_code == 0, done.output
+    return done.output, *back(tmp_path)
+
+
+def test_zones_that_touch_are_joined_and_a_jump_is_a_gap(tmp_path):
+    said, env, data = zones(tmp_path, T_MAZE)
+    assert "the 3 pairs that touch" in said
+    assert env.available.sum() == 6
+    assert data.gaps[0].tolist() == [3]  # from left to right without the junction
+
+
+def test_zones_apart_are_all_joined_and_that_is_said_loudly(tmp_path):
+    said, env, data = zones(tmp_path, T_MAZE.replace("[[1,4],[4,4],[4,5],[1,5]]", "[[1.5,4],[4,4],[4,5],[1.5,5]]"))
+    assert "BEWARE: some zones touch no other" in said
+    assert env.available.sum() == 12
+    assert len(data.gaps[0]) == 0
+
+
+def test_the_map_of_a_video_stands_as_in_the_video(tmp_path):
+    _, up, _ = zones(tmp_path, T_MAZE)
+    _, down, data = zones(tmp_path, T_MAZE, "--y-down")
+    np.testing.assert_allclose(down.coordinates * [1, -1], up.coordinates)
+    assert data.state_names == up.state_names
+    out = ["--bounds", "-3,4,0,5", "-o", tmp_path / "sessions.csv", "--force", "--quiet"]
+    run("import", "tracks", tmp_path / "a.csv", "--grid", "5x7", "--y-down", *out)
+    env, data = back(tmp_path)
+    first, second = data.states[0][:2]  # up the stem: y grows, so down on the screen
+    assert env.coordinates[second, 1] < env.coordinates[first, 1]
+    assert "down" in env.action_names
+    diagonal = run("import", "tracks", tmp_path / "a.csv", "--grid", "5x7", "--diagonal", *out)
+    assert diagonal.exit_code == 0
+    assert "up left" in back(tmp_path)[0].action_names
+    wrong = run("import", "tracks", tmp_path / "a.csv", "--polygons", tmp_path / "zones.json", "--diagonal", *out[2:])
+    assert "--diagonal is of --grid" in wrong.stderr
+
+
+def test_animals_and_groups_from_a_table_beside(tmp_path):
+    (tmp_path / "index.csv").write_text("name,subject,group\na.csv,m7,drug\nother,m8,control\n")
+    said, _, data = zones(tmp_path, T_MAZE, "--index", tmp_path / "index.csv")
+    assert (data.subjects, data.groups) == (("m7",), ("drug",))
+    assert "1 line of it not used" in said
+    (tmp_path / "index.csv").write_text("name,group\nb,drug\n")
+    out = ["--polygons", tmp_path / "zones.json", "-o", tmp_path / "new.csv"]
+    wrong = run("import", "tracks", tmp_path / "a.csv", *out, "--index", tmp_path / "index.csv")
+    assert wrong.exit_code == 2
+    assert "no line for session 'a'" in wrong.stderr
+    assert not (tmp_path / "new.csv").exists()
+
+
+def output(folder):
+    return ["-o", folder / "new.csv"]
+
+
+def test_syllables_with_a_hole_in_their_numbers_can_be_fitted(tmp_path):
+    with h5py.File(tmp_path / "results.h5", "w") as file:
+        file["m1/syllable"] = np.repeat([0, 1, 3, 0, 3, 1, 2, 0, 1, 3], 3)
+        file["m2/syllable"] = np.repeat([1, 3, 0, 1], 3)
+    out = ["--keep", "0,1,3", "--fps", 30, "-o", tmp_path / "sessions.csv"]
+    done = run("import", "moseq", tmp_path / "results.h5", *out)
+    assert done.exit_code == 0, done.output
+    env, data = back(tmp_path)
+    assert env.state_names == ("0", "1", "3")
+    assert data.states[0].tolist() == [0, 1, 2, 0, 2, 1, 0, 1, 2]
+    assert run("check", tmp_path / "sessions.csv", "--env", tmp_path / "sessions.env.csv").exit_code == 0
+    # New recordings, with the syllables of the fit whatever their usage; without --like 3 would be too rare.
+    fit = ["--env", tmp_path / "sessions.env.csv", "--model", "Markov-0", "-o", tmp_path / "fit.nc", "--quiet"]
+    assert run("fit", tmp_path / "sessions.csv", *fit).exit_code == 0
+    with h5py.File(tmp_path / "new.h5", "w") as file:
+        file["m2/syllable"] = np.repeat([0, 1] * 300 + [3, 2, 0], 3)
+    done = run("import", "moseq", tmp_path / "new.h5", "--fps", 30, "--like", tmp_path / "fit.nc", *output(tmp_path))
+    assert done.exit_code == 0, done.output
+    assert run("apply", tmp_path / "fit.nc", tmp_path / "new.csv", "-o", tmp_path / "modes.csv").exit_code == 0
+    both = run(
+        "import",
+        "moseq",
+        tmp_path / "new.h5",
+        "--like",
+        tmp_path / "fit.nc",
+        "--keep",
+        "1",
+        *output(tmp_path),
+        "--force",
+    )
+    assert "give one of them" in both.stderr
+    unknown = run("import", "moseq", tmp_path / "new.h5", "--keep", "walk", *output(tmp_path), "--force")
+    assert "there is no syllable 'walk'" in unknown.stderr
+
+
+def test_a_table_with_other_names(tmp_path):
+    frame = pd.DataFrame({"trial": [1, 1, 2], "node": ["a", "b", "a"], "sec": [0.0, 1.0, 0.0], "da": [0.1, 0.2, 0.3]})
+    frame.to_csv(tmp_path / "mine.csv", index=False)
+    options = ["--session", "trial", "--state", "node", "--time", "sec", "--signals", "da"]
+    done = run("import", "table", tmp_path / "mine.csv", *options, "-o", tmp_path / "sessions.csv")
+    assert done.exit_code == 0, done.output
+    data = read_data(tmp_path / "sessions.csv")
+    assert data.names == ("1", "2")
+    assert data.signals["da"][0].tolist() == [0.1, 0.2]
+    wrong = run("import", "table", tmp_path / "mine.csv", "--state", "nod", "-o", tmp_path / "x.csv")
+    assert wrong.exit_code == 2
+    assert "node" in wrong.stderr
+    assert not (tmp_path / "x.csv").exists()
+
+
+@pytest.mark.parametrize("quiet", [[], ["-q"]])
+def test_what_to_beware_of_is_said_once_on_stderr_and_even_when_quiet(quiet, tmp_path):
+    pd.DataFrame({"x": [0.5, 0.5, 1.5, 1.5], "y": 0.5, "note": "a"}).to_csv(tmp_path / "a.csv", index=False)
+    out = ["--grid", "1x2", "--bounds", "0,2,0,1", "-o", tmp_path / "sessions.csv", *quiet]
+    done = run("import", "tracks", tmp_path / "a.csv", *out)
+    assert done.exit_code == 0, done.output
+    assert done.stderr.count("BEWARE: times are frame numbers") == 1
+    assert "BEWARE" not in done.stdout
+    assert bool(done.stdout) == (not quiet)
+    (tmp_path / "b.csv").write_text("recording,state\n1,0\n2,1\n")
+    done = run("import", "table", tmp_path / "b.csv", "-o", tmp_path / "b2.csv", *quiet)
+    assert done.stderr.count("so all rows are one session") == 1
+    checked = run("check", tmp_path / "b.csv", *quiet)
+    assert checked.stderr.count("BEWARE: no column is called 'session'") == 1
+    assert "Note" not in checked.stderr
+    assert run("check", tmp_path / "b2.csv", *quiet).stderr == ""  # said when it was made
+
+
+def test_json_has_every_note(tmp_path):
+    (tmp_path / "b.csv").write_text("recording,state\n1,0\n2,1\n")
+    done = run("import", "table", tmp_path / "b.csv", "-o", tmp_path / "b2.csv", "--json")
+    assert "so all rows are one session" in json.loads(done.stdout)["notes"][0]
+    assert done.output.count("so all rows are one session") == 1
+
+
+def test_a_table_with_two_rows_for_each_bout_is_refused(tmp_path):
+    (tmp_path / "boris.csv").write_text("Behavior,Behavior type,Time\nrear,START,0.5\nrear,STOP,1.5\n")
+    options = ["--state", "Behavior", "--time", "Time", "-o", tmp_path / "sessions.csv"]
+    done = run("import", "table", tmp_path / "boris.csv", *options)
+    assert done.exit_code == 2
+    assert '--state Behavior --time "Start (s)"' in done.stderr
+    assert not (tmp_path / "sessions.csv").exists()
+
+
+@pytest.mark.filterwarnings("ignore")  # pynwb's own
+def test_nwb(tmp_path):
+    from swirl.data.trajectories import Trajectories
+    from swirl.io.nwb.writing import write_nwb
+
+    data = Trajectories([[0, 1, 0, 1, 0, 1]], times=[np.arange(6.0)], names=["day 1"], subjects=["m1"])
+    [file] = write_nwb(tmp_path / "day.nwb", data, [np.array([0, 0, 1, 1, 2, 2])], mode_names=["rest", "run", "eat"])
+    listed = run("import", "nwb", file, "--list")
+    assert "EthogramBouts" in listed.stdout
+    done = run("import", "nwb", file, "-o", tmp_path / "sessions.csv")
+    assert done.exit_code == 0, done.output
+    _, again = back(tmp_path)
+    assert [again.state_names[s] for s in again.states[0]] == ["rest", "run", "eat"]
+    assert again.subjects == ("m1",)
+
+
+def test_names_with_dots_have_environments_of_their_own(tmp_path):
+    arguments = of_nwb("TimeIntervals", "intervals.trials", ["left", "right", "left"])(tmp_path)
+    for name in ("m1.2026.03.01.csv", "m1.2026.03.02.csv", "m1.2026.03.03.csv.gz", "m1.2026.03.04.parquet"):
+        done = run("import", *arguments, "-o", tmp_path / name, "--json")
+        assert done.exit_code == 0, done.output
+        stem = name.removesuffix(".gz").rpartition(".")[0]
+        files = [name, f"{stem}.env.csv", f"{stem}.env.states.csv"]
+        assert json.loads(done.stdout)["files"] == [str(tmp_path / file) for file in files]
+        assert run("check", tmp_path / name, "--env", tmp_path / files[1]).exit_code == 0
+
+
+def test_fps_and_individual_reach_nwb_and_two_clocks_are_not_mixed(tmp_path):
+    frame = walk(tmp_path)
+    series = {"data": frame[["x", "y"]].to_numpy(), "timestamps": np.arange(float(len(frame)))}
+    names = [f"processing.behavior.Position.{name}" for name in ("m1", "m2")]
+    write_nwb_by_hand(tmp_path / "p.nwb", **dict.fromkeys(names, ("SpatialSeries", series)))
+    options = ["--grid", "2x2", "--individual", "m2", "-o", tmp_path / "sessions.csv"]
+    done = run("import", "tracks", tmp_path / "p.nwb", *options, "--fps", 30)
+    assert done.exit_code == 0, done.output
+    assert "were divided by fps=30" in done.stdout
+    _, data = back(tmp_path)
+    assert data.subjects == ("m2",)
+    np.testing.assert_allclose(data.times[0], np.arange(0, 24, 3) / 30)
+    both = run("import", "tracks", tmp_path / "p.nwb", tmp_path / "walk.csv", *options[:2], *options[4:], "--force")
+    assert both.exit_code == 2
+    series["timestamps"] = series["timestamps"] / 30 * 1000
+    write_nwb_by_hand(tmp_path / "p.nwb", **{names[0]: ("SpatialSeries", series)})
+    both = run("import", "tracks", tmp_path / "p.nwb", tmp_path / "walk.csv", *options[:2], *options[4:], "--force")
+    assert both.exit_code == 0, both.output
+    assert "BEWARE: two clocks" in both.output
+
+
+def test_the_environment_of_another_table_is_not_replaced_unasked(tmp_path):
+    arguments = of_nwb("TimeIntervals", "intervals.trials", ["left", "right", "left"])(tmp_path)
+    assert run("import", *arguments, "-o", tmp_path / "day.csv").exit_code == 0
+    again = run("import", *arguments, "-o", tmp_path / "day.parquet")
+    assert again.exit_code == 2
+    assert "day.env.csv exists already" in again.stderr
+    assert not (tmp_path / "day.parquet").exists()
+
+
+def test_the_environment_beside_is_not_written_over_what_is_read(tmp_path):
+    zones(tmp_path, T_MAZE)
+    (tmp_path / "maze.env.csv").write_text("from,to\nstem,junction\njunction,left\njunction,right\n")
+    options = ["--polygons", tmp_path / "zones.json", "--edges", tmp_path / "maze.env.csv", "-o", tmp_path / "maze.csv"]
+    done = run("import", "tracks", tmp_path / "a.csv", *options, "--force")
+    assert done.exit_code == 2
+    assert "is what is being read" in done.stderr
+    assert not (tmp_path / "maze.csv").exists()
