@@ -2,6 +2,8 @@
 
 import os
 import resource
+import subprocess
+import sys
 
 from swirl import system
 
@@ -61,3 +63,33 @@ def test_cores_are_those_that_this_process_may_use(monkeypatch):
     assert system.cores() == 3
     monkeypatch.delattr(os, "sched_getaffinity")
     assert system.cores() == os.cpu_count()
+
+
+def test_each_kind_of_processor_has_compiled_programs_of_its_own(tmp_path):
+    (tmp_path / "proc").mkdir()
+    folders = []
+    for flags in ("sse4_2", "sse4_2 avx2", "sse4_2"):
+        (tmp_path / "proc/cpuinfo").write_text(f"processor : 0\ncpu MHz : {len(folders)}\nflags : {flags}\n")
+        folders.append(system.compiled_folder(tmp_path))
+    assert folders[0] == folders[2] != folders[1]
+
+
+def test_what_the_user_has_set_stays(monkeypatch):
+    monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", "/mine")
+    monkeypatch.delenv("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", raising=False)
+    found = system.compiled_settings()
+    assert found["JAX_COMPILATION_CACHE_DIR"] == "/mine"
+    assert found["JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES"] == "-1"
+
+
+def test_one_call_keeps_what_is_compiled_even_after_something_was(tmp_path):
+    program = f"""
+import jax, swirl, swirl.system
+jax.jit(lambda x: x + 1)(1.0)
+swirl.system.LEAST_COMPILING = 0.0
+assert swirl.keep_compiled({str(tmp_path / "kept")!r}).exists()
+jax.jit(lambda x: x * 3 + 2)(1.0)
+"""
+    bare = {name: value for name, value in os.environ.items() if not name.startswith("JAX_")}
+    subprocess.run([sys.executable, "-c", program], check=True, env=bare)
+    assert any((tmp_path / "kept").iterdir())

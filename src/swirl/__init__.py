@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from swirl.estimators.registry import load, make, models
     from swirl.estimators.swirl import SWIRL
     from swirl.inference.online_filter import OnlineFilter
+    from swirl.system import keep_compiled
 
 _HOMES = {
     "MDP": "swirl.data.mdp",
@@ -39,6 +40,7 @@ _HOMES = {
     "SWIRL": "swirl.estimators.swirl",
     "Trajectories": "swirl.data.trajectories",
     "compare": "swirl.analysis.comparison",
+    "keep_compiled": "swirl.system",
     "load": "swirl.estimators.registry",
     "make": "swirl.estimators.registry",
     "models": "swirl.estimators.registry",
@@ -97,6 +99,7 @@ __all__ = [
     "compare",
     "datasets",
     "environments",
+    "keep_compiled",
     "load",
     "make",
     "metrics",

@@ -1,10 +1,14 @@
-"""What this machine has: cores, the bounds on memory, and whether what a file claims to hold fits into it.
+"""What this machine has: cores, the bounds on memory, whether what a file claims to hold fits into it, and a folder for
+compiled programs.
 
-Only the standard library, so that it works anywhere.  A small file may claim any size: it is asked before it is read.
+Importing it needs only the standard library, so that it works anywhere.  A small file may claim any size: it is asked
+before it is read.
 """
 
+import hashlib
 import math
 import os
+import platform
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -153,3 +157,84 @@ def claim(shapes: Iterable[tuple[Any, Any]]) -> str | None:
         return None
     values = sum(n for n, _ in counts)
     return f"claims {values:,} values, which {told}: the file is damaged, or needs a larger machine"
+
+
+LEAST_COMPILING = 0.1
+"""Seconds of compiling from which on a program is kept: below, reading it back takes as long."""
+
+
+def compiled_folder(root: Path = Path("/")) -> Path:
+    """Folder in the user's cache where compiled programs are kept, one for each kind of processor.
+
+    They are machine code: a home folder that several machines share (a cluster) must not hand one's code to another.
+
+    >>> compiled_folder().parent.name
+    'compiled'
+    """
+    from platformdirs import user_cache_dir
+
+    kinds = {line for line in _lines(root / "proc/cpuinfo") if line.startswith(("flags", "Features", "model name"))}
+    seen = "\n".join([platform.machine(), platform.processor(), *sorted(kinds)])
+    return Path(user_cache_dir("swirl")) / "compiled" / hashlib.sha256(seen.encode()).hexdigest()[:12]
+
+
+def compiled_settings() -> dict[str, str]:
+    """JAX's own variables, with which compiled programs are kept; what the user has set already stays.
+
+    >>> sorted(compiled_settings())[0]
+    'JAX_COMPILATION_CACHE_DIR'
+    """
+    wanted = {
+        "JAX_COMPILATION_CACHE_DIR": str(compiled_folder()),
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": str(LEAST_COMPILING),
+        "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
+    }
+    return {name: os.environ.get(name, value) for name, value in wanted.items()}
+
+
+def keep_compiled(folder: str | Path | None = None) -> Path:
+    """Keep what JAX compiles in a folder, so that the next Python process does not compile it again.
+
+    The command line does this by itself; importing the package never does.  It changes three of JAX's settings in this
+    process (`jax_compilation_cache_dir` and two limits), also for your own JAX code.
+
+    Parameters
+    ----------
+    folder
+        Where to keep it; None: in the user's cache folder (`swirl doctor` shows it, ``swirl doctor --empty-cache``
+        empties it).
+
+    Returns
+    -------
+    The folder.
+
+    Examples
+    --------
+    >>> import swirl
+    >>> folder = swirl.keep_compiled()  # doctest: +SKIP
+    """
+    import jax
+    from jax.experimental.compilation_cache.compilation_cache import reset_cache
+
+    chosen = compiled_folder() if folder is None else Path(folder)
+    chosen.mkdir(parents=True, exist_ok=True)
+    jax.config.update("jax_compilation_cache_dir", str(chosen))
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", LEAST_COMPILING)
+    jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+    reset_cache()  # JAX looks for its folder once, at the first program: that may have been before
+    return chosen
+
+
+def compiled_programs() -> tuple[int, int]:
+    """Number of files in `compiled_folder`, and their bytes."""
+    sizes = [path.stat().st_size for path in compiled_folder().glob("*") if path.is_file()]
+    return len(sizes), sum(sizes)
+
+
+def empty_compiled() -> tuple[int, int]:
+    """Delete what `compiled_folder` holds, for every kind of processor; number of files and bytes that were freed."""
+    files = [path for path in compiled_folder().parent.glob("*/*") if path.is_file()]
+    freed = sum(path.stat().st_size for path in files)
+    for path in files:
+        path.unlink(missing_ok=True)
+    return len(files), freed

@@ -37,6 +37,7 @@ def test_this_machine_is_well(findings):
         "memory",
         "self-test",
         "disk",
+        "compiled programs",
         "encoding",
         "data folder",
     ]
@@ -371,3 +372,22 @@ def test_importing_it_is_light():
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_compiled_programs_are_shown_and_emptied(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.delenv("JAX_COMPILATION_CACHE_DIR", raising=False)
+    assert doctor.check_compiled()[1]["detail"].startswith("0 files, 0 bytes in ")
+    folder = system.compiled_folder()
+    folder.mkdir(parents=True)
+    (folder / "program").write_bytes(b"x" * 2_000)
+    found, told = doctor.check_compiled()
+    assert found == {"folder": str(folder), "files": 1, "bytes": 2_000}
+    assert told["detail"].startswith("1 files, 2 kB in ")
+    assert not told["do"]
+    monkeypatch.setattr(doctor, "LITTLE", 1_000)
+    assert doctor.check_compiled()[1]["do"] == "swirl doctor --empty-cache"
+    assert system.empty_compiled() == (1, 2_000)
+    assert system.compiled_programs() == (0, 0)
+    monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", "/elsewhere")
+    assert doctor.check_compiled()[1]["detail"] == "kept in /elsewhere (JAX_COMPILATION_CACHE_DIR)"

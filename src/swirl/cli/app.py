@@ -14,6 +14,7 @@ from typer.main import get_command
 
 from swirl._version import __version__
 from swirl.errors import ImportNotice, Notice
+from swirl.system import compiled_settings
 
 # Command → the module with its Typer, `app`.  A run imports that one module; the help imports them all, and
 # they are light: what is heavy stands inside the functions.
@@ -69,6 +70,7 @@ class Commands(TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command: faults of the user exit with 2 and one message, an interrupt with 130."""
+        os.environ.update(compiled_settings())  # before JAX is imported: a second fit of the same kind compiles nothing
         try:
             with notes():
                 return super().invoke(ctx)
@@ -100,6 +102,8 @@ def notes() -> Iterator[None]:
 
     with warnings.catch_warnings():
         warnings.simplefilter("always", Notice)
+        # A program that another run is just writing, or a folder that may not be written: it is compiled anew.
+        warnings.filterwarnings("ignore", message="Error (reading|writing) persistent compilation cache entry")
         warnings.showwarning = show
         yield
 

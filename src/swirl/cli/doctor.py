@@ -11,12 +11,22 @@ app = typer.Typer(add_completion=False)
 @app.command(epilog="Example:\n\nswirl doctor --json")
 def doctor(
     as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
+    empty_cache: Annotated[
+        bool, typer.Option("--empty-cache", help="Delete the compiled programs that are kept for later runs, and exit.")
+    ] = False,
 ) -> None:
     """Show versions, devices, memory and disk, and check in a few seconds that computing works here.
 
     Each finding says what to do about it.  Exits with 1 when a check fails; advice is no failure.  Paste the output
     into a bug report.
     """
+    if empty_cache:
+        from swirl.system import amount, compiled_folder, empty_compiled
+
+        n_files, freed = empty_compiled()
+        told = {"folder": str(compiled_folder().parent), "deleted_files": n_files, "freed_bytes": freed}
+        typer.echo(json.dumps(told) if as_json else f"Deleted {n_files} files ({amount(freed)}) in {told['folder']}")
+        return
     from swirl.workflows.doctor import examine, worded
 
     findings = examine()

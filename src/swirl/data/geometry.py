@@ -8,7 +8,6 @@ from typing import Literal
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
-from scipy.spatial import KDTree
 
 from swirl.data.mdp import MDP
 
@@ -147,6 +146,8 @@ def layout(env: MDP) -> Layout:
     >>> layout(env).moves.tolist(), layout(env).unit
     ([[0, 1], [1, 0]], 2.0)
     """
+    from scipy.spatial import KDTree
+
     if env.coordinates is None:
         raise ValueError(
             "env: it has no coordinates, so its states have no place in a drawing; "

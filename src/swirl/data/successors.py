@@ -5,27 +5,23 @@ and not 127⁴ (design.md#reachable-histories).  The same tables serve states (`
 """
 
 from dataclasses import dataclass
+from typing import Any
 
-import jax
-import jax.numpy as jnp
-import numpy as np
-from jaxtyping import Array, Bool, Float, Int
-
-Values = Float[Array, "*batch node"] | Float[np.ndarray, "*batch node"]
+from jaxtyping import Bool, Float, Int
 
 
-@jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Successors:
     """P(node' | node, action) as `next` and `probability` over a few branches.
 
     Unused branches have probability 0 and point to any valid node.  An action that is not `available`
-    is masked out of every softmax; its branches still point somewhere valid.
+    is masked out of every softmax; its branches still point somewhere valid.  The tables are numpy's, or, inside a JAX
+    computation, JAX's (`rewards.soft_q` makes the class known to JAX: reading and checking recordings need no JAX).
     """
 
-    next: Int[Array, "node action branch"] | Int[np.ndarray, "node action branch"]
-    probability: Float[Array, "node action branch"] | Float[np.ndarray, "node action branch"]
-    available: Bool[Array, "node action"] | Bool[np.ndarray, "node action"]
+    next: Int[Any, "node action branch"]
+    probability: Float[Any, "node action branch"]
+    available: Bool[Any, "node action"]
 
     @property
     def n_nodes(self) -> int:
@@ -41,25 +37,3 @@ class Successors:
     def n_branches(self) -> int:
         """Number of branches: 1 when the environment is deterministic."""
         return self.next.shape[2]
-
-
-def expected_next(successors: Successors, values: Values) -> Float[Array, "*batch row action"]:
-    """E[V(node') | node, action] for each row and action; the rows may be some of the nodes only.
-
-    Equals the plain loop::
-
-        for h in range(n_nodes):
-            for a in range(n_actions):
-                out[h, a] = sum(p[h, a, b] * values[next[h, a, b]] for b in range(n_branches))
-    """
-    values = jnp.asarray(values)
-    if successors.n_branches == 1:
-        return values[..., successors.next[..., 0]]
-    return jnp.sum(successors.probability * values[..., successors.next], axis=-1)
-
-
-def uniform_expected_next(successors: Successors, values: Values) -> Float[Array, "*batch row"]:
-    """E[V(node') | node] when every available action is equally likely."""
-    available = jnp.asarray(successors.available)
-    share = available / jnp.sum(available, axis=-1, keepdims=True)
-    return jnp.sum(share * expected_next(successors, values), axis=-1)

@@ -17,12 +17,12 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from swirl.data.histories import Histories
-from swirl.data.successors import Successors, uniform_expected_next
+from swirl.data.successors import Successors
 from swirl.optimise import lbfgs
 from swirl.priors import Gaussian
 from swirl.rewards.backoff import BackoffPenalty
 from swirl.rewards.forms import Linear, Network, Tabular
-from swirl.rewards.soft_q import log_policy_from_values, q_values, soft_values
+from swirl.rewards.soft_q import log_policy_from_values, q_values, soft_values, uniform_expected_next
 
 FloatArray = Array | np.ndarray
 PlannedForm = Tabular | Linear | Network

@@ -21,7 +21,7 @@ from jax import lax
 from jax.scipy.sparse.linalg import bicgstab
 from jaxtyping import Array, Float
 
-from swirl.data.successors import Successors, expected_next
+from swirl.data.successors import Successors
 from swirl.precision import float64
 
 Values = Float[Array, "*batch node"] | Float[np.ndarray, "*batch node"]
@@ -35,6 +35,31 @@ Temperature = int | float | Float[Array, "*#batch"] | Float[np.ndarray, "*#batch
 
 # Of BiCGSTAB, within one Newton step.
 _INNER_STEPS = 200
+
+# Of the data, and made without JAX; from here on it goes through JAX as its three tables.
+jax.tree_util.register_dataclass(Successors)
+
+
+def expected_next(successors: Successors, values: Values) -> Float[Array, "*batch row action"]:
+    """E[V(node') | node, action] for each row and action; the rows may be some of the nodes only.
+
+    Equals the plain loop::
+
+        for h in range(n_nodes):
+            for a in range(n_actions):
+                out[h, a] = sum(p[h, a, b] * values[next[h, a, b]] for b in range(n_branches))
+    """
+    values = jnp.asarray(values)
+    if successors.n_branches == 1:
+        return values[..., successors.next[..., 0]]
+    return jnp.sum(successors.probability * values[..., successors.next], axis=-1)
+
+
+def uniform_expected_next(successors: Successors, values: Values) -> Float[Array, "*batch row"]:
+    """E[V(node') | node] when every available action is equally likely."""
+    available = jnp.asarray(successors.available)
+    share = available / jnp.sum(available, axis=-1, keepdims=True)
+    return jnp.sum(share * expected_next(successors, values), axis=-1)
 
 
 def q_values(

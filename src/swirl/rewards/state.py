@@ -18,11 +18,11 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from swirl.data.histories import Histories
-from swirl.data.successors import Successors, expected_next, uniform_expected_next
+from swirl.data.successors import Successors
 from swirl.optimise import newton_cg
 from swirl.priors import Cauchy, Gaussian
 from swirl.rewards.backoff import BackoffPenalty
-from swirl.rewards.soft_q import log_policy_from_values, soft_future
+from swirl.rewards.soft_q import expected_next, log_policy_from_values, soft_future, uniform_expected_next
 
 FloatArray = Array | np.ndarray
 MILDER_STRENGTH = 30.0

@@ -61,6 +61,7 @@ NEEDED = (
     "h5netcdf",
     "h5py",
     "pandas",
+    "platformdirs",
     "pooch",
     "pydantic",
     "typer",
@@ -228,6 +229,17 @@ def check_disk(with_cache: bool) -> tuple[dict[str, dict[str, Any]], Check]:
     return found, ok("; ".join(details), "; ".join(remedies))
 
 
+def check_compiled() -> tuple[dict[str, Any], Check]:
+    """Where programs that JAX compiled are kept for later runs, and how much they take."""
+    settings = system.compiled_settings()
+    folder, (n_files, n_bytes) = settings["JAX_COMPILATION_CACHE_DIR"], system.compiled_programs()
+    found = {"folder": folder, "files": n_files, "bytes": n_bytes}
+    if folder != str(system.compiled_folder()):
+        return found, ok(f"kept in {folder} (JAX_COMPILATION_CACHE_DIR)")
+    advice = "swirl doctor --empty-cache" if n_bytes > LITTLE else ""
+    return found, ok(f"{n_files} files, {system.amount(n_bytes)} in {folder}", advice)
+
+
 # A ring of three places (stay, or go on), and what plain loops make of it (tests/workflows/test_doctor.py has them).
 RING = [[0, 1], [1, 2], [2, 0]]
 DISCOUNT = 0.95
@@ -362,6 +374,7 @@ def examine() -> dict[str, Any]:
             sound = all(check["passed"] for check in checks.values())
             checks["self-test"] = self_test() if sound else NOT_TRIED
     disk, checks["disk"] = check_disk(with_cache=not missing)
+    compiled, checks["compiled programs"] = check_compiled()
     checks["encoding"] = check_encoding()
     checks["data folder"] = check_data_folder()
     return {
@@ -378,6 +391,7 @@ def examine() -> dict[str, Any]:
         "cores": cores(),
         "memory": memory,
         "disk": disk,
+        "compiled_programs": compiled,
         "checks": checks,
         "seconds": round(time.perf_counter() - began, 2),
         "healthy": all(check["passed"] for check in checks.values()),
