@@ -1,7 +1,12 @@
 """Faults in what the user gave are collected, and told all at once: one error, not one per run."""
 
-from collections.abc import Mapping, Sequence, Set
-from typing import Any
+import warnings
+from collections.abc import Callable, Mapping, Sequence, Set
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 class Notice(UserWarning):
@@ -97,3 +102,35 @@ def checked_names(argument: str, names: Any, faults: Faults) -> tuple[str, ...] 
         faults.add(f"{argument} repeats {some(repeated)}: give each label a name of its own")
         return None
     return listed
+
+
+def renamed(**names: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """Let a function take keywords by their former names too, with a `DeprecationWarning`: former="new".
+
+    >>> @renamed(road="solver")
+    ... def plan(solver="exact"):
+    ...     return solver
+    >>> plan(solver="soft-q")
+    'soft-q'
+    >>> plan(solver="exact", road="soft-q")
+    Traceback (most recent call last):
+    TypeError: plan: road is the former name of solver; give one of them
+    """
+
+    def decorate(function: Callable[P, T]) -> Callable[P, T]:
+        called = function.__qualname__.removesuffix(".__init__")
+
+        @wraps(function)
+        def wrapper(*args: P.args, **kwargs: P.kwargs) -> T:
+            for former, new in names.items():
+                if former in kwargs:
+                    if new in kwargs:
+                        raise TypeError(f"{called}: {former} is the former name of {new}; give one of them")
+                    told = f"{called}: {former} is called {new} now; the old name will go in a later version"
+                    warnings.warn(told, DeprecationWarning, stacklevel=2)
+                    kwargs[new] = kwargs.pop(former)
+            return function(*args, **kwargs)
+
+        return wrapper
+
+    return decorate

@@ -300,7 +300,7 @@ def test_the_online_filter_is_the_batch_filter_where_a_move_contradicts_its_acti
     online = model.online_filter()
     found = np.array([online.update(s, a) for s, a in zip(states, actions, strict=True)])
     np.testing.assert_allclose(found, model.filter_proba(data)[0], atol=TOLERANCE)
-    strict = model.online_filter(unknown="error")
+    strict = model.online_filter(impossible="error")
     with pytest.raises(ValueError, match="cannot follow"):
         [strict.update(s, a) for s, a in zip(states, actions, strict=True)]
 

@@ -16,7 +16,7 @@ RING = MDP.deterministic([[s, (s + 1) % N_STATES] for s in range(N_STATES)])  # 
 SLIPPERY = MDP(np.stack([0.7 * STAY + 0.3 * ON, 0.4 * STAY + 0.6 * ON], axis=1))  # either action may do either
 
 
-def ring(seed=0, unknown="error", lags=3, env=RING):
+def ring(seed=0, impossible="error", lags=3, env=RING):
     """A ring of four states with random policies and switching."""
     rng = np.random.default_rng(seed)
     histories = {(s, *[-1] * (lags - 1)) for s in range(N_STATES)}
@@ -32,7 +32,7 @@ def ring(seed=0, unknown="error", lags=3, env=RING):
         "histories": histories,
         "env": env,
     }
-    return arrays, OnlineFilter(**arrays, unknown=unknown)
+    return arrays, OnlineFilter(**arrays, impossible=impossible)
 
 
 def walk(rng, n_steps):
@@ -145,7 +145,7 @@ def test_reset_starts_a_new_segment():
     ],
 )
 def test_forget_restarts_the_history_and_keeps_the_mode_chain(states, actions, restart):
-    arrays, online = ring(unknown="forget")
+    arrays, online = ring(impossible="forget")
     states, actions = np.array(states), np.array(actions)
     expected = batch_filter(arrays, states, actions, restarts={restart})
     got = [online.update(s, a) for s, a in zip(states, actions, strict=True)]
@@ -205,24 +205,24 @@ def test_a_move_that_no_action_makes_is_explained_and_changes_nothing():
 
 
 def test_an_impossible_action():
-    for unknown in ("error", "forget"):
+    for impossible in ("error", "forget"):
         arrays, _ = ring()
         arrays["policies"][:, :, :] = [1.0, 0.0]
-        online = OnlineFilter(**arrays, unknown=unknown)
-        if unknown == "error":
+        online = OnlineFilter(**arrays, impossible=impossible)
+        if impossible == "error":
             with pytest.raises(ValueError, match="action=1 is impossible in every mode"):
                 online.update(0, 1)
         else:
             np.testing.assert_allclose(online.update(0, 1), arrays["initial_modes"], rtol=1e-14)
 
 
-@pytest.mark.parametrize("unknown", ["error", "forget"])
-def test_a_state_without_a_first_history(unknown):
+@pytest.mark.parametrize("impossible", ["error", "forget"])
+def test_a_state_without_a_first_history(impossible):
     arrays, _ = ring()
     known = ~(arrays["histories"] == [2, -1, -1]).all(axis=1)
     arrays["histories"], arrays["policies"] = arrays["histories"][known], arrays["policies"][:, known]
     with pytest.raises(ValueError, match=r"history \(2, -1, -1\) \(newest first\) is not known; add it to histories"):
-        OnlineFilter(**arrays, unknown=unknown).update(2)
+        OnlineFilter(**arrays, impossible=impossible).update(2)
 
 
 def test_all_faults_of_the_model_are_named_at_once():
@@ -238,10 +238,16 @@ def test_all_faults_of_the_model_are_named_at_once():
 
 @pytest.mark.parametrize("last", [0, -1])
 def test_a_gap_restarts_the_history_and_the_modes(last):
-    arrays, online = ring(unknown="gap")
+    arrays, online = ring(impossible="gap")
     rows = {tuple(history): i for i, history in enumerate(arrays["histories"].tolist())}
     unreachable = next(s for s in range(len(arrays["mode_transitions"])) if (s, 0, -1) not in rows)
     online.update(0, last)
     after = online.update(unreachable, 0)
     fresh = OnlineFilter(**arrays).update(unreachable, 0)
     np.testing.assert_allclose(after, fresh)
+
+
+def test_the_former_name_of_impossible_still_works():
+    arrays, _ = ring()
+    with pytest.warns(DeprecationWarning, match="OnlineFilter: unknown is called impossible now"):
+        assert OnlineFilter(**arrays, unknown="gap").impossible == "gap"

@@ -13,7 +13,7 @@ from swirl.data.encoding import Encoded, Impossible, encode
 from swirl.data.histories import Histories
 from swirl.data.mdp import MDP
 from swirl.data.trajectories import Trajectories
-from swirl.errors import Faults
+from swirl.errors import Faults, renamed
 from swirl.estimators.discrete import (
     DiscreteEstimator,
     action_chains,
@@ -440,10 +440,11 @@ class SWIRL(EMEstimator, DiscreteEstimator):
     def _restore(self) -> None:
         self._histories = Histories.reachable(self.env.successors, int(self.history))
 
-    def online_filter(self, unknown: Impossible | None = None) -> OnlineFilter:
+    @renamed(unknown="impossible")
+    def online_filter(self, impossible: Impossible | None = None) -> OnlineFilter:
         """Make a filter that takes one (state, action) at a time, for closed-loop experiments.
 
-        `unknown` says what an impossible transition means, by default what `impossible` says.
+        `impossible` says what an impossible transition means, by default what the model's own says.
         """
         self._check_fitted()
         return OnlineFilter(
@@ -453,7 +454,7 @@ class SWIRL(EMEstimator, DiscreteEstimator):
             self.histories_,
             self.env,
             log_policies=self._log_table(),
-            unknown=self.impossible if unknown is None else unknown,
+            impossible=self.impossible if impossible is None else impossible,
         )
 
     def _canonical(self, histories: Histories, rewards: np.ndarray) -> np.ndarray:

@@ -19,6 +19,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from swirl.data.mdp import MDP
+from swirl.errors import renamed
 
 
 class OnlineFilter:
@@ -38,7 +39,7 @@ class OnlineFilter:
         Where each action leads: what the next state says of an action that was not seen, and which moves cannot be.
     log_policies
         Logarithms of `policies`, where you have them: exact where a probability is below 1e−308.
-    unknown
+    impossible
         What to do when a move cannot be (by its action, or by any where none was seen), or an action
         has probability zero in every mode: "error" raises and leaves the filter as it was; "forget" restarts
         the history at (s_t, −1, …) while the mode chain continues, and passes over such an action; "gap" also
@@ -66,6 +67,7 @@ class OnlineFilter:
     [0.433, 0.567]
     """
 
+    @renamed(unknown="impossible")
     def __init__(
         self,
         initial_modes: Float[np.ndarray, "mode"],
@@ -75,10 +77,10 @@ class OnlineFilter:
         env: MDP,
         *,
         log_policies: Float[np.ndarray, "mode history action"] | None = None,
-        unknown: Literal["error", "forget", "gap"] = "error",
+        impossible: Literal["error", "forget", "gap"] = "error",
     ):
-        _check(initial_modes, mode_transitions, policies, histories, env, unknown)
-        self.unknown = unknown
+        _check(initial_modes, mode_transitions, policies, histories, env, impossible)
+        self.impossible = impossible
         with np.errstate(divide="ignore"):  # what is impossible has the logarithm −∞
             self._log_initial = np.log(np.asarray(initial_modes, dtype=float))
             self._log_transitions = np.log(np.asarray(mode_transitions, dtype=float))
@@ -101,7 +103,7 @@ class OnlineFilter:
         """Take one step and return p(z_t | s_1:t, a_1:t); −1: the action was not seen.
 
         Raises ValueError, and leaves the filter as it was, for a state or action out of range and, with
-        `unknown="error"`, for an impossible transition or action.
+        `impossible="error"`, for an impossible transition or action.
         """
         state, action = index(state), index(action)  # a float label is a TypeError
         n_states, n_actions = len(self._log_transitions), self._log_policies.shape[1]
@@ -123,10 +125,10 @@ class OnlineFilter:
             log_total = np.logaddexp.reduce(log_joint)
             if log_total > -np.inf:
                 log_modes = log_joint - log_total
-            elif self.unknown == "error":
+            elif self.impossible == "error":
                 raise ValueError(
                     f"step {self.step}: action={action} is impossible in every mode at history {history}; "
-                    'check the action, pass action=-1, or build the filter with unknown="forget"'
+                    'check the action, pass action=-1, or build the filter with impossible="forget"'
                 )
         self._history, self._last, self._log_modes = history, (state, row, action), log_modes
         self.step += 1
@@ -154,14 +156,14 @@ class OnlineFilter:
             log_total = np.logaddexp.reduce(log_joint)
             log_modes = log_joint - log_total if log_total > -np.inf else log_modes
         elif ways is None or action not in ways[0]:
-            if self.unknown == "error":
+            if self.impossible == "error":
                 by = "no action leads" if action < 0 else f"action={action}, which was taken, does not lead"
                 raise ValueError(
                     f"step {self.step}: state={state} cannot follow state={before}: {by} there; check the state, "
-                    'call reset() where recording was interrupted, or build the filter with unknown="forget"'
+                    'call reset() where recording was interrupted, or build the filter with impossible="forget"'
                 )
             history = (state, *self._before_start[1:])
-            if self.unknown == "gap":
+            if self.impossible == "gap":
                 return history, self._log_initial
         return history, self._switched(log_modes)
 
@@ -182,7 +184,7 @@ def _check(
     policies: np.ndarray,
     histories: np.ndarray,
     env: MDP,
-    unknown: str,
+    impossible: str,
 ) -> None:
     """Raise one ValueError with every fault of the arguments."""
     faults = []
@@ -213,7 +215,7 @@ def _check(
             f"env has {env.n_states} states and {env.n_actions} actions, expected {len(mode_transitions)} and "
             f"{policies.shape[-1]}"
         )
-    if unknown not in ("error", "forget", "gap"):
-        faults.append(f'unknown={unknown!r}, expected "error", "forget" or "gap"')
+    if impossible not in ("error", "forget", "gap"):
+        faults.append(f'impossible={impossible!r}, expected "error", "forget" or "gap"')
     if faults:
         raise ValueError("; ".join(faults))
