@@ -355,3 +355,23 @@ def test_repr_and_where(data):
     )
     assert data.where(1, 0) == "session 1 ('s1'), step 0"
     assert Trajectories([[0]]).where(0, 0) == "session 0, step 0"
+
+
+def test_other_labels():
+    data = Trajectories([[0, 1], [1, 1]], [[0], [1]], state_names=["a", "b"], groups=["x", "y"], notes=["read"])
+    changed = data.with_labels(
+        subjects=["m1", None], state_names=["c", "d", "e"], action_names=["go", "stay"], notes=[]
+    )
+    assert (changed.subjects, changed.groups, changed.notes) == (("m1", None), ("x", "y"), ())
+    assert (changed.state_names, changed.n_states) == (("c", "d", "e"), 3)
+    assert (changed.action_names, changed.n_actions) == (("go", "stay"), 2)
+    assert changed.fingerprint() == data.fingerprint()
+    assert (data.state_names, data.subjects, data.notes) == (("a", "b"), (None, None), ("read",))
+    with pytest.raises(ValueError, match="The labels cannot be used") as told:
+        data.with_labels(groups=["x"], state_names=["a"], notes="read")
+    for part in (
+        "groups has 1 labels, but there are 2 sessions",
+        "states[0] is 1 at step 1",
+        "give a list of sentences",
+    ):
+        assert part in str(told.value)

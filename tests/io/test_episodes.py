@@ -7,7 +7,6 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from swirl.data.trajectories import Trajectories
 from swirl.io.episodes import from_episodes
 
 
@@ -27,7 +26,7 @@ def test_t_plus_one_observations_leave_the_last_action_and_reward_open():
     assert sessions.subjects == ("a", "b")
     assert sessions.state_names is None
     assert sessions.notes == ("2 episodes with 3 actions",)
-    assert Trajectories(**sessions.arguments()).n_steps == 5
+    assert sessions.n_steps == 5
 
 
 def test_as_many_actions_as_observations_are_taken_as_they_stand():
@@ -97,7 +96,7 @@ def test_a_minari_dataset_of_the_frozen_lake(minari_datasets):
     assert sessions.names == ("0", "1")
     assert sessions.state_names == tuple(map(str, range(16)))
     assert sessions.action_names == ("0", "1", "2", "3")
-    assert Trajectories(**sessions.arguments()).n_states == 16
+    assert sessions.n_states == 16
 
 
 def test_the_start_of_a_space_is_subtracted():

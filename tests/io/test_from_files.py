@@ -209,6 +209,15 @@ def test_other_notes_are_kept_and_are_no_warnings(read, note, tmp_path):
     assert note in read(tmp_path).notes[0]  # a warning would be an error here
 
 
+def test_a_subclass_reads_its_own_kind():
+    class Mine(Trajectories):
+        pass
+
+    with pytest.warns(ImportNotice, match="^BEWARE") as caught:
+        data = Mine.from_dataframe(pd.DataFrame({"recording": [1, 2], "state": [0, 1]}))
+    assert (type(data), data.notes) == (Mine, (str(caught[0].message),))
+
+
 @pytest.mark.slow
 def test_a_warning_points_at_the_line_of_the_user(tmp_path):
     program = tmp_path / "mine.py"

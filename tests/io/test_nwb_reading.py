@@ -9,7 +9,6 @@ import h5py
 import numpy as np
 import pytest
 
-from swirl.data.trajectories import Trajectories
 from swirl.io.nwb.reading import contents, read_nwb_bouts, read_nwb_tracks
 
 START = datetime(2026, 3, 1, 14, 30, tzinfo=UTC)
@@ -337,7 +336,7 @@ def test_bouts_are_steps_merged_where_equal_with_gaps_at_long_pauses(recording):
     assert (read.names, read.subjects) == (("day 2",), ("m1",))
     assert read.notes[0] == "day 2: 6 rows of /intervals/behaviour became 5 steps"
     assert "1 pause of more than 1 s (the median bout" in read.notes[1]
-    assert Trajectories(**read.arguments()).n_steps == 5
+    assert read.n_steps == 5
 
 
 def test_longest_pause_decides_about_gaps(recording):

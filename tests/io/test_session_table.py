@@ -8,7 +8,6 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from swirl.data.trajectories import Trajectories
 from swirl.io.columns import Columns
 from swirl.io.session_table import from_frame, read_csv, read_parquet
 
@@ -41,9 +40,7 @@ def check_table(read, notes=("left out remark: not numbers that were recorded",)
     assert list(read.signals) == ["speed"]
     np.testing.assert_array_equal(read.signals["speed"][0], [1.5, np.nan, 2.0])
     assert read.notes == notes
-    data = Trajectories(**read.arguments())
-    assert data.n_states == 3
-    assert data.groups == ("saline", "drug")
+    assert read.n_states == 3
 
 
 @pytest.mark.parametrize(
@@ -103,14 +100,15 @@ def test_parquet_reads_only_what_it_needs(tmp_path, monkeypatch):
     monkeypatch.setattr(pq.ParquetFile, "read", lambda self, columns: asked.extend(columns) or read(self, columns))
     from_few = read_parquet(path, Columns(subject=None, group=None, gap=None), signals=[])
     assert sorted(asked) == ["action", "session", "state", "t"]
-    assert (from_few.subjects, from_few.signals) == (None, None)
+    assert (from_few.subjects, from_few.signals) == ((None, None), None)
 
 
 def test_only_states(tmp_path):
-    assert from_frame(pd.DataFrame({"state": [3, 1]})).names is None
+    assert from_frame(pd.DataFrame({"state": [3, 1]})).names == ("0",)
     (tmp_path / "mouse 7.csv").write_text("state\n3\n\n1\n")
     read = read_csv(tmp_path / "mouse 7.csv")
-    assert (lists(read.states), read.names, read.actions, read.gaps) == ([[3, 1]], ("mouse 7",), None, None)
+    assert (lists(read.states), read.names) == ([[3, 1]], ("mouse 7",))
+    assert (lists(read.actions), lists(read.gaps)) == ([[-1, -1]], [[]])
     pd.DataFrame({"state": [3, 1]}).to_parquet(tmp_path / "mouse 8.parquet")
     assert read_parquet(tmp_path / "mouse 8.parquet").names == ("mouse 8",)
 

@@ -4,7 +4,6 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from swirl.data.trajectories import Trajectories
 from swirl.datasets.labyrinth import labyrinth_env
 from swirl.io.places import Grid, Nodes
 from swirl.io.tracks import Track
@@ -75,8 +74,7 @@ def test_path_through_the_labyrinth(maze, options, longest_break):
         np.abs(found.times[0] + found.signals["dwell"][0] - np.append(found.times[0][1:], track.times[-1])).max() < 0.05
     )
     assert (found.names, found.subjects) == (("m1",), ("B1",))
-    data = Trajectories(**found.arguments())
-    assert data.n_states == 127
+    assert found.n_states == 127
 
 
 def test_the_nearest_node_alone_loses_the_way(maze):
@@ -96,7 +94,7 @@ def test_path_through_a_grid():
     assert found.states[0].tolist() == path
     expect_moves(found, grid)
     assert found.actions[0][-1] == -1
-    assert found.subjects is None
+    assert found.subjects == (None,)
     assert found.action_names == ("up", "down", "left", "right")
     assert "in no place" in found.notes[0]
 

@@ -25,7 +25,7 @@ OUTPUT = Path("sessions.csv")
 
 def _finish(imported: Any, output: Path, force: bool, as_json: bool, quiet: bool) -> None:
     from swirl.cli.output import show_json
-    from swirl.io.imported import is_loud
+    from swirl.io.notes import is_loud
     from swirl.workflows import import_recordings as importing
 
     written = importing.save(imported, output, overwrite=force)

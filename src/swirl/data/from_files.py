@@ -15,13 +15,13 @@ class FromFiles:
     """
 
     @classmethod
-    def _built(cls: type[T], read: Any) -> T:
-        """Build from what was read, and warn at the line that called the door."""
-        from swirl.io.imported import warn_of
+    def _told(cls: type[T], read: Any) -> T:
+        """What was read, after a warning at the line that called the door."""
+        from swirl.io.notes import warn_of
 
-        built = cls(**read.arguments())
         warn_of(read.notes, stacklevel=3)
-        return built
+        of_ours: Any = cls
+        return read if cls is type(read) else of_ours.concatenate([read])
 
     @classmethod
     def from_dataframe(
@@ -47,7 +47,7 @@ class FromFiles:
         read = session_table.from_frame(
             frame, columns, signals=signals, state_names=state_names, action_names=action_names
         )
-        return cls._built(read)
+        return cls._told(read)
 
     @classmethod
     def from_csv(
@@ -75,7 +75,7 @@ class FromFiles:
         read = session_table.read_csv(
             path, columns, signals=signals, state_names=state_names, action_names=action_names
         )
-        return cls._built(read)
+        return cls._told(read)
 
     @classmethod
     def from_parquet(
@@ -93,7 +93,7 @@ class FromFiles:
         read = session_table.read_parquet(
             path, columns, signals=signals, state_names=state_names, action_names=action_names
         )
-        return cls._built(read)
+        return cls._told(read)
 
     @classmethod
     def from_moseq(
@@ -117,7 +117,7 @@ class FromFiles:
             path, fps=fps, index=index, syllable_info=syllable_info, keep=keep, least_usage=least_usage,
             shortest_run=shortest_run,
         )  # fmt: skip
-        return cls._built(read)
+        return cls._told(read)
 
     @classmethod
     def from_tracks(
@@ -161,7 +161,7 @@ class FromFiles:
             found = tracks.read_tracks(
                 source, keypoint=keypoint, individual=individual, fps=fps, least_confidence=least_confidence
             )
-        return cls._built(visits(found, places, least_dwell=least_dwell, skipped=skipped))
+        return cls._told(visits(found, places, least_dwell=least_dwell, skipped=skipped))
 
     @classmethod
     def from_nwb(
@@ -173,7 +173,7 @@ class FromFiles:
         """
         from swirl.io.nwb import reading
 
-        return cls._built(reading.read_nwb_bouts(path, table=table, label=label, longest_pause=longest_pause))
+        return cls._told(reading.read_nwb_bouts(path, table=table, label=label, longest_pause=longest_pause))
 
     @classmethod
     def from_episodes(cls: type[T], recorded: Any, *, names: Any = None, subjects: Any = None) -> T:
@@ -185,4 +185,4 @@ class FromFiles:
         """
         from swirl.io import episodes
 
-        return cls._built(episodes.from_episodes(recorded, names=names, subjects=subjects))
+        return cls._told(episodes.from_episodes(recorded, names=names, subjects=subjects))

@@ -24,11 +24,12 @@ from swirl.data.trajectory_checks import (
     mode_paths,
     one_each,
     per_session,
+    sentences,
     signals_by_name,
 )
 from swirl.errors import Faults, checked_names, counted, some
 
-_CANNOT = "Trajectories cannot be built"
+CANNOT = "Trajectories cannot be built"
 
 
 class Flat(NamedTuple):
@@ -120,7 +121,7 @@ class Trajectories(FromFiles):
         if given is None or not given:
             if given is not None:
                 faults.add("states holds no session: there are no data; give at least one")
-            faults.raise_if_any(_CANNOT)
+            faults.raise_if_any(CANNOT)
             given = []
         n = len(given)
 
@@ -153,10 +154,8 @@ class Trajectories(FromFiles):
         self.subjects: tuple[Any, ...] = one_each("subjects", subjects, n, faults) or (None,) * n
         self.groups: tuple[Any, ...] = one_each("groups", groups, n, faults) or (None,) * n
         self.names: tuple[str, ...] = tuple(map(str, one_each("names", names, n, faults) or range(n)))
-        if isinstance(notes, str):
-            faults.add(f"notes is {notes!r}: give a list of sentences")
-        self.notes: tuple[str, ...] = tuple(map(str, notes or ()))
-        faults.raise_if_any(_CANNOT)
+        self.notes: tuple[str, ...] = sentences(notes or (), faults)
+        faults.raise_if_any(CANNOT)
         self._freeze()
 
     def _read_actions(self, actions: Any, lengths: list[int | None], faults: Faults) -> list[np.ndarray]:
@@ -373,6 +372,33 @@ class Trajectories(FromFiles):
         changed._freeze()
         return changed
 
+    def with_labels(
+        self,
+        *,
+        subjects: Any = None,
+        groups: Any = None,
+        state_names: Any = None,
+        action_names: Any = None,
+        notes: Any = None,
+    ) -> "Trajectories":
+        """Return a copy with other labels of sessions, states or actions, or other notes; None: as they are.
+
+        >>> Trajectories([[0, 1], [1, 1]], subjects=["m1", "m2"]).with_labels(groups=["drug", "control"]).groups
+        ('drug', 'control')
+        """
+        faults, changed = Faults(), copy.copy(self)
+        changed.subjects = one_each("subjects", subjects, len(self), faults) or self.subjects
+        changed.groups = one_each("groups", groups, len(self), faults) or self.groups
+        if state_names is not None:
+            changed.state_names = checked_names("state_names", state_names, faults)
+            changed.n_states = label_count("state", self.states, None, changed.state_names, 0, faults)
+        if action_names is not None:
+            changed.action_names = checked_names("action_names", action_names, faults)
+            changed.n_actions = label_count("action", self.actions, None, changed.action_names, MISSING, faults)
+        changed.notes = self.notes if notes is None else sentences(notes, faults)
+        faults.raise_if_any("The labels cannot be used")
+        return changed
+
     @classmethod
     def from_signals(
         cls,
@@ -402,7 +428,7 @@ class Trajectories(FromFiles):
         name, entries = next(iter(signals.items()))
         faults = Faults()
         listed = per_session(f"signals[{name!r}]", entries, faults, deepest=3)
-        faults.raise_if_any(_CANNOT)
+        faults.raise_if_any(CANNOT)
         states = [np.zeros(len(entry), np.int64) for entry in listed or []]
         return cls(
             states,

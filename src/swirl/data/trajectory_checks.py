@@ -222,3 +222,10 @@ def one_each(argument: str, value: Any, n: int, faults: Faults) -> tuple[Any, ..
             faults.add(f"{argument}[{i}] is a {type(label).__name__}: give a string or a number")
             return None
     return listed
+
+
+def sentences(notes: Any, faults: Faults) -> tuple[str, ...]:
+    """Notes, which are not one string."""
+    if isinstance(notes, str):
+        faults.add(f"notes is {notes!r}: give a list of sentences")
+    return tuple(map(str, notes))

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from swirl.data.trajectories import Trajectories
 from swirl.data.trajectory_checks import MISSING, one_each
 from swirl.errors import Faults, counted, some
-from swirl.io.imported import Sessions
 
 _CANNOT = "The episodes cannot become sessions"
 
@@ -25,7 +25,7 @@ class _Labels(NamedTuple):
     names: tuple[str, ...] | None
 
 
-def from_episodes(episodes: Any, *, names: Any = None, subjects: Any = None) -> Sessions:
+def from_episodes(episodes: Any, *, names: Any = None, subjects: Any = None) -> Trajectories:
     """Make a session of each episode: observations are states, and the recorded reward is the signal "reward".
 
     With T + 1 observations the last step has no action, and its reward is NaN.  Observations and actions are labels:
@@ -73,7 +73,7 @@ def from_episodes(episodes: Any, *, names: Any = None, subjects: Any = None) -> 
     notes += [f"dropped {counted(len(listed) - len(kept), 'episode')} without an action"] * (len(kept) < len(listed))
     lengths = {i: len(states.episodes[i]) for i in kept}
     known = any(found["rewards"][i] is not None for i in kept)
-    return Sessions(
+    return Trajectories(
         states=[states.episodes[i] for i in kept],
         actions=[_padded(actions.episodes[i], lengths[i], MISSING) for i in kept],
         names=tuple(str(told[i]) for i in kept),

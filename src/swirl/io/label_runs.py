@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from swirl.data.trajectories import Trajectories
 from swirl.data.trajectory_checks import MISSING, entry_array, float_array
 from swirl.errors import Faults, counted, some
-from swirl.io.imported import Sessions, two_clocks
+from swirl.io.notes import two_clocks
 
 _CANNOT = "The syllables cannot become sessions"
 
@@ -80,7 +81,7 @@ def syllable_sessions(
     least_usage: float | int = 0.005,
     names: Any = None,
     shortest_run: int = 1,
-) -> Sessions:
+) -> Trajectories:
     """Make one step of each run of equal syllables: state = syllable, action = the next syllable.
 
     What is dropped leaves a gap: two runs of one syllable with a dropped one between them stay two steps, in two
@@ -135,13 +136,12 @@ def syllable_sessions(
         for name, width in widths.items()
     }
     state_names = _state_names(kept, called)
-    subjects, groups = tuple(r.subject for r, _ in chosen), tuple(r.group for r, _ in chosen)
-    return Sessions(
+    return Trajectories(
         states=states,
         actions=[_actions(s, g) for s, g in zip(states, gaps, strict=True)],
-        names=tuple(r.name for r, _ in chosen),
-        subjects=subjects if any(x is not None for x in subjects) else None,
-        groups=groups if any(x is not None for x in groups) else None,
+        names=[r.name for r, _ in chosen],
+        subjects=[r.subject for r, _ in chosen],
+        groups=[r.group for r, _ in chosen],
         times=[r.times[at] for r, at in chosen],
         gaps=gaps,
         signals=signals or None,

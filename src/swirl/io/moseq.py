@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from swirl.data.trajectories import Trajectories
 from swirl.errors import Faults, some
 from swirl.io import hdf5
-from swirl.io.imported import Sessions
 from swirl.io.label_runs import Recording, syllable_sessions
 
 CANNOT = "The MoSeq results cannot be read"
@@ -396,7 +396,7 @@ def read_moseq(
     least_usage: float | int = 0.005,
     shortest_run: int = 1,
     latents: bool = False,
-) -> Sessions:
+) -> Trajectories:
     """Read what MoSeq wrote: state = syllable, action = the next one (see `syllable_sessions`).
 
     Centroid, heading (averaged on the circle) and velocities become signals.  Times are seconds where the frame rate
@@ -462,7 +462,7 @@ def read_moseq(
         notes.append("BEWARE: times and durations are in frames, as the frame rate is not known: give fps (--fps)")
     elif STAMPS in kinds:
         notes.append("times and durations are in the unit of the file's time stamps")
-    return replace(sessions, notes=(f"read {where} as {layout}", *notes, *sessions.notes))
+    return sessions.with_labels(notes=[f"read {where} as {layout}", *notes, *sessions.notes])
 
 
 def _files(path: Path, notes: list[str], faults: Faults) -> list[Path]:

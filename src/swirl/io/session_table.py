@@ -1,4 +1,4 @@
-"""The long table, one row per step: a pandas frame, a CSV or a Parquet file, read as `Sessions`.
+"""The long table, one row per step: a pandas frame, a CSV or a Parquet file, read as `Trajectories`.
 
 The columns are session, subject, group, t, state, action, gap and any further numbers (signals); only state must be
 there.  They are found by their names, with a hint where one is called otherwise.  Everything is done on whole columns:
@@ -12,7 +12,7 @@ import numpy as np
 
 from swirl import system
 from swirl.data.mdp import MDP
-from swirl.data.trajectories import Trajectories
+from swirl.data.trajectories import CANNOT, Trajectories
 from swirl.data.trajectory_checks import MISSING
 from swirl.errors import Faults, checked_names, counted, some
 from swirl.io.columns import (
@@ -36,7 +36,7 @@ from swirl.io.columns import (
     refuse_marks,
     session_names,
 )
-from swirl.io.imported import Sessions, warn_of
+from swirl.io.notes import warn_of
 from swirl.io.text_table import check_there, line_of_events, read_columns, records, refuse, separator_of, utf8_text
 
 __all__ = ["USUAL", "Columns", "from_frame", "read_csv", "read_data", "read_parquet"]
@@ -54,7 +54,7 @@ def from_frame(
     state_names: Any = None,
     action_names: Any = None,
     source: str = "the table",
-) -> Sessions:
+) -> Trajectories:
     """Read a long table, one row per step.
 
     Parameters
@@ -117,7 +117,7 @@ def from_frame(
 
 def read_csv(
     path: Any, columns: Any = USUAL, *, signals: Any = None, state_names: Any = None, action_names: Any = None
-) -> Sessions:
+) -> Trajectories:
     """Read a long table from a text file: CSV or TSV, also with semicolons and decimal commas, also gzipped.
 
     The file is UTF-8 (or UTF-16 with its mark), its first line holds the names of the columns. A file without a
@@ -176,7 +176,7 @@ def read_csv(
 
 def read_parquet(
     path: Any, columns: Any = USUAL, *, signals: Any = None, state_names: Any = None, action_names: Any = None
-) -> Sessions:
+) -> Trajectories:
     """Read a long table from a Parquet file, and of it only the columns that are used.
 
     A file without a session column is one session, named after the file. For the arguments see `from_frame`.
@@ -289,26 +289,17 @@ def read_data(path: Any, columns: dict[str, str] | None = None, *, env: MDP | No
     read = read_parquet if name.endswith((".parquet", ".pq")) else read_csv
     state_names = None if env is None else env.state_names
     action_names = None if env is None else env.action_names
-    sessions = read(path, columns, state_names=state_names, action_names=action_names)
-    arguments = sessions.arguments()
-    sizes = {} if env is None else _sizes(env, arguments)
     try:
-        data = Trajectories(**arguments, **sizes)
+        data = read(path, columns, state_names=state_names, action_names=action_names)
     except ValueError as error:
-        raise ValueError(f"{path}: {error}") from None
-    warn_of(sessions.notes, stacklevel=2)
+        raise ValueError(f"{path}: {error}" if str(error).startswith(CANNOT) else str(error)) from None
+    # The data's own numbers of labels, where larger, are for `check` to tell.
+    if env is not None and data.state_names is None:
+        data.n_states = max(data.n_states, env.n_states)
+    if env is not None and data.action_names is None:
+        data.n_actions = max(data.n_actions, env.n_actions)
+    warn_of(data.notes, stacklevel=2)
     return data
-
-
-def _sizes(env: MDP, arguments: dict[str, Any]) -> dict[str, int]:
-    """Numbers of labels of the environment, where the data's own are not larger: those are for `check` to tell."""
-    sizes = {}
-    for noun, n in (("state", env.n_states), ("action", env.n_actions)):
-        labels = arguments[f"{noun}s"] or []
-        largest = max((int(x.max(initial=-1)) for x in labels), default=-1)
-        if arguments[f"{noun}_names"] is None and largest < n:
-            sizes[f"n_{noun}s"] = n
-    return sizes
 
 
 def assemble(
@@ -319,7 +310,7 @@ def assemble(
     action_names: Any,
     heading: str,
     only: str | None = None,
-) -> Sessions:
+) -> Trajectories:
     """Check every column, put the rows in order and cut them into sessions.
 
     >>> import pandas as pd
@@ -394,18 +385,18 @@ def assemble(
     def split(values: np.ndarray) -> list[np.ndarray]:
         return np.split(_taken(values, order), first[1:])
 
-    return Sessions(
+    return Trajectories(
         states=split(states),
         actions=None if actions is None else split(actions),
-        names=None if sessions == [None] else tuple(str(sessions[i]) for i in kept),
-        subjects=None if subjects is None else tuple(subjects[i] for i in kept),
-        groups=None if groups is None else tuple(groups[i] for i in kept),
+        names=None if sessions == [None] else [sessions[i] for i in kept],
+        subjects=None if subjects is None else [subjects[i] for i in kept],
+        groups=None if groups is None else [groups[i] for i in kept],
         times=None if times is None else np.split(times, first[1:]),
         gaps=np.split(at - first[owner], np.searchsorted(owner, np.arange(1, len(kept)))) if len(at) else None,
         signals={name: split(values) for name, values in signals.items()} or None,
         state_names=state_names,
         action_names=action_names,
-        notes=tuple(notes),
+        notes=notes,
     )
 
 

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from swirl.data.trajectories import Trajectories
 from swirl.data.trajectory_checks import MISSING
 from swirl.errors import Faults, counted, some
-from swirl.io.imported import Sessions, two_clocks
+from swirl.io.notes import two_clocks
 from swirl.io.tracks import Track
 
 LONGEST_BREAK = {"seconds": 0.5, "frames": 5.0}
@@ -27,7 +28,7 @@ def visits(
     least_dwell: float | int = 0.0,
     longest_break: float | int | None = None,
     skipped: str = "gap",
-) -> Sessions:
+) -> Trajectories:
     """Make one step of each visit to a place; its time is the arrival.
 
     1. A stretch of frames without a place (no position, or nowhere) up to `longest_break` belongs to the place before
@@ -53,7 +54,7 @@ def visits(
 
     Returns
     -------
-    Sessions
+    Trajectories
         With the signal "dwell" (from arrival to leaving) and the mean over each visit of the tracks' signals.
         Sessions of fewer than two steps are left out. `notes` tell how often each rule was used.
 
@@ -92,16 +93,16 @@ def visits(
     for name in sorted(shared):
         signals[name] = [_means(np.asarray((t.signals or {})[name], float), t.times, path) for t, path in paths]
     tally.unshared = sorted({name for track in kept for name in track.signals or {}} - shared)
-    return Sessions(
+    return Trajectories(
         states=[path.place for _, path in paths],
         actions=actions,
-        names=tuple(track.name for track in kept),
-        subjects=tuple(track.subject for track in kept) if any(t.subject is not None for t in kept) else None,
+        names=[track.name for track in kept],
+        subjects=[track.subject for track in kept],
         times=[path.arrival for _, path in paths],
         gaps=[np.flatnonzero(path.starts)[1:] for _, path in paths],
         signals=signals,
-        state_names=tuple(places.state_names),
-        action_names=tuple(places.action_names),
+        state_names=places.state_names,
+        action_names=places.action_names,
         notes=_notes(tracks, tally, least_dwell, longest_break, skipped),
     )
 

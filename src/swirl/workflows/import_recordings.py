@@ -1,6 +1,6 @@
 """Recordings on their way from users' files to a table: sessions, their environment, and what was done to them."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,6 @@ from swirl.io import moseq, places, session_table, tracks
 from swirl.io.columns import LARGEST_LABEL
 from swirl.io.environment_files import environment_for, write_environment
 from swirl.io.export_tables import SUFFIXES, to_frame, write_table
-from swirl.io.imported import Sessions
 from swirl.io.nwb import reading
 from swirl.io.session_index import label_sessions
 from swirl.io.text_table import BLANK
@@ -73,7 +72,7 @@ def legible(name: str) -> str:
     return f"{_RENAMED}{name}" if misread else name
 
 
-def _legible(sessions: Sessions) -> Sessions:
+def _legible(sessions: Trajectories) -> Trajectories:
     """Sessions with names of states that a table can hold, and a note where some had to be changed."""
     old = sessions.state_names or ()
     new = tuple(map(legible, old))
@@ -81,39 +80,34 @@ def _legible(sessions: Sessions) -> Sessions:
         return sessions
     told = some([f"{a!r} is called {b!r}" for a, b in zip(old, new, strict=True) if a != b])
     same = sessions.action_names == old  # the action is the next state
-    return replace(
-        sessions,
+    return sessions.with_labels(
         state_names=new,
-        action_names=new if same else sessions.action_names,
+        action_names=new if same else None,
         notes=(*sessions.notes, f"{told}: in a table that would be read as a number, or as nothing"),
     )
 
 
-def of_syllables(sessions: Sessions) -> Imported:
+def of_syllables(sessions: Trajectories) -> Imported:
     """Sessions whose action is the next state, in an environment where any state may follow any other.
 
     Where one follows itself (trials, events), any may.
     """
-    sessions = _legible(sessions)
-    data = Trajectories(**sessions.arguments())
+    data = _legible(sessions)
     return Imported(data, environment_for(data, "syllables"))
 
 
-def of_visits(sessions: Sessions, where: Any, *, y_down: bool = False) -> Imported:
+def of_visits(sessions: Trajectories, where: Any, *, y_down: bool = False) -> Imported:
     """Sessions of visits to places, in the environment of those places."""
     sessions = _legible(sessions)
     env = environment_of_places(where, y_down=y_down, state_names=sessions.state_names)
-    arguments = {**sessions.arguments(), "action_names": env.action_names}
-    data = Trajectories(**arguments, n_states=env.n_states, n_actions=env.n_actions)
-    return Imported(data, env)
+    return Imported(sessions.with_labels(action_names=env.action_names), env)
 
 
 def import_table(path: Any, columns: dict[str, str], signals: list[str] | None = None) -> Imported:
     """Read a table with other column names than ours."""
     path = Path(path)
     read = session_table.read_parquet if path.name.lower().endswith((".parquet", ".pq")) else session_table.read_csv
-    sessions = _legible(read(path, columns, signals=signals))
-    return Imported(Trajectories(**sessions.arguments()), None)
+    return Imported(_legible(read(path, columns, signals=signals)), None)
 
 
 def import_moseq(
@@ -238,7 +232,7 @@ def import_tracks(
     if isinstance(where, tuple):
         where = places.Grid.around(found, where, diagonal)
     sessions = visits(found, where, least_dwell=least_dwell, longest_break=longest_break, skipped=skipped)
-    sessions = replace(sessions, notes=(*told, *sessions.notes))
+    sessions = sessions.with_labels(notes=(*told, *sessions.notes))
     return of_visits(sessions if index is None else label_sessions(sessions, index), where, y_down=y_down)
 
 

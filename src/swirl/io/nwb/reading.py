@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from swirl.data.trajectories import Trajectories
 from swirl.errors import Faults, counted, some
-from swirl.io.imported import Sessions
 from swirl.io.nwb.bouts import all_labels, make_steps, numbers_first, read_bouts, read_intervals
 from swirl.io.nwb.file import (
     BOUTS,
@@ -224,7 +224,7 @@ def read_nwb_bouts(
     table: str | None = None,
     label: str | None = None,
     longest_pause: float | int | None = None,
-) -> Sessions:
+) -> Trajectories:
     """Read labelled intervals or events: one step per bout, state = its label, action = the next label.
 
     Tables of intervals (trials, epochs, any TimeIntervals), EthogramBouts, EventsTable, LabeledEvents and
@@ -265,18 +265,18 @@ def read_nwb_bouts(
     faults.raise_if_any("Bouts cannot be read from NWB")
     state_names = all_labels(read)
     steps = [make_steps(bouts, state_names, longest_pause) for bouts in read]
-    durations, subjects = [s.durations for s in steps], tuple(bouts.subject for bouts in read)
-    return Sessions(
+    durations = [s.durations for s in steps]
+    return Trajectories(
         states=[s.states for s in steps],
         actions=[s.actions for s in steps],
         names=told_apart([bouts.name for bouts in read], paths),
-        subjects=subjects if any(subjects) else None,
+        subjects=[bouts.subject for bouts in read],
         times=[s.times for s in steps],
         gaps=[s.gaps for s in steps],
         signals={"duration": durations} if any(d.any() for d in durations) else None,
         state_names=state_names,
         action_names=state_names,
-        notes=tuple(note for s in steps for note in s.notes),
+        notes=[note for s in steps for note in s.notes],
     )
 
 
