@@ -91,18 +91,13 @@ def check(
 
 def _examined(path: Path, wanted: str | None, states: Path | None, columns: dict[str, str]) -> tuple[Any, str | None]:
     """Read data and environment and examine them; also return the environment in words."""
-    from swirl.io.environment_files import SHORTHANDS, environment_for, read_environment
-    from swirl.io.session_table import read_data
+    from swirl.io.environment_files import SHORTHANDS
     from swirl.workflows.check import examine
+    from swirl.workflows.load import read_sessions
 
-    if wanted is None or wanted in SHORTHANDS:
-        if states is not None:
-            raise ValueError("--states goes with an edge list: give that as --env FILE")
-        data = read_data(path, columns)
-        env = None if wanted is None else environment_for(data, wanted)
-    else:
-        env = read_environment(wanted, states)
-        data = read_data(path, columns, env=env)
+    if states is not None and (wanted is None or wanted in SHORTHANDS):
+        raise ValueError("--states goes with an edge list: give that as --env FILE")
+    data, env = read_sessions(path, columns, env=wanted, states=states)
     return examine(data, env, places=_places(path, columns, data)), None if env is None else repr(env)
 
 

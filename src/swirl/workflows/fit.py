@@ -13,10 +13,9 @@ from swirl.errors import some
 from swirl.estimators.fit_warnings import cautions_of
 from swirl.estimators.registry import fixed_arguments, known_arguments, make
 from swirl.estimators.swirl import SWIRL
-from swirl.io.environment_files import SHORTHANDS, environment_for, read_environment
-from swirl.io.session_table import read_data
 from swirl.workflows import memory
 from swirl.workflows.config import Run
+from swirl.workflows.load import read_sessions
 
 ARGUMENTS = {"modes": "n_modes", "restarts": "n_restarts", "seed": "random_state"}  # of a model, where ours differ
 
@@ -41,12 +40,7 @@ def prepare(run: Run, *, every: int | None = None) -> Prepared:
     else every so-many-th session; None: nothing.
     """
     columns = {name: value for name, value in run.columns.model_dump().items() if name in run.columns.model_fields_set}
-    if run.env is None or run.env in SHORTHANDS:
-        data = read_data(run.data, columns)
-        env = environment_for(data, run.env)
-    else:
-        env = read_environment(run.env, run.states)
-        data = read_data(run.data, columns, env=env)
+    data, env = read_sessions(run.data, columns, env="observed" if run.env is None else run.env, states=run.states)
     if every is not None and run.hold_out is None and run.hold_out_subjects is None:
         whole = animals_to_hold_out(data, every)
         held_out = {"hold_out": every} if whole is None else {"hold_out_subjects": [str(subject) for subject in whole]}

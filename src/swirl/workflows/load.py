@@ -1,15 +1,46 @@
-"""A saved fit together with its sessions: what `apply`, `export` and `report` have in common."""
+"""Sessions with their environment, or with the fit that was made of them: what the commands have in common."""
 
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from swirl.data.mdp import MDP
 from swirl.data.trajectories import Trajectories
 from swirl.estimators.registry import load
+from swirl.io.environment_files import SHORTHANDS, environment_for, read_environment
 from swirl.io.session_table import read_data
 
 TABLES = (".csv", ".csv.gz", ".tsv", ".parquet")
+
+
+def read_sessions(
+    path: Any, columns: dict[str, str] | None = None, *, env: MDP | str | None = None, states: Any = None
+) -> tuple[Trajectories, Any]:
+    """Read a table of sessions, and their environment (None: not known).
+
+    Parameters
+    ----------
+    columns
+        Other names of the table's columns, as in `read_data`.
+    env
+        The environment; or its edge list; or "syllables" or "observed", to make it from the sessions; None: not known.
+    states
+        Table of states of an edge list.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> file = Path(tempfile.mkdtemp()) / "sessions.csv"
+    >>> _ = file.write_text("state\\nhome\\nwater\\nhome\\n")
+    >>> read_sessions(file, env="observed")[1].state_names
+    ('home', 'water')
+    """
+    if env is None or (isinstance(env, str) and env in SHORTHANDS):
+        data = read_data(path, columns)
+        return data, None if env is None else environment_for(data, env)
+    known = env if isinstance(env, MDP) else read_environment(env, states)
+    return read_data(path, columns, env=known), known
 
 
 def open_fit(path: Any) -> Any:
@@ -39,8 +70,7 @@ def sessions_of(model: Any, data: Any = None) -> Trajectories:
             raise FileNotFoundError(
                 f"the sessions of the fit were in {path}, which is not there now: give them with --data"
             )
-    env = getattr(model, "env", None)
-    sessions = read_data(path, config.get("columns"), env=env)
+    sessions, _ = read_sessions(path, config.get("columns"), env=getattr(model, "env", None))
     if data is None and run.get("data_fingerprint") not in (None, sessions.fingerprint()):
         raise ValueError(f"{path} has changed since the fit: give the sessions to use with --data {path}")
     return sessions
