@@ -1,6 +1,6 @@
 import pytest
 
-from swirl.errors import Faults, checked_names, some
+from swirl.errors import Faults, checked_names
 
 
 def test_nothing_is_raised_without_faults():
@@ -26,11 +26,6 @@ def test_a_flood_of_faults_is_counted():
     assert "  20. fault 19" in message
     assert "fault 20" not in message
     assert message.endswith("and 13 more.")
-
-
-@pytest.mark.parametrize(("items", "text"), [([1, 2], "1, 2"), ([1, 2, 3], "1, 2 and 1 more"), ([], "")])
-def test_some_shows_the_first_and_counts_the_rest(items, text):
-    assert some(items, limit=2) == text
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,11 @@
 """Faults in what the user gave are collected, and told all at once: one error, not one per run."""
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Set
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
+
+from swirl.text import counted, some
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -57,25 +59,6 @@ class Faults:
         if len(self) > self.shown:
             lines.append(f"  … and {len(self) - self.shown} more.")
         raise ValueError("\n".join([f"{what}: {counted(len(self), 'fault')}.", *lines]))
-
-
-def counted(n: int, noun: str) -> str:
-    """Say how many, with the noun in its number.
-
-    >>> counted(1, "fault"), counted(1200, "step")
-    ('1 fault', '1,200 steps')
-    """
-    return f"{n:,} {noun}{'' if n == 1 else 's'}"
-
-
-def some(items: Sequence[Any], limit: int = 5, separator: str = ", ") -> str:
-    """Join the first few items and count the others.
-
-    >>> some([3, 1, 4, 1, 5], limit=3)
-    '3, 1, 4 and 2 more'
-    """
-    shown = separator.join(str(item) for item in items[:limit])
-    return f"{shown} and {len(items) - limit} more" if len(items) > limit else shown
 
 
 def checked_names(argument: str, names: Any, faults: Faults) -> tuple[str, ...] | None:

@@ -14,6 +14,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from swirl.text import amount
+
 
 def cores() -> int:
     """Number of cores that this process may use.
@@ -22,17 +24,6 @@ def cores() -> int:
     True
     """
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def amount(n_bytes: float | int) -> str:
-    """Write a number of bytes for people.
-
-    >>> amount(16 * 10**12), amount(3_500_000)
-    ('16 TB', '3.5 MB')
-    """
-    units = ("bytes", "kB", "MB", "GB", "TB", "PB")
-    power = min(int(math.log10(max(n_bytes, 1))) // 3, len(units) - 1)
-    return f"{n_bytes / 1000**power:.3g} {units[power]}"
 
 
 def rooms(root: Path = Path("/")) -> dict[str, int]:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from swirl.reproduce.page import Drawing, Experiment, Numbers, Section, Text, shown, to_markdown, write, write_contents
+from swirl.reproduce.page import Drawing, Experiment, Numbers, Section, Text, to_markdown, write, write_contents
 
 NAN = float("nan")
 ROWS = [
@@ -181,28 +181,6 @@ def test_a_second_writing_takes_the_place_of_the_first(tmp_path):
         page = write(experiment(Text("words"), Numbers("scores", "Scores.", rows)), tmp_path, formats=("png",))
     assert read_csv(tmp_path / "tables" / "scores.csv") == [{"score": "2.0"}]
     assert Page(page.read_text(encoding="utf-8")).tables == [[["score"], ["2.0000"]]]
-
-
-@pytest.mark.parametrize(
-    ("value", "expected"),
-    [
-        (None, "—"),
-        (NAN, "—"),
-        (np.float64("nan"), "—"),
-        (True, "yes"),
-        (np.bool_(False), "no"),
-        (0, "0"),
-        (-1234, "−1,234"),
-        (np.int64(1234), "1,234"),
-        (np.float32(0.5), "0.50"),
-        (-0.126, "−0.13"),
-        (float("-inf"), "−inf"),
-        ("n-gram", "n-gram"),
-        ("", ""),
-    ],
-)
-def test_cells(value, expected):
-    assert shown(value, 2) == expected
 
 
 def test_the_contents_lead_to_each_experiment(tmp_path):

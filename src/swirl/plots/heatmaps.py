@@ -20,6 +20,7 @@ from swirl.plots.style import (
     new_axes,
     tidy,
 )
+from swirl.text import cell
 
 
 def transition_map(
@@ -103,7 +104,7 @@ def agreement_matrix(
         if np.isfinite(value):
             shade = to_hex(drawn.to_rgba(np.array([value]))[0])
             ax.text(
-                column, row, f"{value:.{decimals}f}".replace("-", "−"), ha="center", va="center", fontsize=TICK_SIZE,
+                column, row, cell(float(value), decimals), ha="center", va="center", fontsize=TICK_SIZE,
                 color=ink_on(shade),
             )  # fmt: skip
     tidy(ax, title=title)

@@ -7,6 +7,7 @@ from jaxtyping import Float
 from matplotlib.axes import Axes
 
 from swirl.plots.style import INK, LABEL_SIZE, OKABE_ITO, SOFT_INK, TICK_SIZE, new_axes, tidy
+from swirl.text import cell
 
 _SERIES = {"ours": ("o", OKABE_ITO[0]), "published": ("D", "#D55E00"), "rival": ("s", SOFT_INK)}
 
@@ -73,7 +74,7 @@ def reference_bars(
             side = 1 if x < low + 0.55 * room else -1
             arm = 0.0 if spread is None or series != "ours" else float(np.nan_to_num(spread[place]))
             ax.annotate(
-                f"{called} " + f"{row[place]:.{decimals}f}".replace("-", "−"),
+                f"{called} {cell(float(row[place]), decimals)}",
                 (x + side * arm, y),
                 (6 * side, 0),
                 textcoords="offset points",

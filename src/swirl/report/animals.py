@@ -10,7 +10,8 @@ import numpy as np
 from swirl.analysis.mode_signal import read_units
 from swirl.errors import counted
 from swirl.report.decoded import Case
-from swirl.report.formatting import label, listed, percent, rounded
+from swirl.report.formatting import label
+from swirl.text import listed, percent, rounded
 
 NO_GROUP = "no group"
 MOST_DOTS = 60  # animals that are drawn one by one; beyond that, boxes

@@ -5,7 +5,8 @@ from typing import Any
 
 from swirl.plots.model_comparison import mode_curves
 from swirl.plots.style import LINE_COLOURS
-from swirl.report.formatting import label, rounded
+from swirl.report.formatting import label
+from swirl.text import rounded
 
 
 def comparison_figure(comparison: Any) -> dict[str, Any]:

@@ -13,7 +13,8 @@ from swirl.data.segments import dwell_times
 from swirl.estimators.base import UnseenStatesWarning
 from swirl.estimators.discrete import DiscreteEstimator
 from swirl.report.decoded import Case
-from swirl.report.formatting import label, number, rounded
+from swirl.report.formatting import label
+from swirl.text import number, rounded
 
 N_PLACES = 3
 OF_MODES = ("dwell time", "mode share", "switches per 100 steps")

@@ -14,9 +14,9 @@ from swirl.estimators.discrete import DiscreteEstimator
 from swirl.estimators.iq_learn import IQLearn
 from swirl.estimators.swirl import SWIRL
 from swirl.report.decoded import Case
-from swirl.report.formatting import rounded
 from swirl.report.summary import switch_counts
 from swirl.rewards.gauge import GaugeTooLargeError
+from swirl.text import rounded
 
 MOST_NUMBERS = 400_000  # in one table with previous states; beyond that the page would grow fat
 MOST_HISTORIES = 60_000  # for the least-norm reward, which is a linear problem of that size

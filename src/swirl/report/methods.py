@@ -11,8 +11,8 @@ from swirl.estimators.base import PER
 from swirl.estimators.fit_warnings import RestartAgreement
 from swirl.estimators.swirl import SWIRL
 from swirl.report.decoded import Case
-from swirl.report.formatting import number
 from swirl.report.summary import depends_on_state, model_name, reward_symbol
+from swirl.text import number
 
 PAPER = (
     "Ke, J., Wu, F., Wang, J., Markowitz, J. E., & Wu, A. (2025). Inverse Reinforcement Learning with Switching "

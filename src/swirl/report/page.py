@@ -12,7 +12,6 @@ from swirl.report.animals import animal_facts, animal_figure, animal_note, anima
 from swirl.report.comparison import comparison_figure, mode_choice_figure
 from swirl.report.decoded import Case, nouns, read_case, worded
 from swirl.report.durations_and_checks import bout_facts, bout_figures, check_facts, check_strips, occupancy_figure
-from swirl.report.formatting import number, percent
 from swirl.report.maps import map_facts, switching_facts
 from swirl.report.methods import methods_paragraph, references
 from swirl.report.provenance import provenance
@@ -42,6 +41,7 @@ from swirl.report.uncertainty import (
     restart_facts,
     restart_figure,
 )
+from swirl.text import cell, minus, number, percent
 
 
 def contents(
@@ -244,7 +244,7 @@ def _comparison(comparison: Comparison | None) -> dict[str, Any] | None:
         {
             "model": row["label"],
             "modes": row["modes"],
-            "score": f"{row['score']:.4f}".replace("-", "−"),
+            "score": cell(row["score"], 4),
             "behind": "best" if row["model"] == comparison.best else _behind(row),
             "seconds": number(row["seconds"], 2),
             "chosen": ", ".join(f"{key} = {value}" for key, value in row["chosen"].items()),
@@ -264,7 +264,7 @@ def _comparison(comparison: Comparison | None) -> dict[str, Any] | None:
 
 def _behind(row: dict[str, Any]) -> str:
     half = "" if np.isnan(row["half_width"]) else f" ± {row['half_width']:.4f}"
-    return f"{row['behind_best']:+.4f}{half}".replace("-", "−")
+    return minus(f"{row['behind_best']:+.4f}{half}")
 
 
 def _posterior_words(facts: dict[str, Any] | None) -> str:

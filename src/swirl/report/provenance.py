@@ -8,7 +8,7 @@ from typing import Any
 
 from swirl.estimators.save_load import versions_of
 from swirl.report.decoded import Case
-from swirl.report.formatting import number
+from swirl.text import number
 
 CALLED = {"data": "data file", "data_fingerprint": "data file (SHA-256)", "seconds": "fitted in"}
 

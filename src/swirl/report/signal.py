@@ -8,7 +8,8 @@ from swirl.analysis.mode_signal import signal_by_mode, signal_called
 from swirl.analysis.triggered_average import mode_triggered_average
 from swirl.errors import counted
 from swirl.report.decoded import Case
-from swirl.report.formatting import label, rounded
+from swirl.report.formatting import label
+from swirl.text import rounded
 
 
 def mean_figure(case: Case, facts: dict[str, Any]) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from swirl.estimators.markov import BackoffMarkov
 from swirl.estimators.swirl import SWIRL
 from swirl.plots.fit.view import quietly
 from swirl.report.decoded import Case
-from swirl.report.formatting import listed, minus, number, percent
+from swirl.text import listed, minus, number, percent
 
 PSEUDOCOUNT = 0.5  # arrivals, seen and expected, as in `mode_names`: one arrival makes no preference
 LEAST_RATIO = 1.2

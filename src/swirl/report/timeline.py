@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from swirl.report.decoded import Case
-from swirl.report.formatting import rounded, squeezed
+from swirl.report.formatting import squeezed
+from swirl.text import rounded
 
 MOST_LETTERS = 2_500_000  # of packed sessions in one page
 MOST_STEPS = 200_000  # of one session

@@ -15,7 +15,7 @@ from swirl.errors import counted
 from swirl.estimators.discrete import DiscreteEstimator
 from swirl.estimators.fit_warnings import RestartAgreement
 from swirl.report.decoded import Case
-from swirl.report.formatting import number, percent, rounded
+from swirl.text import number, percent, rounded
 
 BINS = 20
 MOST_POINTS = 300  # of a trace
@@ -212,7 +212,7 @@ def interval_facts(case: Case, found: Bootstrap) -> dict[str, Any]:
             "duration": number(float(stay[k])) if np.isfinite(stay[k]) else "does not end",
             "duration_range": _range(stays[0][k], stays[1][k]) if np.isfinite(stay[k]) else "",
             "duration_at": _picture(stay[k], stays[0][k], stays[1][k], longest),
-            "stable": "—" if stable is None or np.isnan(stable[k]) else f"{100 * stable[k]:.0f}\u00a0%",
+            "stable": "—" if stable is None else percent(stable[k], ".0f"),
         }
         for k in range(case.n_modes)
     ]

@@ -8,7 +8,6 @@ import base64
 import html
 import json
 import math
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Any
 
 from swirl.plots import save
 from swirl.reproduce.cache import plain
+from swirl.text import cell
 
 STYLE = """
 :root { color-scheme: light dark; }
@@ -131,33 +131,6 @@ def _without_nan(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def shown(value: Any, decimals: int) -> str:
-    """A value as a cell shows it.
-
-    >>> shown(-0.63961, 3), shown(None, 3), shown(24000, 3), shown(float("nan"), 3)
-    ('−0.640', '—', '24,000', '—')
-    """
-    value = plain(value)
-    if value is None or value != value:
-        return "—"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, int):
-        return f"{value:,}".replace("-", "−")
-    if isinstance(value, float):
-        return f"{value:.{decimals}f}".replace("-", "−")
-    return str(value)
-
-
-def minus(text: str) -> str:
-    """Write negative numbers with a minus sign.
-
-    >>> minus("S-2: -0.7, +0.1 to -0.2")
-    'S-2: −0.7, +0.1 to −0.2'
-    """
-    return re.sub(r"(?<![\w])-(?=\d)", "−", text)
-
-
 def to_markdown(
     experiment: Experiment, *, figures: str = "figures", level: int = 1, most_rows: int | None = None
 ) -> str:
@@ -192,7 +165,7 @@ def _markdown_table(block: Numbers) -> list[str]:
     if not block.rows:
         return ["(no rows)"]
     names = list(block.rows[0])
-    cells = [names, *([shown(row[name], block.decimals) for name in names] for row in block.rows)]
+    cells = [names, *([cell(row[name], block.decimals) for name in names] for row in block.rows)]
     lines = ["| " + " | ".join(cell.replace("|", r"\|") for cell in row) + " |" for row in cells]
     return [lines[0], "|" + "|".join([":---"] + ["---:"] * (len(names) - 1)) + "|", *lines[1:]]
 
@@ -227,7 +200,7 @@ def _html(block: Block, folder: Path) -> str:
     head = "".join(f"<th{kind[name]}>{html.escape(name)}</th>" for name in names)
     rows = ""
     for row in block.rows:
-        cells = (f"<td{kind[name]}>{html.escape(shown(row[name], block.decimals))}</td>" for name in names)
+        cells = (f"<td{kind[name]}>{html.escape(cell(row[name], block.decimals))}</td>" for name in names)
         rows += f"<tr>{''.join(cells)}</tr>"
     return f'<div class="table"><table><caption>{caption}</caption><tr>{head}</tr>{rows}</table></div>'
 

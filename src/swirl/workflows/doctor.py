@@ -189,7 +189,8 @@ def check_numba(found: str | None) -> Check:
 
 def check_memory() -> tuple[dict[str, int], Check]:
     """What is left for a fit, and which bound it is that leaves no more."""
-    from swirl.workflows.memory import amount, available
+    from swirl.text import amount
+    from swirl.workflows.memory import available
 
     bounds = system.rooms()
     left = available(bounds)

@@ -28,7 +28,8 @@ from swirl.inference.estep.batching import LANES
 from swirl.rewards.forms import Habit, Linear, Network, RewardForm, Tabular, resolve_form
 from swirl.rewards.gauge import _LARGEST_BLOCK
 from swirl.switching import Fixed
-from swirl.system import amount, cores
+from swirl.system import cores
+from swirl.text import amount
 
 Kind = Literal["values", "policies", "planned", "shared"]
 

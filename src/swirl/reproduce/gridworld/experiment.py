@@ -23,6 +23,7 @@ from swirl.reproduce.page import Experiment, Numbers, Section, Text
 from swirl.reproduce.published import GRIDWORLD
 from swirl.reproduce.robustness import perturb
 from swirl.reproduce.scale import Scale
+from swirl.text import cell
 from swirl.workflows.demo.figures import matched_modes
 
 MODELS = ("MaxEnt", "I-1", "I-2", "S-1", "S-2")
@@ -283,18 +284,14 @@ def first_line(best: dict[str, Any], truth: dict[str, float], counted: dict[str,
     rivals = sorted((name for name in score if name != "S-2"), key=lambda name: -score[name])
     ahead = f"{rivals[0]} is ahead of S-2: " if score[rivals[0]] > score["S-2"] else ""
     # The best other model, and the count model in any case.
-    beside = ", ".join(f"{name} {_minus(score[name])}" for name in dict.fromkeys([rivals[0], counted["model"]]))
+    beside = ", ".join(f"{name} {cell(score[name], 4)}" for name in dict.fromkeys([rivals[0], counted["model"]]))
     return (
-        f"{ahead}S-2 scores {_minus(ours['test_log_likelihood'])} nats/step on {n_scored:,} held-out steps (the truth "
-        f"itself {_minus(truth['test_log_likelihood'])}, {beside}), labels {ours['accuracy']:.1%} of them right (the "
+        f"{ahead}S-2 scores {cell(ours['test_log_likelihood'], 4)} nats/step on {n_scored:,} held-out steps (the truth "
+        f"itself {cell(truth['test_log_likelihood'], 4)}, {beside}), labels {ours['accuracy']:.1%} of them right (the "
         f"truth {truth['accuracy']:.1%}), and finds the rewards with r = {ours['reward_canonical']:.3f} in the "
         f"canonical gauge and {ours['reward_paper']:.3f} in the paper's measure (published "
         f"{GRIDWORLD['S-2 reward correlation'].value})."
     )
-
-
-def _minus(value: float) -> str:
-    return f"{value:.4f}".replace("-", "−")
 
 
 def beside(
@@ -322,7 +319,7 @@ def beside(
         source = {name: None if split else f"S-2 {name}" for name in ("test LL", "accuracy", "reward correlation")}
         score, accuracy = row["test_log_likelihood"], row["accuracy"]
         gap, points = score - true["test_log_likelihood"], 100 * (accuracy - true["accuracy"])
-        said = f"the truth's own {_minus(true['test_log_likelihood'])}"
+        said = f"the truth's own {cell(true['test_log_likelihood'], 4)}"
         add(f"S-2 test LL{split}", score, source["test LL"], None, None, said)
         add(f"S-2 test LL − truth's{split}", gap, None, "±0.002", abs(gap) <= 0.002, "same draw, same sessions")
         said = f"the truth's own {true['accuracy']:.4f}"

@@ -17,6 +17,7 @@ from swirl.inference.mode_matching import adjusted_rand_index
 from swirl.plots.rasters import padded, prevalence
 from swirl.plots.style import PREFERENCE_COLOURS, add_colour_bar, tidy
 from swirl.reproduce.page import Drawing, Numbers, Text
+from swirl.text import minus
 
 Maps = Float[np.ndarray, "mode state action"]
 MOST_ODDS = 3.0  # log-odds beyond are drawn at the end of the scale: transitions that a mode all but never makes
@@ -165,9 +166,7 @@ def agreement_figure(values: np.ndarray, restarts: Sequence[str], gaps: Sequence
 
 def map_blocks(model: SWIRL, names: Sequence[str], dopamine: list[dict[str, Any]]) -> list[Any]:
     """The paper's Figure 4A and the correlations behind its numbers."""
-    notes = [
-        f"DA {row['correlation']:.2f}, p {row['p, corrected']:.3f}".replace("-", "−") for row in dopamine[: len(names)]
-    ]
+    notes = [minus(f"DA {row['correlation']:.2f}, p {row['p, corrected']:.3f}") for row in dopamine[: len(names)]]
     odds = log_odds(model.state_policies(), model.occupancy_)
     tested = [row for row in dopamine if row["mode"] != "one mode"]
     clear = [row["mode"] for row in tested if row["p, corrected"] <= LEVEL]
@@ -178,7 +177,7 @@ def map_blocks(model: SWIRL, names: Sequence[str], dopamine: list[dict[str, Any]
         "correlated with the reward map. The null shifts the dopamine of each session in a circle. **"
         + (f"{', '.join(clear)} stand out" if clear else "No mode stands out")
         + f" at {LEVEL} after correcting for {len(tested)} modes (Holm).** A model with one mode has "
-        f"{single['correlation']:.2f} (p {single['p']:.3f})".replace("-", "−")
+        + minus(f"{single['correlation']:.2f} (p {single['p']:.3f})")
         + ": what modes add is what goes beyond that. Rewards are known only up to a gauge and the correlation depends "
         "on it: columns show the fitted gauge (reward = advantage), the least-norm one, and rewards z-scored within a "
         "syllable as the dopamine is. Sessions of training and test together, as in the paper."

@@ -19,6 +19,7 @@ from swirl.priors import Dirichlet, Gaussian, HabitGoals
 from swirl.reproduce.cache import Ledger, fit_inputs
 from swirl.reproduce.scale import EVERY, Scale, untested
 from swirl.rewards import Habit
+from swirl.text import cell
 
 MODELS = ("MaxEnt", "ARHMM", "rARHMM", "I-1", "I-2", "S-1", "S-2")
 BEYOND = "habit + goals"  # a habit of two syllables that all modes share, and goals of each mode: not in the paper
@@ -182,4 +183,4 @@ def nats(value: float) -> str:
     >>> nats(-1.55107)
     '−1.5511'
     """
-    return f"{value:.4f}".replace("-", "−")
+    return cell(value, 4)

@@ -15,8 +15,8 @@ from jaxtyping import Bool, Float, Int
 
 from swirl.data.mdp import MDP
 from swirl.data.trajectory_checks import MISSING
-from swirl.errors import counted, some
-from swirl.workflows.check.findings import LISTED, SHOWN, Notes, first_ten, fraction, number_words, percent, range_words
+from swirl.text import between, counted, one_decimal, some
+from swirl.workflows.check.findings import LISTED, SHOWN, Notes, fraction, percent
 
 OFF_BEAT = 0.1  # how far a step's duration may lie from the session's median, relative to it
 
@@ -391,7 +391,7 @@ def check_signal(notes: Notes, name: str, arrays: list[np.ndarray]) -> dict[str,
         says = f"{label} is constant in {counted(len(dead), 'session')}: {notes.sessions(sorted(dead))}."
         notes.add("warning", "signal-constant-in-sessions", says)
     if scales and (min(scales) < SCALES[0] or max(scales) > SCALES[1]):
-        notes.add("note", "signal-scale", f"{label} has a standard deviation of {range_words(facts['sd'])}.")
+        notes.add("note", "signal-scale", f"{label} has a standard deviation of {between(*facts['sd'])}.")
     return facts
 
 
@@ -477,7 +477,7 @@ def count_actions(notes: Notes, moves: Moves) -> dict[str, Any]:
     there = notes.n_actions if env is None else env.n_actions
     unused = np.flatnonzero(steps[:there] == 0) if observed else np.zeros(0, np.int64)
     if unused.size:
-        names = first_ten(unused, notes.action)
+        names = some([notes.action(label) for label in unused.tolist()], 10)
         says = f"{len(unused):,} of {counted(there, 'action')} never chosen: {names}."
         notes.add("note", "actions-never-chosen", says)
     return {
@@ -564,8 +564,8 @@ def _per_history(length: int, reachable: int, counts: Int[np.ndarray, " seen"]) 
 def _too_few(notes: Notes, histories: list[dict[str, Any]]) -> None:
     states, pairs = histories[0]["median"], histories[1]["median"]
     if states < FEW_STEPS:
-        notes.add("warning", "few-steps", f"Steps per state: median {number_words(states)}.")
+        notes.add("warning", "few-steps", f"Steps per state: median {one_decimal(states)}.")
     elif pairs < FEW_STEPS:
         notes.add(
-            "note", "few-steps-per-history", f"Steps per reachable history of length 2: median {number_words(pairs)}."
+            "note", "few-steps-per-history", f"Steps per reachable history of length 2: median {one_decimal(pairs)}."
         )

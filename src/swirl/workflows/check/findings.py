@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from swirl import text
 from swirl.data.mdp import MDP
 from swirl.data.trajectories import Trajectories
-from swirl.errors import some
 
 
 def fraction(part: Any, whole: Any) -> float:
@@ -25,30 +25,12 @@ def fraction(part: Any, whole: Any) -> float:
 
 
 def percent(share: float) -> str:
-    """Say a share in per cent.
+    """Say a share in per cent, as the terminal has it.
 
     >>> percent(0.41234)
     '41.2 %'
     """
-    return f"{100 * share:.3g} %"
-
-
-def number_words(value: float) -> str:
-    """Write a number with at most one decimal.
-
-    >>> number_words(1200.0), number_words(2.5)
-    ('1,200', '2.5')
-    """
-    return f"{value:,.0f}" if value == int(value) else f"{value:,.1f}"
-
-
-def range_words(ends: list[float]) -> str:
-    """Write a range by its two ends, or by one where they are the same.
-
-    >>> range_words([0.5, 2.0]), range_words([1.0, 1.0])
-    ('0.5 to 2', '1')
-    """
-    return f"{ends[0]:.3g}" if ends[0] == ends[1] else f"{ends[0]:.3g} to {ends[1]:.3g}"
+    return text.percent(share, ".3g", space=" ")
 
 
 LEVELS = ("fault", "warning", "note")
@@ -138,10 +120,10 @@ class Finding:
                  → Merge runs.
         """
         label, margin = self.level if self.level == "note" else self.level.upper(), " " * 9
-        text = textwrap.wrap(f"{label:<9}{self.says}", width, subsequent_indent=margin)
-        text += [margin + place_words(place) for place in self.places]
-        text += textwrap.wrap(f"→ {self.do}", width, initial_indent=margin, subsequent_indent=margin + "  ")
-        return "\n".join(text)
+        lines = textwrap.wrap(f"{label:<9}{self.says}", width, subsequent_indent=margin)
+        lines += [margin + place_words(place) for place in self.places]
+        lines += textwrap.wrap(f"→ {self.do}", width, initial_indent=margin, subsequent_indent=margin + "  ")
+        return "\n".join(lines)
 
 
 def place_words(place: Place) -> str:
@@ -224,24 +206,14 @@ class Notes:
 
     def states(self, labels: np.ndarray) -> str:
         """Name the first ten of some states."""
-        return first_ten(labels, self.state)
+        return text.some([self.state(label) for label in labels.tolist()], 10)
 
     def sessions(self, chosen: Sequence[int]) -> str:
         """Name the first few of some sessions."""
         names = [str(i) if self.data.names[i] == str(i) else f"{i} ({self.data.names[i]!r})" for i in chosen]
-        return f"session{'' if len(names) == 1 else 's'} {some(names)}"
+        return f"session{'' if len(names) == 1 else 's'} {text.some(names)}"
 
 
 def _named(label: int, *names: tuple[str, ...] | None) -> str:
     known = next((given[label] for given in names if given is not None and label < len(given)), None)
     return str(label) if known is None else f"{label} ({known})"
-
-
-def first_ten(labels: np.ndarray, name: Callable[[Any], str]) -> str:
-    """Name the first ten labels, and say how many more there are.
-
-    >>> first_ten(np.arange(12), str)
-    '0, 1, 2, 3, 4, 5, 6, 7, 8, 9 and 2 more'
-    """
-    shown = ", ".join(map(name, labels[:10].tolist()))
-    return f"{shown} and {len(labels) - 10:,} more" if len(labels) > 10 else shown

@@ -6,7 +6,7 @@ from typing import Any
 
 from swirl.data.mdp import MDP
 from swirl.data.trajectories import Trajectories
-from swirl.errors import counted
+from swirl.text import between, counted, one_decimal
 from swirl.workflows.check.checks import (
     check_clock,
     check_signal,
@@ -18,16 +18,7 @@ from swirl.workflows.check.checks import (
     count_transitions,
     find_moves,
 )
-from swirl.workflows.check.findings import (
-    LEVELS,
-    Finding,
-    Notes,
-    Where,
-    number_words,
-    percent,
-    place_words,
-    range_words,
-)
+from swirl.workflows.check.findings import LEVELS, Finding, Notes, Where, percent, place_words
 
 NO_BREAK = "\N{NO-BREAK SPACE}"
 
@@ -47,7 +38,7 @@ def facts_on_sessions(
     lengths = sessions["lengths"]
     each = f"{lengths['min']:,} each"
     if lengths["min"] != lengths["max"]:
-        each = f"{lengths['min']:,} to {lengths['max']:,} each, median {number_words(lengths['median'])}"
+        each = f"{lengths['min']:,} to {lengths['max']:,} each, median {one_decimal(lengths['median'])}"
     within = f", {actions['missing_within_segments']:,} of them within segments"
     missing = f"; {actions['missing']:,} missing{within}" if actions["missing"] else ""
     short = f", {segments['short']:,} of one step" if segments["short"] else ""
@@ -94,7 +85,7 @@ def words_on_signal(signal: dict[str, Any]) -> str:
     >>> words_on_signal({"channels": 2, "nan_share": 0.25, "sd": [0.5, 2.0]})
     '2 channels, 25 % NaN; standard deviation 0.5 to 2'
     """
-    scale = "" if signal["sd"] is None else f"; standard deviation {range_words(signal['sd'])}"
+    scale = "" if signal["sd"] is None else f"; standard deviation {between(*signal['sd'])}"
     return f"{counted(signal['channels'], 'channel')}, {percent(signal['nan_share'])} NaN{scale}"
 
 
@@ -165,7 +156,7 @@ class Checkup:
         lines += facts_on_states(self.states, self.transitions)
         for entry in self.histories:
             unseen = f", {entry['unseen']:,} never seen" if entry["unseen"] else ""
-            words = f"{entry['reachable']:,} reachable{unseen}; median {number_words(entry['median'])} steps each"
+            words = f"{entry['reachable']:,} reachable{unseen}; median {one_decimal(entry['median'])} steps each"
             lines.append((f"histories of {entry['length']}", words))
         for name, signal in self.signals.items():
             lines.append((f"signal {name}", words_on_signal(signal)))

@@ -8,8 +8,8 @@ from typing import Any
 
 from swirl.estimators.save_load import versions
 from swirl.estimators.swirl import SWIRL
-from swirl.report.formatting import minus
 from swirl.report.writing import ASSETS
+from swirl.text import minus
 from swirl.workflows.demo.figures import Picture
 
 COLUMNS = {
@@ -185,7 +185,7 @@ def _tile(row: dict[str, Any], key: str, form: str, label: str) -> str:
 
 
 def _number(value: float | None, form: str) -> str:
-    return "—" if value is None else form.format(value).replace("-", "−").replace("%", " %")
+    return "—" if value is None else minus(form.format(value)).replace("%", " %")
 
 
 def _table(rows: list[dict[str, Any]], n_scored: int) -> str:

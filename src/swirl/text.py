@@ -1,0 +1,198 @@
+"""Numbers and lists in words, and numpy's values as JSON knows them: said once, here.
+
+Only the standard library at import, so that the command line starts at once.
+"""
+
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+
+def counted(n: int, noun: str) -> str:
+    """Say how many, with the noun in its number.
+
+    >>> counted(1, "fault"), counted(1200, "step")
+    ('1 fault', '1,200 steps')
+    """
+    return f"{n:,} {noun}{'' if n == 1 else 's'}"
+
+
+def some(items: Sequence[Any], limit: int = 5, separator: str = ", ") -> str:
+    """Join the first few items and count the others.
+
+    >>> some([3, 1, 4, 1, 5], limit=3)
+    '3, 1, 4 and 2 more'
+    """
+    shown = separator.join(str(item) for item in items[:limit])
+    return f"{shown} and {len(items) - limit:,} more" if len(items) > limit else shown
+
+
+def listed(items: Sequence[str], word: str = "and") -> str:
+    """Items as a sentence lists them.
+
+    >>> listed(["a"]), listed(["a", "b"]), listed(["a", "b", "c"])
+    ('a', 'a and b', 'a, b and c')
+    """
+    return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} {word} {items[-1]}" if items else ""
+
+
+def amount(n_bytes: float | int) -> str:
+    """Write a number of bytes for people.
+
+    >>> amount(16 * 10**12), amount(3_500_000)
+    ('16 TB', '3.5 MB')
+    """
+    units = ("bytes", "kB", "MB", "GB", "TB", "PB")
+    power = min(int(math.log10(max(n_bytes, 1))) // 3, len(units) - 1)
+    return f"{n_bytes / 1000**power:.3g} {units[power]}"
+
+
+def minus(text: str) -> str:
+    """Write negative numbers with a minus sign.
+
+    >>> minus("Objective -69.1 of S-2, +0.1 to -inf")
+    'Objective −69.1 of S-2, +0.1 to −inf'
+    """
+    return re.sub(r"(?<![\w-])-(?=\d|inf\b)", "−", text)
+
+
+def number(value: Any, digits: int = 3) -> str:
+    """A number as a sentence shows it: all of a whole one, so many digits of another.
+
+    >>> number(1234567), number(0.012345), number(-2.5), number(float("nan")), number(3.0)
+    ('1,234,567', '0.0123', '−2.5', '—', '3')
+    """
+    if value is None or not math.isfinite(value):
+        return "—"
+    if value == int(value):
+        return minus(f"{int(value):,}")
+    value = float(value)
+    places = max(0, digits - 1 - math.floor(math.log10(abs(value))))
+    text = f"{value:,.{places}f}"
+    return minus(text.rstrip("0").rstrip(".") if "." in text else text)
+
+
+def one_decimal(value: float) -> str:
+    """A number with at most one decimal, as a median has it.
+
+    >>> one_decimal(1200.0), one_decimal(2.5)
+    ('1,200', '2.5')
+    """
+    return f"{value:,.0f}" if value == int(value) else f"{value:,.1f}"
+
+
+def cell(value: Any, decimals: int) -> str:
+    """A value as a cell of a table shows it; numbers that are not whole have so many decimals.
+
+    >>> cell(-0.63961, 3), cell(None, 3), cell(24000, 3), cell(float("nan"), 3), cell(True, 3)
+    ('−0.640', '—', '24,000', '—', 'yes')
+    """
+    value = plain(value)
+    if value is None or value != value:
+        return "—"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int | float):
+        return minus(f"{value:,}" if isinstance(value, int) else f"{value:.{decimals}f}")
+    return str(value)
+
+
+def between(low: float, high: float) -> str:
+    """A range by its two ends, or by one where they are the same.
+
+    >>> between(0.5, 2.0), between(1.0, 1.0)
+    ('0.5 to 2', '1')
+    """
+    return f"{low:.3g}" if low == high else f"{low:.3g} to {high:.3g}"
+
+
+def percent(share: float | int, form: str | None = None, *, space: str = "\u00a0") -> str:
+    r"""A share in percent, without decimals unless it is near 0 or 1; the space does not break.
+
+    Parameters
+    ----------
+    share
+        From 0 to 1.
+    form
+        How to write 100 times the share instead, as in ``".3g"``.
+    space
+        Between the number and its sign.
+
+    Examples
+    --------
+    >>> [percent(share).replace("\xa0", " ") for share in (0.624, 0.0042, 0.0, 0.9996)]
+    ['62 %', '0.4 %', '0 %', '99.96 %']
+    >>> percent(0.41234, ".3g", space=" ")
+    '41.2 %'
+    """
+    value = 100 * float(share)
+    if not math.isfinite(value):
+        return "—"
+    if form is None and (0 < value < 1 or 99 < value < 100):
+        return f"{number(value, 1 if value < 1 else 4)}{space}%"
+    return f"{value:{form or '.0f'}}{space}%"
+
+
+def plain(value: Any, *, nan: bool = True, other: Callable[[Any], Any] | None = None) -> Any:
+    """Numpy's values as Python's own, all the way down, for JSON.
+
+    Parameters
+    ----------
+    value
+        Numbers, words, arrays, and mappings and lists of these; keys become text, tuples lists.
+    nan
+        Whether NaN and infinity may stay; otherwise they become None, as other languages do not read them.
+    other
+        What becomes of anything else; without it, it stays as it is.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> plain({"a": np.float64(1.5), 2: [np.int64(2), (True, np.array([1.0, np.nan]))]})
+    {'a': 1.5, '2': [2, [True, [1.0, nan]]]}
+    >>> plain([np.inf, 2.5, {1}], nan=False, other=str)
+    [None, 2.5, '{1}']
+    """
+    if type(value) in (str, bool, int, type(None)):
+        return value
+    if isinstance(value, Mapping):
+        return {str(key): plain(item, nan=nan, other=other) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item, nan=nan, other=other) for item in value]
+    if type(value) is not float:
+        import numpy as np
+
+        if isinstance(value, np.floating):  # by hand: `tolist` leaves a long double as it is
+            value = float(value)
+        elif isinstance(value, np.ndarray | np.generic) and type(value.tolist()) is not type(value):
+            return plain(value.tolist(), nan=nan, other=other)
+    if isinstance(value, float):
+        return value if nan or math.isfinite(value) else None
+    return value if other is None or isinstance(value, str | int) else other(value)
+
+
+def rounded(values: Any, digits: int = 4) -> Any:
+    """An array as nested lists of short numbers, with None for what is not finite (JSON has no NaN).
+
+    >>> rounded([[0.123456, float("nan")], [12345.678, 2.0]])
+    [[0.1235, None], [12350, 2]]
+    """
+    import numpy as np
+
+    array = np.asarray(values)
+    if array.dtype.kind in "biu":
+        return array.tolist()
+    array = array.astype(float)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        size = np.floor(np.log10(np.abs(array)))
+    scale = 10.0 ** np.where(np.isfinite(size), digits - 1 - size, 0)
+    return _short(np.where(np.isfinite(array), np.round(array * scale) / scale, np.nan).tolist())
+
+
+def _short(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_short(item) for item in value]
+    if not math.isfinite(value):
+        return None
+    return int(value) if value == int(value) and abs(value) < 2**53 else value

@@ -1,0 +1,78 @@
+import json
+
+import numpy as np
+import pytest
+
+from swirl.text import cell, number, percent, plain, some
+
+NAN = float("nan")
+
+
+@pytest.mark.parametrize(("items", "text"), [([1, 2], "1, 2"), ([1, 2, 3], "1, 2 and 1 more"), ([], "")])
+def test_some_shows_the_first_and_counts_the_rest(items, text):
+    assert some(items, limit=2) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (None, "—"),
+        (NAN, "—"),
+        (np.float64("nan"), "—"),
+        (True, "yes"),
+        (np.bool_(False), "no"),
+        (0, "0"),
+        (-1234, "−1,234"),
+        (np.int64(1234), "1,234"),
+        (np.float32(0.5), "0.50"),
+        (-0.126, "−0.13"),
+        (float("-inf"), "−inf"),
+        ("n-gram", "n-gram"),
+        ("", ""),
+    ],
+)
+def test_cells(value, expected):
+    assert cell(value, 2) == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [(np.int64(-1200), "−1,200"), (np.float32(0.5), "0.5"), (np.inf, "—"), (-0.0, "0"), (1234.56, "1,235")],
+)
+def test_numbers_of_numpy(value, expected):
+    assert number(value) == expected
+
+
+def test_shares_that_are_none():
+    assert percent(NAN) == percent(NAN, ".0f") == "—"
+
+
+def test_json_of_everything():
+    given = {
+        "words": np.str_("a"),
+        "flags": np.array([True, False]),
+        "nested": (np.float32(0.5), [np.int8(3)], {"deep": np.array(2)}),
+        "long": np.longdouble(0.25),
+        "mixed": np.array([1, None, np.float64(2)], dtype=object),
+        "gap": np.array([[1.0, np.nan], [-np.inf, 2.0]]),
+        3: None,
+    }
+    expected = {
+        "words": "a",
+        "flags": [True, False],
+        "nested": [0.5, [3], {"deep": 2}],
+        "long": 0.25,
+        "mixed": [1, None, 2.0],
+        "gap": [[1.0, None], [None, 2.0]],
+        "3": None,
+    }
+    assert plain(given, nan=False) == expected
+    assert json.loads(json.dumps(plain(given), allow_nan=True))["gap"][1] == [-np.inf, 2.0]
+    kinds = {type(item) for item in (plain(np.float64(1)), plain(np.bool_(True)), plain(np.str_("a")), plain([])[:0])}
+    assert kinds == {float, bool, str, list}
+
+
+def test_what_is_no_number_is_left_or_worded():
+    thing = {1, 2}
+    assert plain([thing]) == [thing]
+    assert plain({"a": [thing, np.int64(1)]}, other=repr) == {"a": ["{1, 2}", 1]}
