@@ -5,10 +5,11 @@ import json
 import numpy as np
 import pytest
 
-from swirl.reproduce.cache import Ledger, plain
+from swirl.reproduce.cache import Ledger
 from swirl.reproduce.gridworld import experiment as gridworld
 from swirl.reproduce.page import Drawing, Text, write
 from swirl.reproduce.scale import TINY
+from swirl.text import plain
 
 
 @pytest.fixture(scope="module")

@@ -12,6 +12,7 @@ from swirl.analysis.grid_search import Choice
 from swirl.estimators.base import WORDS
 from swirl.estimators.save_load import versions
 from swirl.io.atomic_write import whole_file
+from swirl.text import plain
 
 KIND = "swirl comparison"
 SCHEMA_VERSION = 1
@@ -44,7 +45,7 @@ def write_comparison(
                 "converged": comparison.has_converged(name),
                 "score_per_step": comparison.scores[name],
                 "seconds": float(seconds),
-                "chosen": _plain(comparison.chosen.get(name, {})),
+                "chosen": plain(comparison.chosen.get(name, {}), other=repr),
                 "log_likelihoods": row.tolist(),
             }
             for name, row, seconds in zip(comparison.names, comparison.log_likelihoods, comparison.seconds, strict=True)
@@ -116,7 +117,7 @@ def _comparison(facts: dict[str, Any]) -> Comparison:
 
 def _folds(choice: Choice) -> dict[str, Any]:
     return {
-        "candidates": _plain(choice.candidates),
+        "candidates": plain(choice.candidates, other=repr),
         "score_per_step": choice.scores.tolist(),
         "log_likelihoods": choice.log_likelihoods.tolist() if choice.log_likelihoods is not None else None,
         "scored_steps": choice.steps.tolist() if choice.steps is not None else None,
@@ -134,14 +135,3 @@ def _choice(table: dict[str, Any]) -> Choice:
         None if steps is None else np.array(steps, dtype=np.int64),
         tuple(table.get("subject", ())),
     )
-
-
-def _plain(value: Any) -> Any:
-    """Numbers, words and lists as they are; options that carry data by what they print as."""
-    if isinstance(value, dict):
-        return {str(key): _plain(inner) for key, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(inner) for inner in value]
-    if isinstance(value, np.generic | np.ndarray):
-        return value.tolist()
-    return value if value is None or isinstance(value, str | int | float | bool) else repr(value)

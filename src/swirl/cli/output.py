@@ -1,7 +1,6 @@
 """What commands share: files that must not be there, and JSON for machines."""
 
 import json
-import math
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -12,6 +11,7 @@ from typing import Any
 import typer
 
 from swirl.io.atomic_write import check_target
+from swirl.text import plain
 
 
 def check_free(path: Path, force: bool, *sources: Any) -> None:
@@ -74,17 +74,4 @@ def status_line(wanted: bool | None) -> Iterator[Callable[[str], None]]:
 
 def show_json(facts: Any) -> None:
     """Print as JSON; a number that is none is null."""
-    typer.echo(json.dumps(finite(facts), indent=2, ensure_ascii=False, allow_nan=False))
-
-
-def finite(value: Any) -> Any:
-    """The same with null for what JSON has no number for.
-
-    >>> finite({"half": float("nan"), "steps": [1, 2.5]})
-    {'half': None, 'steps': [1, 2.5]}
-    """
-    if isinstance(value, dict):
-        return {key: finite(inner) for key, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [finite(inner) for inner in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    typer.echo(json.dumps(plain(facts, nan=False), indent=2, ensure_ascii=False, allow_nan=False))

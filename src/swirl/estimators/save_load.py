@@ -103,7 +103,7 @@ def save_model(model: Any, path: Any, *, overwrite: bool = False) -> Path:
     }
     if isinstance(env := as_fitted.get("env"), MDP):
         header["env"] = _encode_env(env, arrays)
-    header["about"] = {name: _plain(getattr(model, f"{name}_")) for name in ABOUT if hasattr(model, f"{name}_")}
+    header["about"] = {name: getattr(model, f"{name}_") for name in ABOUT if hasattr(model, f"{name}_")}
     if hasattr(model, "restarts_"):
         header["fit"] = _encode_restarts(model, arrays)
     if (agreement := getattr(model, "restart_agreement_", None)) is not None:
@@ -112,10 +112,6 @@ def save_model(model: Any, path: Any, *, overwrite: bool = False) -> Path:
     if (verdict := getattr(model, "verdict_", None)) is not None:
         header["verdict"] = asdict(verdict)
     return netcdf.write(Path(path), arrays, header, overwrite=overwrite)
-
-
-def _plain(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value
 
 
 def _model_name(model: Any) -> str:

@@ -124,7 +124,7 @@ def _checked(arrays: Arrays, header: Mapping[str, Any]) -> tuple[dict[str, int],
             faults.append(f"arrays[{name!r}] is named after a dimension and must have dims ({name!r},)")
     text = ""
     try:
-        text = json.dumps({**header, "schema_version": SCHEMA_VERSION}, allow_nan=False, default=_plain)
+        text = json.dumps({**header, "schema_version": SCHEMA_VERSION}, allow_nan=False, default=_scalar)
     except (TypeError, ValueError) as error:
         faults.append(f"header cannot be stored as JSON: {error}; NaN and infinity belong in an array")
     if faults:
@@ -132,8 +132,8 @@ def _checked(arrays: Arrays, header: Mapping[str, Any]) -> tuple[dict[str, int],
     return sizes, text
 
 
-def _plain(value: object) -> object:
-    """Turn numpy's scalars into Python's for JSON."""
+def _scalar(value: object) -> object:
+    """Turn numpy's scalars into Python's for JSON, and refuse arrays: these have a place of their own in the file."""
     if isinstance(value, np.generic) and not isinstance(value, np.void):
         return value.item()
     raise TypeError(f"{value!r} is a {type(value).__name__}")

@@ -19,6 +19,8 @@ from swirl.analysis.grid_search import choose
 from swirl.data.mdp import MDP
 from swirl.data.trajectories import Trajectories
 from swirl.estimators.registry import load
+from swirl.io.atomic_write import whole_file
+from swirl.text import plain
 
 M = TypeVar("M")
 
@@ -60,10 +62,8 @@ class Ledger:
         began = time.perf_counter()
         fitted = model.fit(data)  # type: ignore[attr-defined]
         self._note(label, path, time.perf_counter() - began)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        half = path.with_name(f"half-{path.name}")
-        fitted.save(half, overwrite=True)
-        half.replace(path)
+        with whole_file(path, overwrite=True) as temporary:
+            fitted.save(temporary)
         return fitted
 
     def rows(
@@ -76,10 +76,8 @@ class Ledger:
         began = time.perf_counter()
         rows = plain(compute())
         self._note(label, path, time.perf_counter() - began)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        half = path.with_name(f"half-{path.name}")
-        half.write_text(json.dumps(rows))
-        half.replace(path)
+        with whole_file(path, overwrite=True) as temporary:
+            temporary.write_text(json.dumps(rows))
         return rows
 
     def chosen(
@@ -118,9 +116,8 @@ class Ledger:
     def _note(self, label: str, path: Path, seconds: float) -> None:
         self.seconds[path.name] = seconds
         self.folder.mkdir(parents=True, exist_ok=True)
-        half = self.folder / "half-seconds.json"
-        half.write_text(json.dumps({**self._times(), path.name: round(seconds, 2)}, indent=0))
-        half.replace(self.folder / "seconds.json")
+        with whole_file(self.folder / "seconds.json", overwrite=True) as temporary:
+            temporary.write_text(json.dumps({**self._times(), path.name: round(seconds, 2)}, indent=0))
         self.say(f"  {label}: {seconds:.1f} s")
 
     def _times(self) -> dict[str, float]:
@@ -165,20 +162,3 @@ def described(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [described(item) for item in value]
     return repr(value)
-
-
-def plain(value: Any) -> Any:
-    """Numpy values as Python's own, so that JSON gives back what it was given.
-
-    >>> plain({"a": np.float64(1.5), "b": [np.int64(2), np.array([1, 2])]})
-    {'a': 1.5, 'b': [2, [1, 2]]}
-    """
-    if isinstance(value, Mapping):
-        return {str(name): plain(item) for name, item in value.items()}
-    if isinstance(value, np.ndarray):
-        return value.tolist()
-    if isinstance(value, np.generic):
-        return value.item()
-    if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
-    return value

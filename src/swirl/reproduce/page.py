@@ -7,15 +7,13 @@ The same blocks make index.html (one file that opens offline) and results.md.
 import base64
 import html
 import json
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from swirl.plots import save
-from swirl.reproduce.cache import plain
-from swirl.text import cell
+from swirl.text import cell, plain
 
 STYLE = """
 :root { color-scheme: light dark; }
@@ -108,7 +106,7 @@ def write(
         "about": experiment.about,
         "tables": {block.name: block.rows for block in experiment.blocks if isinstance(block, Numbers)},
     }
-    text = json.dumps(_without_nan(plain(results)), indent=1, default=str, allow_nan=False)
+    text = json.dumps(plain(results, nan=False), indent=1, default=str, allow_nan=False)
     (folder / "results.json").write_text(text, encoding="utf-8")
     (folder / "results.md").write_text(to_markdown(experiment), encoding="utf-8")
     page = folder / "index.html"
@@ -120,15 +118,6 @@ def _write_csv(rows: list[dict[str, Any]], path: Path) -> None:
     import pandas as pd
 
     pd.DataFrame(rows).to_csv(path, index=False)
-
-
-def _without_nan(value: Any) -> Any:
-    """None for what is not a finite number, which JSON has no word for: only Python reads NaN back."""
-    if isinstance(value, dict):
-        return {name: _without_nan(item) for name, item in value.items()}
-    if isinstance(value, list):
-        return [_without_nan(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def to_markdown(

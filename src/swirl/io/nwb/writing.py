@@ -27,6 +27,7 @@ from swirl.data.trajectories import Trajectories
 from swirl.data.trajectory_checks import float_array, mode_paths, per_session
 from swirl.errors import Faults, checked_names, counted, some
 from swirl.io.atomic_write import whole_file
+from swirl.text import plain
 
 UNKNOWN_START = datetime(1970, 1, 1, tzinfo=UTC)
 """When a session is said to have started where that is not known: NWB does not let it be left out."""
@@ -99,17 +100,12 @@ def checked(
     texts = [text or f"Hidden mode {k} of behaviour, found by swirl" for k, text in enumerate(texts or [""] * n_modes)]
     encoded = None
     try:
-        encoded = None if parameters is None else json.dumps(parameters, allow_nan=False, default=_plain)
+        encoded = None if parameters is None else json.dumps(plain(parameters, other=str), allow_nan=False)
     except (TypeError, ValueError) as error:
         faults.add(f"parameters cannot be written as JSON: {error}")
     faults.raise_if_any(_CANNOT)
     ends = step_ends(data.times or [], data.gaps)
     return Modes(paths, ends, None if given is None else rows, names, texts, encoded)
-
-
-def _plain(value: Any) -> Any:
-    """Turn what JSON does not know into what it does."""
-    return value.tolist() if isinstance(value, np.generic | np.ndarray) else str(value)
 
 
 def session_starts(value: Any, n: int, append_to: Any) -> list[datetime]:

@@ -132,7 +132,8 @@ class Labyrinth:
         n_runs = 1 if name == "MaxEnt" else self.scale.n_runs  # convex: every start ends in the same place
         settings = {**self.settings(name), **modes, **changes}
         model = make(name, self.env, n_restarts=n_runs, max_iter=self.scale.max_iter, **settings)
-        what = " ".join(f"{key}={value}" for key, value in {**modes, **_plain(changes)}.items())
+        told = modes | {key: value for key, value in changes.items() if key in ("temperature", "discount")}
+        what = " ".join(f"{key}={value}" for key, value in told.items())
         return self.ledger.fit(self._label(f"{name} {what}"), model, self.train)
 
     def beyond(self, settings: str = "chosen") -> SWIRL:
@@ -202,7 +203,3 @@ class Labyrinth:
 def _identity(model: Any) -> str:
     """A fit as text: how it ended, and its policies' sum of squares, tell it from others."""
     return f"{type(model).__name__} {getattr(model, 'fit_report_', '')} {np.sum(model._table() ** 2):.9f}"
-
-
-def _plain(changes: dict[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in changes.items() if key in ("temperature", "discount")}
