@@ -86,7 +86,7 @@ def e_steps(n_chains: int, n_steps: int, n_modes: int = 3) -> None:
 def fits(env: MDP, data: Trajectories, history: int, n_iterations: int, n_restarts: int = 1) -> None:
     """EM on the device, chunk by chunk, against the same EM on the CPU of this machine."""
     model = SWIRL(env, n_modes=3, history=history)
-    _, chains, components, _ = model._problem(data)
+    _, chains, components, _ = model.em_problem(data)
     settings = {"n_restarts": n_restarts, "seed": 0, "max_iter": n_iterations, "tol": 1e-12}
     first = {}
     for place in ("gpu", "cpu"):  # one iteration from one point: no room for roads to part

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import jax
 import numpy as np
-from report import once
 
+from report import once
 from swirl.data.histories import Histories
 from swirl.data.mdp import MDP
 from swirl.data.trajectories import Trajectories
@@ -34,7 +34,7 @@ class Problem(NamedTuple):
 
 def prepare(model: SWIRL, data: Trajectories) -> Problem:
     """Do what `SWIRL.fit` does before its first iteration."""
-    problem = model._problem(data)
+    problem = model.em_problem(data)
     histories, _ = problem.context
     return Problem(problem.components, problem.chains, histories, problem.n_observed)
 

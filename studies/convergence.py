@@ -115,7 +115,7 @@ def one_problem(name: str, *, n_sessions: int | None = None, n_draws: int = DRAW
     began = time.perf_counter()
     model.fit(train)
     seconds = time.perf_counter() - began
-    prepared = model._problem(train)
+    prepared = model.em_problem(train)
     rows = []
     for seed, restart in enumerate(model.restarts_):
         row: dict[str, Any] = {
@@ -131,7 +131,7 @@ def one_problem(name: str, *, n_sessions: int | None = None, n_draws: int = DRAW
             continue
         own = model.use_restart(seed)
         # The tolerance is out of reach, so that it does go on; it starts anew with plain iterations.
-        further = own._refitted(prepared, None, tol=1e-300, max_iter=ON * restart.n_iterations)
+        further = own.refitted(prepared, None, tol=1e-300, max_iter=ON * restart.n_iterations)
         row["gain"] = further.restarts_[0].objective - restart.objective
         row["predictions"] = predictions(restart.objective_trace, further.restarts_[0].objective)
         try:

@@ -167,6 +167,64 @@ print(json.dumps([name for name in ("jax", "scipy", "matplotlib", "numba", "opta
     assert json.loads(done.stdout) == []
 
 
+NAMED_TUPLE = ("_replace", "_asdict", "_fields", "_make")
+# How much memory a fit takes is predicted for SWIRL alone.
+OF_ONE_CLASS = {"workflows.fit", "workflows.compare"}
+
+
+def looks_inside(name, tree):
+    """Where a syntax tree reads what is not for it: private members of others, and models by trial or by class.
+
+    A module may use the private members that it defines itself.  `getattr` is for names that are computed.
+    """
+    own = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+    estimators = {
+        alias.asname or alias.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and str(node.module).startswith("swirl.estimators.")
+        for alias in node.names
+    } - {"HiddenModeEstimator"}  # any model at all, at the door
+    for node in ast.walk(tree):
+        called = ast.unparse(node.func) if isinstance(node, ast.Call) else None
+        wrong = False
+        if isinstance(node, ast.Attribute) and node.attr.startswith("_") and not node.attr.startswith("__"):
+            wrong = ast.unparse(node.value) not in ("self", "cls") and node.attr not in own | set(NAMED_TUPLE)
+        elif called in ("getattr", "hasattr"):
+            wrong = "model" in ast.unparse(node.args[0]).lower() and isinstance(node.args[1], ast.Constant)
+        elif called == "isinstance" and name not in OF_ONE_CLASS:
+            wrong = estimators & {part.id for part in ast.walk(node.args[1]) if isinstance(part, ast.Name)}
+        if wrong:
+            yield f"{name}:{node.lineno} {ast.unparse(node)}"
+
+
+def test_models_describe_themselves():
+    found = [line for name, tree in TREES.items() if package(name) != "estimators" for line in looks_inside(name, tree)]
+    assert found == []
+
+
+def test_the_search_for_looks_inside_sees_them():
+    program = """
+from swirl.estimators.base import HiddenModeEstimator
+from swirl.estimators.swirl import SWIRL
+class A:
+    def _mine(self): return self._own + A()._mine() + point._replace(x=1)
+model._histories
+fit.model._table()
+getattr(fit.model, "restarts_", None)
+hasattr(model, "policies_")
+getattr(model, f"{name}_", None)
+isinstance(model, HiddenModeEstimator)
+isinstance(model, SWIRL | ARHMM)
+"""
+    assert {line.split(":")[1] for line in looks_inside("plots.x", ast.parse(program))} == {
+        "6 model._histories",
+        "7 fit.model._table",
+        "8 getattr(fit.model, 'restarts_', None)",
+        "9 hasattr(model, 'policies_')",
+        "12 isinstance(model, SWIRL | ARHMM)",
+    }
+
+
 def forbidden(name, tree):
     """What is forbidden in a syntax tree: module, line and kind of each."""
     for node in ast.walk(tree):

@@ -231,11 +231,11 @@ def drawn():
 def test_a_refit_is_a_fit_to_the_resampled_sessions():
     model, data = small_fit()
     times = np.array([2, 0, 1, 1, 0, 3, 0])
-    problem = model._problem(data[:7])
+    problem = model.em_problem(data[:7])
     settings = {"tol": 1e-7, "max_iter": 60}
-    weighted = model._refitted(problem, chain_times(problem.encoded, times), **settings)
+    weighted = model.refitted(problem, chain_times(problem.encoded, times), **settings)
     resampled = data[np.repeat(np.arange(7), times)]
-    written_out = model._refitted(model._problem(resampled), None, **settings)
+    written_out = model.refitted(model.em_problem(resampled), None, **settings)
     assert weighted.restarts_[0].objective == pytest.approx(written_out.restarts_[0].objective, rel=1e-9)
     np.testing.assert_allclose(weighted.policies_, written_out.policies_, atol=1e-7)
     np.testing.assert_allclose(weighted.occupancy_, written_out.occupancy_, atol=1e-7)
@@ -278,10 +278,10 @@ def test_modes_keep_the_numbers_of_the_fit():
 def test_refits_go_on_until_nothing_is_gained():
     """A step that gains little says nothing: what all further steps would gain must be little."""
     model, data = small_fit()
-    problem = model._problem(data[:7])
+    problem = model.em_problem(data[:7])
     times = chain_times(problem.encoded, np.array([2, 0, 1, 1, 0, 3, 0]))
     restart, further = (
-        model._refitted(problem, times, tol=tol, max_iter=2000).restarts_[0] for tol in (TOLERANCE, TOLERANCE / 1e4)
+        model.refitted(problem, times, tol=tol, max_iter=2000).restarts_[0] for tol in (TOLERANCE, TOLERANCE / 1e4)
     )
     assert restart.converged
     assert further.converged
@@ -290,14 +290,14 @@ def test_refits_go_on_until_nothing_is_gained():
     assert further.n_iterations > restart.n_iterations
     assert 0 <= further.objective - restart.objective <= TOLERANCE * 1.2
     # Cut short it is no result, and says so.
-    short = model._refitted(problem, times, tol=TOLERANCE, max_iter=3).restarts_[0]
+    short = model.refitted(problem, times, tol=TOLERANCE, max_iter=3).restarts_[0]
     assert (short.converged, short.status) == (False, "iterations ran out")
     assert restart.objective - short.objective > TOLERANCE
 
 
 def test_refits_that_do_not_converge_are_left_out(monkeypatch):
     model, data = small_fit()
-    expected, refit, n_refits = drawn(), SWIRL._refitted, []
+    expected, refit, n_refits = drawn(), SWIRL.refitted, []
 
     def second_runs_out(self, problem, times, **settings):
         found = refit(self, problem, times, **settings)
@@ -307,7 +307,7 @@ def test_refits_that_do_not_converge_are_left_out(monkeypatch):
                 found.restarts_ = [replace(found.restarts_[0], status="iterations ran out")]
         return found
 
-    monkeypatch.setattr(SWIRL, "_refitted", second_runs_out)
+    monkeypatch.setattr(SWIRL, "refitted", second_runs_out)
     found = bootstrap(model, data, n_draws=4)
     assert found.statuses == ("converged", "iterations ran out", "converged", "converged")
     assert found.n_draws == 3

@@ -123,7 +123,7 @@ def test_modes_that_are_there_are_trusted_and_the_verdict_is_kept(tmp_path):
     assert len(told_of) == 8  # counts too
     again = swirl.load(fit.save(tmp_path / "fit.nc"))
     assert again.verdict_ == found
-    assert not hasattr(again.use_restart((again.best_restart_ + 1) % 3), "verdict_")  # that was of other modes
+    assert again.use_restart((again.best_restart_ + 1) % 3).verdict_ is None  # that was of other modes
     page = report.write(tmp_path / "fit.html", again, data, n_draws=1).read_text(encoding="utf-8")
     assert "Trust these modes" in page
 
@@ -209,4 +209,4 @@ def test_the_terminal_begins_with_the_verdict(tmp_path):
     done = CliRunner().invoke(app, [*command, "--no-verdict", "--json", "-o", str(tmp_path / "other.nc")])
     assert done.exit_code == 0, done.output
     assert json.loads(done.stdout)["verdict"]["level"] == "don't"
-    assert not hasattr(swirl.load(tmp_path / "other.nc"), "verdict_")
+    assert swirl.load(tmp_path / "other.nc").verdict_ is None

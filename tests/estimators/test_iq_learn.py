@@ -4,9 +4,9 @@ from copy import copy
 
 import numpy as np
 import pytest
-from reference_messages import forward_loop
 from sklearn.base import clone
 
+from reference_messages import forward_loop
 from small_worlds import N_ACTIONS, N_MODES, N_STATES, recording, truth, world
 from swirl.analysis.metrics import reward_correlation, segmentation_accuracy
 from swirl.data.mdp import MDP
@@ -187,7 +187,7 @@ def increments_loop(model, data):
     the action is missing: by any that leads there (without an environment: that was seen to lead anywhere)."""
     row = {tuple(h): i for i, h in enumerate(model.histories_.tolist())}
     increments, length = [], model.histories_.shape[1]
-    leads = {(s, a): successors_of(model, s, a) for s in range(model._world.n_states) for a in range(N_ACTIONS)}
+    leads = {(s, a): successors_of(model, s, a) for s in range(model.world.n_states) for a in range(N_ACTIONS)}
     for i in range(len(data)):
         states, actions = data.states[i].tolist(), data.actions[i].tolist()
         for a, b in data.segments(i):
@@ -239,7 +239,7 @@ def test_both_currencies(slippery, blind):
 def test_sampled_sessions_make_possible_moves(model):
     drawn = model.sample(5, 30, random_state=1)
     assert len(drawn) == len(drawn.modes) == 5
-    n_states = model._world.n_states
+    n_states = model.world.n_states
     possible = np.zeros((n_states, N_ACTIONS, n_states), dtype=bool)
     for s in range(n_states):
         for a in range(N_ACTIONS):
@@ -377,7 +377,7 @@ def test_rewards_by_a_plain_loop(model):
     """r(h, a) = Q(h, a) − γ Σ p V(h')."""
     row = {tuple(h): i for i, h in enumerate(model.histories_.tolist())}
     length = model.histories_.shape[1]
-    leads = {(s, a): successors_of(model, s, a) for s in range(model._world.n_states) for a in range(N_ACTIONS)}
+    leads = {(s, a): successors_of(model, s, a) for s in range(model.world.n_states) for a in range(N_ACTIONS)}
     for z, alpha in enumerate(model.mode_temperatures_):
         values = alpha * np.log(np.sum(np.exp(model.q_[z] / alpha), axis=1))
         for i, h in enumerate(model.histories_.tolist()):
@@ -407,7 +407,7 @@ def test_marginal_state_rewards_by_a_plain_loop(model):
 
 def test_tables_and_maps(model):
     table, states = model.reward_table(), model.state_reward_table("marginal")
-    n_states, length = model._world.n_states, model.histories_.shape[1]
+    n_states, length = model.world.n_states, model.histories_.shape[1]
     assert table.shape == (N_MODES, *(n_states,) * length, N_ACTIONS)
     for i, h in enumerate(model.histories_.tolist()):
         if -1 not in h:

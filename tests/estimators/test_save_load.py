@@ -151,7 +151,7 @@ def test_the_environment_survives(tmp_path):
     np.testing.assert_array_equal(loaded.env.dense(), made.env.dense())
     np.testing.assert_array_equal(loaded.env.available, made.env.available)
     np.testing.assert_array_equal(loaded.histories_, Histories.reachable(made.env.successors, 2).table)
-    assert not hasattr(loaded, "restarts_")
+    assert not loaded.restarts_
     assert loaded.score(recording("stochastic", 2)) == made.score(recording("stochastic", 2))
 
 

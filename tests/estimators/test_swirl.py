@@ -211,7 +211,7 @@ def test_a_gauge_move_changes_the_reward_and_nothing_that_can_be_seen(kind, rewa
 def test_the_fitted_reward_explains_the_fitted_policy(reward):
     """Planning for rewards_ leads back to policies_, in the fitted and in the canonical gauge."""
     model = fitted(reward)
-    for rewards in (model.rewards_, model._gauged_rewards("canonical")):
+    for rewards in (model.rewards_, model.reward_tables("canonical")):
         again = SWIRL.from_parameters(
             world(),
             history=2,

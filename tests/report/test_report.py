@@ -31,7 +31,7 @@ from swirl.report.maps import map_facts, places, switching_facts
 from swirl.report.page import contents
 from swirl.report.provenance import provenance
 from swirl.report.signal import signal_facts
-from swirl.report.summary import check_sentence, data_facts, mode_facts, model_name, switch_counts
+from swirl.report.summary import check_sentence, data_facts, mode_facts, switch_counts
 from swirl.report.uncertainty import agreement_of, restart_facts
 
 EVIL = '<b>"x"</b></script><script>boom()</script>'
@@ -558,7 +558,7 @@ def test_a_model_without_rewards_has_no_reward_map():
     other.initial_states_ = np.full(N_STATES, 1 / N_STATES)
     other._set_chain(np.broadcast_to([[0.9, 0.1], [0.2, 0.8]], (N_STATES, 2, 2)).copy(), np.array([0.5, 0.5]))
     case = read_case(other, data)
-    assert model_name(case) == "ARHMM"
+    assert case.model.label == "ARHMM"
     page = report.build(other, data, n_draws=0)
     assert 'id="reward-map"' not in page
     assert 'id="choice-map"' in page

@@ -5,7 +5,6 @@ going on from the fit.  Steps within a session depend on one another; sessions a
 drawn.
 """
 
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -18,11 +17,8 @@ from swirl.analysis.state_summaries import by_state
 from swirl.data.encoding import Encoded
 from swirl.data.trajectories import Trajectories
 from swirl.errors import counted
-from swirl.estimators.base import HiddenModeEstimator, UnseenStatesWarning, as_trajectories
-from swirl.estimators.discrete import DiscreteEstimator
+from swirl.estimators.base import HiddenModeEstimator, as_trajectories, quietly
 from swirl.estimators.em_estimator import EMEstimator, Problem
-from swirl.estimators.iq_network import IQNetwork
-from swirl.estimators.swirl import SWIRL
 from swirl.inference import em
 from swirl.inference.engines import choose, tables_and_prior
 from swirl.inference.mode_matching import match_by_distance, match_by_overlap
@@ -109,21 +105,22 @@ def quantities(
         "mode_transitions": model.mode_transitions_,
         "initial_modes": model.initial_modes_,
     }
-    if isinstance(model, DiscreteEstimator):
-        found["policies"] = choices_by_state(model)
+    if (choices := choices_by_state(model)) is not None:
+        found["policies"] = choices
     if (rewards := _rewards(model)) is not None:
         found["rewards"] = rewards
     return found
 
 
-def choices_by_state(model: DiscreteEstimator) -> Float[np.ndarray, "mode state option"]:
-    """Probability of each option: the mean over the full-length histories that end in each state."""
-    return np.nan_to_num(by_state(model._histories).mean(model._table()))
+def choices_by_state(model: EMEstimator) -> Float[np.ndarray, "mode state option"] | None:
+    """Probability of each option: the mean over full-length histories that end in each state; None without states."""
+    table = model.choice_table()
+    return None if table is None else np.nan_to_num(by_state(model.histories).mean(table))
 
 
 def _rewards(model: Any) -> Float[np.ndarray, "mode state"] | None:
     """Least-norm reward of each place less the mode's mean over places; None where there is none, or it is too dear."""
-    if not isinstance(model, SWIRL) or model._histories.n_histories > MOST_HISTORIES:
+    if not model.reward_symbol or model.histories.n_histories > MOST_HISTORIES:
         return None
     try:
         table = model.reward_map("canonical")
@@ -137,8 +134,9 @@ def matched(
 ) -> Int[np.ndarray, "mode"]:
     """What each mode of the draw is called in the fit: by their choices, as `SWIRL.align_to`, else by shared steps."""
     n_modes = len(fit.initial_modes_)
-    if isinstance(fit, DiscreteEstimator) and isinstance(draw, DiscreteEstimator):
-        return match_by_distance(choices_by_state(fit), choices_by_state(draw))
+    one, other = choices_by_state(fit), choices_by_state(draw)
+    if one is not None and other is not None:
+        return match_by_distance(one, other)
     return match_by_overlap(paths, drawn_paths, n_modes, n_modes)
 
 
@@ -205,10 +203,10 @@ def bootstrap(
     _check(model, n_draws, max_iter)
     train = _fitted_part(model, data)
     by, units = units_of(train, by)
-    own = model.use_restart(model.best_restart_).set_params(**model._as_fitted)  # whatever was set or renumbered since
-    problem = own._problem(train)
+    own = model.use_restart(model.best_restart_).set_params(**model.fitted_params)  # whatever was set since
+    problem = own.em_problem(train)
     settings = {"tol": TOLERANCE, "max_iter": int(max_iter)}
-    top = own._refitted(problem, None, **settings)  # the fit may have stopped before its end; draws begin there
+    top = own.refitted(problem, None, **settings)  # the fit may have stopped before its end; draws begin there
     paths = _decoded(model, data)
     rng = np.random.default_rng(random_state)
     found: list[dict[str, np.ndarray]] = []
@@ -216,7 +214,7 @@ def bootstrap(
     same = [np.zeros(len(path)) for path in paths]
     for done in range(1, int(n_draws) + 1):
         times = chain_times(problem.encoded, draw_times(units, rng))
-        draw = top._refitted(problem, times, **settings)
+        draw = top.refitted(problem, times, **settings)
         statuses.append(draw.restarts_[0].status)
         if "interrupted" in (statuses[-1], top.restarts_[0].status):  # EM ends politely; half a sample is no use
             raise KeyboardInterrupt
@@ -254,14 +252,13 @@ def bootstrap(
 
 
 def _decoded(model: Any, data: Trajectories) -> list[Any]:
-    with warnings.catch_warnings():  # of states that only held-out sessions visit
-        warnings.simplefilter("ignore", UnseenStatesWarning)
+    with quietly():  # of states that only held-out sessions visit
         return model.predict(data)
 
 
 def _fitted_part(model: Any, data: Trajectories) -> Trajectories:
     """The sessions of `data` that the model was fitted to, if they are all there."""
-    fitted, signals = model.fitted_to(data), model._own_signals()
+    fitted, signals = model.fitted_to(data), model.own_signals
     if fitted is not None:
         if fitted.sum() == len(model.training_sessions_):  # all of them, in whatever order
             return data[fitted]
@@ -278,11 +275,10 @@ def _check(model: Any, n_draws: Any, max_iter: Any) -> None:
     name = type(model).__name__
     if not isinstance(model, HiddenModeEstimator):
         raise ValueError(f"model is {name}: expected a fitted model, such as swirl.SWIRL(env).fit(data)")
-    if not isinstance(model, EMEstimator) or isinstance(model, IQNetwork):
-        noisy = isinstance(model, IQNetwork)
-        why = "its refits are noisy and do not settle" if noisy else "it has no modes that EM fits"
+    if model.refit_fault:
+        why = model.refit_fault
         raise ValueError(f"model is {name}: {why}; the bootstrap is for SWIRL, ARHMM, GaussianARHMM and IQLearn")
-    model._check_restarts()
+    model.check_restarts()
     for argument, value, least in (("n_draws", n_draws, 2), ("max_iter", max_iter, 1)):
         if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
             raise ValueError(f"{argument}={value!r}: expected a whole number, at least {least}")

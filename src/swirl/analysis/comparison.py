@@ -221,7 +221,7 @@ class _Work:
         began = time.perf_counter()
         self.tell(f"{name}: all training sessions")
         model = self.models[name].fit(self.train)
-        if own_choice := getattr(model, "chosen_", None):
+        if own_choice := model.chosen_:
             self.chosen[name] = {**own_choice, **self.chosen.get(name, {})}
         self.seconds[name] += time.perf_counter() - began
         self.tested[name] = model.scored_steps(self.test, of=self.of), model.session_scores(self.test, of=self.of)

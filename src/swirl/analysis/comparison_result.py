@@ -225,7 +225,7 @@ class Comparison:
     def has_converged(self, name: str) -> bool:
         """Whether the fit of a model ended by itself (counts always do)."""
         model = self.models.get(name)
-        return bool(getattr(model, "converged_", True)) if model is not None else self.converged.get(name, True)
+        return model.converged_ is not False if model is not None else self.converged.get(name, True)
 
     def __str__(self) -> str:
         lines = [

@@ -3,7 +3,6 @@
 The rule: the simplest candidate whose paired held-out difference from the best is within one standard error.
 """
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -15,7 +14,7 @@ from jaxtyping import Float, Int
 from swirl.data.folds import animals, folds
 from swirl.data.trajectories import Trajectories
 from swirl.errors import counted
-from swirl.estimators.base import HiddenModeEstimator, Scored, UnseenStatesWarning, as_trajectories
+from swirl.estimators.base import HiddenModeEstimator, Scored, as_trajectories, quietly
 
 SWITCHING = {"fixed": 0, "independent": 1}  # simpler than any that depends on the state
 
@@ -277,9 +276,8 @@ def score_on_folds(
                 callback(", ".join(filter(None, [_worded(settings), f"fold {j + 1} of {n_folds}"])))
             fresh = type(model)(**{**model.get_params(), **settings})
             rest = np.setdiff1d(np.arange(len(data)), held_out)
-            with warnings.catch_warnings():  # the same for every candidate; the final score will tell
-                warnings.simplefilter("ignore", UnseenStatesWarning)
-                fresh._fit_to_score(data[rest], progress=None if callback is None else False)
+            with quietly():  # the same for every candidate; the final score will tell
+                fresh.fit_to_score(data[rest], progress=None if callback is None else False)
                 log_likelihoods[i, held_out] = fresh.session_scores(data[held_out], of=of)
                 if on_fit is not None:
                     on_fit(settings, fresh)

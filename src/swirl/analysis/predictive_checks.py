@@ -4,7 +4,6 @@ The model simulates data sets of the same size; each statistic of the real data 
 the simulated ones.  Parameters are the fitted ones, without their uncertainty, so the ranges are on the narrow side.
 """
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,7 +17,7 @@ from swirl.analysis.significance import LEVEL, max_corrected, strays
 from swirl.data.segments import dwell_times, split_at_gaps
 from swirl.data.trajectories import Trajectories
 from swirl.data.trajectory_checks import MISSING
-from swirl.estimators.base import UnseenStatesWarning, as_trajectories
+from swirl.estimators.base import as_trajectories, quietly
 
 Statistic = tuple[str, str, str]
 """What, of which mode or place ("" = all), and which summary of it."""
@@ -170,8 +169,7 @@ def predictive_checks(
     n_states = data.n_states
     for seed in np.random.SeedSequence(random_state).generate_state(n_draws):
         drawn = simulated_like(model, data, int(seed), accept)
-        with warnings.catch_warnings():  # a simulation may go where the animals were not seen in training
-            warnings.simplefilter("ignore", UnseenStatesWarning)
+        with quietly():  # a simulation may go where the animals were not seen in training
             sets.append((split_at_gaps(drawn.states, drawn.gaps), split_at_gaps(model.predict(drawn), drawn.gaps)))
         n_states = max(n_states, drawn.n_states)
     n_modes = 1 + max(int(path.max()) for _, decoded in sets for path in decoded)

@@ -20,7 +20,6 @@ from swirl.analysis.metrics import segmentation_accuracy
 from swirl.data.folds import most_folds
 from swirl.data.trajectories import Trajectories
 from swirl.estimators.base import as_trajectories
-from swirl.estimators.discrete import DiscreteEstimator
 from swirl.estimators.em_estimator import EMEstimator
 from swirl.estimators.fit_warnings import Halves, Verdict, against
 from swirl.estimators.registry import make
@@ -51,10 +50,9 @@ def verdict(model: Any, data: Any, *, callback: Callable[[str], Any] | None = No
     >>> print(verdict(model, world.trajectories))
     don't trust it: the fit had not settled
     """
-    model._check_fitted()
+    found = against(model, model.restart_agreement_)
     data = as_trajectories(data)
-    found = against(model, getattr(model, "restart_agreement_", None))
-    if found is None and not isinstance(model, EMEstimator):
+    if found is None and not model.fitted_by_em:
         found = Verdict("with care", ("fits to halves of the sessions are made for models that EM fits only",))
     if found is None and most_folds(data, 2) < 2:
         found = Verdict("with care", ("there is a single session, so whether another gives the same is not known",))
@@ -73,7 +71,7 @@ def fit_halves(model: EMEstimator, data: Trajectories, *, callback: Callable[[st
     Other numbers of modes are left out where the model has settings for each mode, counts where there are no states.
     """
     of = model.currency_of(data)
-    settled = {**model._settled_params(), "max_iter": min(int(model.max_iter), MOST_ITERATIONS)}
+    settled = {**model.fitted_params, "max_iter": min(int(model.max_iter), MOST_ITERATIONS)}
     n_modes, paths = int(settled["n_modes"]), []
     sizes = [n_modes]
     if modes_can_change(model):
@@ -88,8 +86,8 @@ def fit_halves(model: EMEstimator, data: Trajectories, *, callback: Callable[[st
 
     rows = [{"n_modes": size} for size in sizes]
     scored = score(type(model)(**settled), rows, decode)
-    if isinstance(model, DiscreteEstimator):
-        counts = score(make("Markov", model._world, target=of), [{}])
+    if model.histories is not None:
+        counts = score(make("Markov", model.world, target=of), [{}])
         scored = joined([*((row, scored.rows([i])) for i, row in enumerate(rows)), ({"model": "Markov"}, counts)])
         rows = scored.candidates
 

@@ -87,7 +87,6 @@ def fit(
     """
     from swirl.analysis.verdicts import verdict
     from swirl.cli.output import check_free, listed, show_json, status_line
-    from swirl.estimators.em_estimator import EMEstimator
     from swirl.workflows import config as configuration
     from swirl.workflows.fit import fit as run_fit
 
@@ -120,7 +119,7 @@ def fit(
     silent = quiet or as_json
     fitted, ready = run_fit(run, command=command, progress=False if silent else verbose or None)
     saved = fitted.save(output, overwrite=force)
-    if judge and isinstance(fitted, EMEstimator):
+    if judge and fitted.fitted_by_em:
         with suppress(KeyboardInterrupt), status_line(False if silent else None) as show:  # the fit is safe by now
             verdict(fitted, ready.train, callback=lambda words: show(f"verdict: {words}"))
             fitted.save(output, overwrite=True)
@@ -139,8 +138,8 @@ def fit(
 def details(model: Any, memory: Any) -> str:
     """Predicted memory, and every start: what -v adds."""
     lines = [f"{'memory':<14}{memory.worded()}"] if memory is not None else []
-    agreement = getattr(model, "restart_agreement_", None)
-    for i, start in enumerate(getattr(model, "restarts_", [])):
+    agreement = model.restart_agreement_
+    for i, start in enumerate(model.restarts_):
         kept = "kept: " if i == model.best_restart_ else ""
         line = f"{f'start {i}':<14}{kept}{start.status} after {start.n_iterations} iterations, "
         line += f"objective {start.objective:,.3f}"
@@ -157,22 +156,22 @@ def summary(model: Any, ready: Any) -> dict[str, Any]:
     from swirl.workflows.fit import remarks
 
     of = model.currency_of(ready.data)
-    found = verdict_of(model, getattr(model, "restart_agreement_", None))
+    found = verdict_of(model, model.restart_agreement_)
     facts: dict[str, Any] = {
         "verdict": None if found is None else {"level": found.level, "reasons": list(found.reasons)},
         "model": repr(model),
         "data": repr(ready.train),
         "actions that are missing": ready.data.n_missing_actions,
         "environment": repr(ready.env),
-        "how it ended": getattr(model, "fit_report_", "done"),
-        "converged": bool(getattr(model, "converged_", True)),
+        "how it ended": model.fit_report_ or "done",
+        "converged": model.converged_ is not False,
         "seconds": model.run_["seconds"],
         "scored": of,
         "score on the training sessions": model.score(ready.train, of=of),
-        "shares of modes": [float(x) for x in getattr(model, "occupancy_", [1.0])],
+        "shares of modes": model.mode_shares,
         "remarks": remarks(model, ready),
     }
-    if getattr(model, "prior_scores_", None) is not None:
+    if model.prior_scores_ is not None:
         facts["prior chosen on folds"] = repr(model.reward_prior_)
     if ready.test is not None:
         facts["score on the held-out sessions"] = model.score(ready.test, of=of)

@@ -29,8 +29,8 @@ def name(
     model = open_fit(fit)
     if names:
         model.name_modes(names).save(fit, overwrite=True)
-    known = getattr(model, "mode_names_", None)
-    shares = [float(x) for x in getattr(model, "occupancy_", [1.0])]
+    known = model.mode_names_
+    shares = model.mode_shares
     if as_json:
         show_json({"names": known, "shares of modes": shares})
     elif not quiet:

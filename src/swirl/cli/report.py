@@ -52,7 +52,6 @@ def report(
     compared = None if comparison is None else read_comparison(comparison)
     model = open_fit(fit)
     sessions = sessions_of(model, data)
-    run = getattr(model, "run_", None)
     drawn = _drawn(model, sessions, bootstrap, False if quiet else None) if bootstrap else None
     written = pages.write(
         output,
@@ -61,7 +60,7 @@ def report(
         comparison=compared,
         signal=signal,
         title=title,
-        run=run,
+        run=model.run_,
         n_draws=draws,
         bootstrap=drawn,
         overwrite=force,

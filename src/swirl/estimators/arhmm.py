@@ -71,6 +71,7 @@ class ARHMM(EMEstimator, DiscreteEstimator):
     """
 
     target: Target = "next_state"
+    family: ClassVar[str] = "an autoregressive hidden Markov model"
     stored: ClassVar[dict[str, tuple[str, ...]]] = {
         "histories": ("history", "lag"),
         "moves": ("state", "option"),
@@ -160,6 +161,11 @@ class ARHMM(EMEstimator, DiscreteEstimator):
         moves, n_states = self._histories.moves, self.env.n_states
         following = self._histories.states[np.asarray(moves.next)[:n_states, :, 0]]
         return np.where(np.asarray(moves.available)[:n_states], following, -1)
+
+    @property
+    def label(self) -> str:
+        """Short name: rARHMM where switching depends on the state."""
+        return "rARHMM" if self.switches_by_state else "ARHMM"
 
     def _log_table(self) -> Float[np.ndarray, "mode history option"]:
         return self._log_of("emissions")

@@ -8,7 +8,8 @@ import inspect
 import warnings
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar, Literal, TypeVar
 
@@ -16,6 +17,8 @@ import numpy as np
 from jaxtyping import Bool, Float, Int, UInt64
 
 from swirl.data.encoding import Encoded
+from swirl.data.histories import Histories
+from swirl.data.mdp import MDP
 from swirl.data.trajectories import Trajectories
 from swirl.errors import Notice, counted, some
 from swirl.estimators.fit_warnings import RestartAgreement, Verdict
@@ -42,6 +45,18 @@ class NotFittedError(ValueError, AttributeError):
 
 class UnseenStatesWarning(Notice):
     """Some scored states were never visited in training: their part of the score is the prior's."""
+
+
+@contextmanager
+def quietly() -> Iterator[None]:
+    """Say nothing of states that training never visited.
+
+    >>> with quietly():
+    ...     warnings.warn("state 3 was never seen", UnseenStatesWarning)
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnseenStatesWarning)
+        yield
 
 
 def as_trajectories(data: Any) -> Trajectories:
@@ -107,13 +122,32 @@ class HiddenModeEstimator(Estimator, ABC):
     """A model whose hidden mode emits what is seen: scoring and decoding from the messages."""
 
     initial_modes_: Float[np.ndarray, "mode"]
-    data_fingerprint_: str
-    training_sessions_: UInt64[np.ndarray, "session"]  # `Trajectories.session_fingerprints`
-    restart_agreement_: RestartAgreement  # where restarts were compared
-    run_: dict[str, Any]  # where a fit came from, when it came from the command line
-    verdict_: Verdict  # of `verdicts.verdict`
-    mode_names_: tuple[str, ...]  # where the user has named the modes
     mode_transitions_: Float[np.ndarray, "state mode next_mode"]
+
+    # What a fit may know besides; these are the values of a model that knows nothing of it.
+    env: Any = None  # an MDP, where the model was given one
+    mode_names_: tuple[str, ...] | None = None  # where the user has named the modes
+    occupancy_: Any = None  # [mode], expected share of the training steps
+    seen_states_: Bool[np.ndarray, "state"] | None = None  # those that training visited
+    uninformed_: Bool[np.ndarray, "history"] | None = None  # those whose reward training says nothing about
+    prior_scores_: Float[np.ndarray, "candidate"] | None = None  # where the prior was chosen on folds
+    fit_report_: Any = None  # how the fit ended, in words
+    converged_: bool | None = None
+    n_observed_: Any = None  # steps that said something
+    restarts_: Any = ()  # of a fit by EM; `best_restart_` is the one that was kept
+    best_restart_: int
+    restart_agreement_: RestartAgreement | None = None  # where restarts were compared
+    verdict_: Verdict | None = None  # of `verdicts.verdict`
+    data_fingerprint_: str | None = None
+    training_sessions_: UInt64[np.ndarray, "session"] | None = None  # `Trajectories.session_fingerprints`
+    run_: dict[str, Any] | None = None  # where a fit came from, when it came from the command line
+
+    refit_fault: ClassVar[str] = "it has no modes that EM fits"
+    """Why the model cannot be refitted to resampled sessions; empty where it can."""
+    fitted_by_em: ClassVar[bool] = False
+    """Whether EM fits the model, from several starting points (`restarts_`)."""
+    family: ClassVar[str] = ""
+    """What such models are called in a sentence, with an article; empty: only by their name."""
     stored: ClassVar[dict[str, tuple[str, ...]]]
     """Fitted arrays that a file keeps (without the trailing underscore), with their axes."""
     needed: ClassVar[tuple[str, ...]] = ()
@@ -123,6 +157,115 @@ class HiddenModeEstimator(Estimator, ABC):
     @abstractmethod
     def currencies(self) -> tuple[Scored, ...]:
         """What the model gives a likelihood of, its own first; scores compare only in the same one."""
+
+    # ------------------------------------------------------------------ what a model says of itself
+
+    @property
+    def label(self) -> str:
+        """Short name of the model, as `swirl.make` knows it.
+
+        >>> from swirl.datasets import gridworld
+        >>> gridworld(n_sessions=2, n_steps=20).true_model().label
+        'S-2'
+        """
+        return type(self).__name__
+
+    @property
+    def description(self) -> str:
+        """What the model is, in a sentence.
+
+        >>> from swirl.datasets import gridworld
+        >>> gridworld(n_sessions=2, n_steps=20).true_model().description[:65]
+        'S-2: switching inverse reinforcement learning with 2 modes. Each '
+        """
+        self._check_fitted()
+        kind = f": {self.family} with" if self.family else ", with"
+        return f"{self.label}{kind} {counted(len(self.initial_modes_), 'mode')}{self._switching_words()}."
+
+    def _switching_words(self) -> str:
+        if len(self.initial_modes_) == 1:
+            return ""
+        if self.get_params().get("switching") == "fixed":
+            return "; a session keeps to one mode"
+        return f"; switching {'depends on' if self.switches_by_state else 'does not depend on'} the state"
+
+    @property
+    def switches_by_state(self) -> bool:
+        """Whether the probability of switching depends on the state."""
+        self._check_fitted()
+        table = np.asarray(self.mode_transitions_)
+        return bool(len(table) > 1 and np.ptp(table, axis=0).max() > 1e-9)
+
+    @property
+    def mode_shares(self) -> list[float]:
+        """Share of the training steps in each mode; all in one where that is not known."""
+        return [1.0] if self.occupancy_ is None else [float(share) for share in self.occupancy_]
+
+    @property
+    def world(self) -> MDP | None:
+        """The environment in which states and actions are read: `env`, or what training saw; None without states."""
+        return self.env if isinstance(self.env, MDP) else None
+
+    @property
+    def histories(self) -> Histories | None:
+        """The histories that the model tells apart; None where there are no labelled states."""
+        return None
+
+    def choice_table(self) -> Float[np.ndarray, "mode history option"] | None:
+        """Probability of each option (action, or next state: `target`) in each mode; None where there is no such table.
+
+        >>> from swirl.datasets import gridworld
+        >>> gridworld(n_sessions=2, n_steps=20).true_model().choice_table().shape
+        (2, 130, 5)
+        """
+        return None
+
+    @property
+    def gauges(self) -> tuple[str, ...]:
+        """In which gauges `reward_tables` has the rewards of each mode; none where there are no rewards."""
+        return ()
+
+    def reward_tables(self, gauge: str) -> Float[np.ndarray, "mode history *action"]:
+        """Reward of each history (and action) in each mode, in one of `gauges`.
+
+        >>> from swirl.datasets import gridworld
+        >>> model = gridworld(n_sessions=2, n_steps=20).true_model()
+        >>> [model.reward_tables(gauge).shape for gauge in model.gauges]
+        [(2, 130), (2, 130)]
+        """
+        raise ValueError(f"gauge={gauge!r}: {type(self).__name__} has no rewards")
+
+    def known_reward_map(self) -> Float[np.ndarray, "mode state"]:
+        """Reward of each state as maps show it; NaN where the training data say nothing about it."""
+        raise ValueError(f"{type(self).__name__} has no rewards")
+
+    @property
+    def map_gauge(self) -> str:
+        """The gauge of `known_reward_map`."""
+        return "fitted"
+
+    @property
+    def reward_symbol(self) -> str:
+        """The reward that each mode follows, with its arguments, as the paper writes it; empty where there is none."""
+        return ""
+
+    @property
+    def own_signals(self) -> tuple[str, ...]:
+        """Names of the signals that a fit reads besides states and actions."""
+        return ()
+
+    @property
+    def prior_choices(self) -> dict[str, Any]:
+        """Priors on rewards and switching that were given, or chosen by the fit; without those left to the default."""
+        given = self.get_params()
+        names = [name for name in ("reward_prior", "switching_prior") if name in given]
+        found = {name: getattr(self, f"{name}_", given[name]) for name in names}
+        return {name: prior for name, prior in found.items() if prior is not None}
+
+    @property
+    def chosen_(self) -> dict[str, Any]:
+        """Arguments that the fit has chosen on training folds."""
+        return {}
 
     @abstractmethod
     def fit(self: E, data: Any, y: None = None) -> E:
@@ -177,7 +320,7 @@ class HiddenModeEstimator(Estimator, ABC):
         return encoded, evidence
 
     def _warn_of_unseen(self, encoded: Encoded) -> None:
-        seen = getattr(self, "seen_states_", None)
+        seen = self.seen_states_
         if seen is None:
             return
         steps = ~seen[encoded.states]
@@ -271,7 +414,7 @@ class HiddenModeEstimator(Estimator, ABC):
         filtered, _, predicted = map(np.concatenate, self._run(filter_sessions, encoded, evidence))
         return encoded.split_sessions(np.where(evidence.later[:, None], predicted, filtered))
 
-    def _fit_to_score(self: H, data: Any, progress: bool | None = None) -> H:
+    def fit_to_score(self: H, data: Any, progress: bool | None = None) -> H:
         """Fit for the score alone, leaving out what nobody will read."""
         del progress  # for models that take long enough to show any
         return self.fit(data)
@@ -302,8 +445,7 @@ class HiddenModeEstimator(Estimator, ABC):
         ari, distance = np.full((2, n), np.nan)
         ari[kept], distance[kept] = 1.0, 0.0
         others = [r for r in range(n) if r != kept and np.isfinite(objectives[r])]
-        with warnings.catch_warnings():  # the same for every restart, and said elsewhere
-            warnings.simplefilter("ignore", UnseenStatesWarning)
+        with quietly():  # the same for every restart, and said elsewhere
             data = as_trajectories(data)
             paths = self.predict(data) if others else []
             for r in others:
@@ -338,13 +480,9 @@ class HiddenModeEstimator(Estimator, ABC):
     def sample(self, n_sessions: int, n_steps: int, random_state: int = 0) -> Trajectories:
         """Simulate sessions from the fitted model; the result has `.modes`."""
 
-    def _own_signals(self) -> tuple[str, ...]:
-        """Names of the signals that a fit reads besides states and actions."""
-        return ()
-
     def _remember(self, data: Trajectories) -> None:
         """Keep what tells the training data again."""
-        signals = self._own_signals()
+        signals = self.own_signals
         self.data_fingerprint_ = data.fingerprint(*signals)
         self.training_sessions_ = data.session_fingerprints(*signals)
 
@@ -353,13 +491,13 @@ class HiddenModeEstimator(Estimator, ABC):
 
         Of sessions that are alike, as many as were fitted.
         """
-        known = getattr(self, "training_sessions_", None)
+        known = self.training_sessions_
         data = as_trajectories(data)
-        if known is None or any(name not in (data.signals or {}) for name in self._own_signals()):
+        if known is None or any(name not in (data.signals or {}) for name in self.own_signals):
             return None
         left = Counter(known.tolist())
         found = []
-        for mark in data.session_fingerprints(*self._own_signals()).tolist():
+        for mark in data.session_fingerprints(*self.own_signals).tolist():
             found.append(left[mark] > 0)
             left[mark] -= 1
         return np.array(found, dtype=bool)

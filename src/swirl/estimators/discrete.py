@@ -67,7 +67,7 @@ class DiscreteEstimator(HiddenModeEstimator):
     _histories: Histories
 
     @property
-    def _world(self) -> MDP:
+    def world(self) -> MDP:
         """The environment in which states and actions are read."""
         return self.env
 
@@ -76,7 +76,19 @@ class DiscreteEstimator(HiddenModeEstimator):
         """What the model gives a likelihood of, its own first."""
         if self.target == "action":
             return ("action", "next_state")
-        return ("next_state", "action") if one_action_per_successor(self._world) else ("next_state",)
+        return ("next_state", "action") if one_action_per_successor(self.world) else ("next_state",)
+
+    @property
+    def histories(self) -> Histories:
+        """The histories that the model tells apart."""
+        self._check_fitted()
+        return self._histories
+
+    def choice_table(self) -> Float[np.ndarray, "mode history option"] | None:
+        """Probability of each option in each mode; None where it changes along the session instead."""
+        self._check_fitted()
+        table = self._table()
+        return table if len(table) == len(self.initial_modes_) else None
 
     def _log_table(self) -> Float[np.ndarray, "mode history option"]:
         """Log-probability of each option in each mode."""
@@ -96,7 +108,7 @@ class DiscreteEstimator(HiddenModeEstimator):
 
     def _possible_actions(self) -> Bool[np.ndarray, "state action"]:
         """Actions that a missing one may have been."""
-        return self._world.available
+        return self.world.available
 
     def _policy_distance(
         self, other: Any, data: Trajectories, modes: Int[np.ndarray, "step"], counterparts: Int[np.ndarray, "mode"]
@@ -106,14 +118,14 @@ class DiscreteEstimator(HiddenModeEstimator):
         return float(apart[modes, self._encode(data).histories].mean())
 
     def _encode(self, data: Trajectories) -> Encoded:
-        return encode(data, self._world, self._histories, impossible=self.impossible)
+        return encode(data, self.world, self._histories, impossible=self.impossible)
 
     def _read(self, data: Trajectories, of: Scored) -> tuple[Encoded, Evidence]:
         encoded = self._encode(data)
         return encoded, self._evidence(encoded, of)
 
     def _evidence(self, encoded: Encoded, of: Scored) -> Evidence:
-        log_table, env = self._log_table(), self._world
+        log_table, env = self._log_table(), self.world
         if self.target == "action" and of == "action":
             return action_evidence(log_table, encoded, env, self._possible_actions())
         if self.target == "action":
@@ -130,7 +142,7 @@ class DiscreteEstimator(HiddenModeEstimator):
         deterministic, and missing where it is not.
         """
         self._check_fitted()
-        histories, env = self._histories, self._world
+        histories, env = self._histories, self.world
         states, chosen, modes = simulate(
             histories,
             initial_states=self.initial_states_,
@@ -157,7 +169,7 @@ class DiscreteEstimator(HiddenModeEstimator):
 
     def _leading_actions(self) -> Int[np.ndarray, "state option"]:
         """First available action that leads to each possible next state."""
-        env, moves = self._world, self._histories.moves
+        env, moves = self.world, self._histories.moves
         n_states = env.n_states
         following = self._histories.states[np.asarray(moves.next)[:n_states, :, 0]]
         leads = (np.asarray(env.successors.next)[:, :, 0][:, :, None] == following[:, None]) & env.available[:, :, None]

@@ -219,7 +219,7 @@ class DriftingReward(DiscreteEstimator):
                 trace.append(float(objective))
                 converged = trace[-1] - trace[-2] <= float(self.tol) * abs(trace[-1])
             rewards = np.asarray(point["weights"] @ point["maps"])
-        return rewards, np.array(trace[1:]), converged
+        return rewards, np.array(trace[1:]), bool(converged)
 
     def _keep(self, histories: Histories, encoded: Encoded, rewards: np.ndarray, trace: np.ndarray) -> "DriftingReward":
         self._histories, self.histories_ = histories, histories.table

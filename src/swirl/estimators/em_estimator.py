@@ -6,7 +6,7 @@ from contextlib import suppress
 from copy import copy
 from dataclasses import replace
 from numbers import Integral, Real
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import jax
 import numpy as np
@@ -48,8 +48,12 @@ class EMEstimator(HiddenModeEstimator):
     max_iter: int
     tol: float
     random_state: int
+    refit_fault: ClassVar[str] = ""
+    fitted_by_em: ClassVar[bool] = True
     occupancy_: Float[np.ndarray, "mode"]
     restarts_: list[em.Restart]
+    n_observed_: int
+    fit_report_: str
 
     @abstractmethod
     def _problem(self, data: Trajectories) -> Problem:
@@ -155,7 +159,8 @@ class EMEstimator(HiddenModeEstimator):
                 self._set_agreement(self.compare_restarts(data))
         return self
 
-    def _fit_to_score(self: F, data: Any, progress: bool | None = None) -> F:
+    def fit_to_score(self: F, data: Any, progress: bool | None = None) -> F:
+        """Fit for the score alone, without comparing restarts; an interrupted fit is no fit."""
         self.fit(data, progress=progress, compare_restarts=False)
         if any(restart.status == "interrupted" for restart in self.restarts_):
             raise KeyboardInterrupt  # `fit` ends well on Ctrl-C, but what is not done must not be compared
@@ -163,7 +168,7 @@ class EMEstimator(HiddenModeEstimator):
 
     def _resumed(self, components: Components) -> Parameters:
         """The restarts of the last fit side by side, if they are of this model."""
-        self._check_restarts()
+        self.check_restarts()
         start = em.stack([r.parameters for r in self.restarts_])
         if not self._suits(start, components):
             raise ValueError(
@@ -172,6 +177,16 @@ class EMEstimator(HiddenModeEstimator):
             )
         return start
 
+    @property
+    def fitted_params(self) -> dict[str, Any]:
+        """The arguments of the fit, with what it chose from the data in their place; `set_params` changes none."""
+        self._check_fitted()
+        return self._as_fitted
+
+    def em_problem(self, data: Any) -> Problem:
+        """What `fit` hands to EM for some data."""
+        return self._problem(as_trajectories(data))
+
     def _suits(self, start: Parameters, components: Components) -> bool:
         """Whether parameters, side by side, are of this model."""
         expected = components.random_parameters(np.random.default_rng(0), 1.0)
@@ -179,9 +194,9 @@ class EMEstimator(HiddenModeEstimator):
         given = [np.shape(leaf)[1:] for leaf in jax.tree.leaves(start)]
         return jax.tree.structure(start) == jax.tree.structure(expected) and sizes == given
 
-    def _refitted(self: F, problem: Problem, times: Int[np.ndarray, "chain"] | None, *, tol: float, max_iter: int) -> F:
+    def refitted(self: F, problem: Problem, times: Int[np.ndarray, "chain"] | None, *, tol: float, max_iter: int) -> F:
         """Return a copy that EM has taken on from this fit alone, each chain of the data counted so many `times`."""
-        self._check_restarts()
+        self.check_restarts()
         start = em.stack([self.restarts_[self.best_restart_].parameters])
         if not self._suits(start, problem.components):
             raise ValueError("problem: expected that of the fitted model; its arguments have changed since the fit")
@@ -198,9 +213,10 @@ class EMEstimator(HiddenModeEstimator):
         )
         return other._adopt(0)
 
-    def _check_restarts(self) -> None:
+    def check_restarts(self) -> None:
+        """Refuse a model that is not fitted, or whose parameters were given."""
         self._check_fitted()
-        if not hasattr(self, "restarts_"):
+        if not self.restarts_:
             raise NotFittedError(
                 f"this {type(self).__name__} was made from parameters and has no restarts: fit it first"
             )
@@ -229,13 +245,13 @@ class EMEstimator(HiddenModeEstimator):
 
     def use_restart(self: F, index: int) -> F:
         """Return a copy of this model whose fit is restart `index` instead of the best one."""
-        self._check_restarts()
+        self.check_restarts()
         if not 0 <= index < len(self.restarts_):
             raise ValueError(f"index={index}: expected a restart from 0 to {len(self.restarts_) - 1}")
         other = copy(self)._adopt(index)
-        if index == self.best_restart_ and hasattr(self, "restart_agreement_"):
+        if index == self.best_restart_ and self.restart_agreement_ is not None:
             other._set_agreement(self.restart_agreement_)
-            if hasattr(self, "verdict_"):
+            if self.verdict_ is not None:
                 other.verdict_ = self.verdict_
         return other
 
@@ -253,7 +269,7 @@ class EMEstimator(HiddenModeEstimator):
         >>> model.compare_restarts(test).n_restarts
         2
         """
-        self._check_restarts()
+        self.check_restarts()
         objectives = np.array([r.objective for r in self.restarts_])
         return self._compared(self.best_restart_, objectives, self.use_restart, data)
 

@@ -236,18 +236,19 @@ def against(model: Any, agreement: RestartAgreement | None) -> Verdict | None:
     agreement
         Whether its restarts came to the same result; None: not known.
     """
-    if getattr(model, "converged_", None) is False:
+    model._check_fitted()
+    if model.converged_ is False:
         return Verdict("don't", ("the fit had not settled",))
     if agreement is not None and len(agreement.rivals):
         return Verdict("don't", (f"of the starting points {agreement.rival_words()}",))
-    n_restarts = len(getattr(model, "restarts_", [])) if agreement is None else agreement.n_restarts
+    n_restarts = len(model.restarts_) if agreement is None else agreement.n_restarts
     if n_restarts == 1:
         return Verdict("with care", ("there was a single starting point",))
     if n_restarts and agreement is None:
         return Verdict("with care", ("whether its starting points came to the same result is not known",))
     if agreement is not None and agreement.n_same < 2:
         return Verdict("with care", (f"only one of {n_restarts} starting points came to this result",))
-    shares = np.atleast_1d(getattr(model, "occupancy_", 1.0))
+    shares = np.array(model.mode_shares)
     if shares.min() < LEAST_SHARE:
         return Verdict("with care", (f"mode {shares.argmin()} has only {100 * shares.min():.1f} % of the steps",))
     return None
@@ -258,9 +259,9 @@ def verdict_of(model: Any, agreement: RestartAgreement | None) -> Verdict | None
 
     None for a model that was not fitted from starting points, such as counts.
     """
-    if agreement is None and not hasattr(model, "restarts_"):
+    if agreement is None and not model.restarts_:
         return None
-    known = getattr(model, "verdict_", None) or against(model, agreement)
+    known = model.verdict_ or against(model, agreement)
     unchecked = "whether other sessions give the same was not checked (swirl fit does; in Python, verdicts.verdict)"
     return known or Verdict("with care", (unchecked,))
 
@@ -332,5 +333,5 @@ def cautions_of(
     model: Any, agreement: RestartAgreement | None, shares: Sequence[float], names: Sequence[str]
 ) -> dict[str, str]:
     """`cautions` of a fitted model; `agreement` is that of its restarts, None where it is not known."""
-    n_restarts = len(getattr(model, "restarts_", [])) or (agreement.n_restarts if agreement is not None else None)
-    return cautions(getattr(model, "converged_", None), n_restarts, agreement, shares, names)
+    n_restarts = len(model.restarts_) or (agreement.n_restarts if agreement is not None else None)
+    return cautions(model.converged_, n_restarts, agreement, shares, names)

@@ -56,6 +56,7 @@ class GaussianARHMM(EMEstimator):
     ((2, 2, 3), 177)
     """
 
+    family: ClassVar[str] = "an autoregressive hidden Markov model"
     stored: ClassVar[dict[str, tuple[str, ...]]] = {
         "coefficients": ("mode", "channel", "input"),
         "covariances": ("mode", "channel", "other_channel"),
@@ -124,7 +125,9 @@ class GaussianARHMM(EMEstimator):
         self.start_mean_ = seen.mean(axis=0)
         self.start_covariance_ = np.atleast_2d(np.cov(seen.T))
 
-    def _own_signals(self) -> tuple[str, ...]:
+    @property
+    def own_signals(self) -> tuple[str, ...]:
+        """The signal that is fitted."""
         return (self.signal,)
 
     def _take(self, tables: Tables, fitted: np.ndarray, order: np.ndarray) -> None:

@@ -144,7 +144,8 @@ class IQLearn(EMEstimator, DiscreteEstimator):
     # ------------------------------------------------------------------ fitting
 
     @property
-    def _world(self) -> MDP:
+    def world(self) -> MDP:
+        """The environment, or what training saw of it."""
         if self.env is not None:
             return self.env
         return MDP.from_successors(self.seen_next_, self.seen_probability_)
@@ -168,11 +169,11 @@ class IQLearn(EMEstimator, DiscreteEstimator):
     def _encode(self, data: Trajectories) -> Encoded:
         # Without an environment, a move that training never saw only ends the history: nothing says it is a fault.
         impossible = self.impossible if self.env is not None else "forget"
-        return encode(data, self._world, self._histories, impossible=impossible)
+        return encode(data, self.world, self._histories, impossible=impossible)
 
     def _problem(self, data: Trajectories) -> Problem:
         self.seen_next_, self.seen_probability_, self.seen_known_ = _seen(data, self.env)
-        self._histories = Histories.reachable(self._world.successors, int(self.history))
+        self._histories = Histories.reachable(self.world.successors, int(self.history))
         encoded = self._encode(data)
         if not encoded.telling.any():
             raise ValueError("data: no session holds an action, or two states in a row, so there is nothing to fit")
@@ -181,14 +182,14 @@ class IQLearn(EMEstimator, DiscreteEstimator):
                 "data: no action was observed in any session; pass actions=, one list per session, or env=, which says "
                 "what action leads from state to state"
             )
-        triples, chains, latent = _triples(encoded, self._histories, self._world, self._possible_actions())
-        visits = state_visits(encoded, self._world.n_states)
+        triples, chains, latent = _triples(encoded, self._histories, self.world, self._possible_actions())
+        visits = state_visits(encoded, self.world.n_states)
         components = replace(self.build_components(self._histories, triples, visits), latent=latent)
         return Problem(encoded, chains, components, (self._histories, chains))
 
     def _possible_actions(self) -> Bool[np.ndarray, "state action"]:
         """Actions that a missing one may have been: without an environment, those that were seen to lead somewhere."""
-        return self._world.available if self.env is not None else self.seen_known_
+        return self.world.available if self.env is not None else self.seen_known_
 
     def build_components(
         self,
@@ -200,7 +201,7 @@ class IQLearn(EMEstimator, DiscreteEstimator):
 
         `visits` are the data's steps in each state.
         """
-        n_modes, world = int(self.n_modes), self._world
+        n_modes, world = int(self.n_modes), self.world
         prior = self.q_prior or DEFAULT_Q_PRIOR
         component = InverseQ(
             histories=triples[:, 0],
@@ -218,15 +219,15 @@ class IQLearn(EMEstimator, DiscreteEstimator):
 
     def _note(self, data: Trajectories, problem: Problem) -> None:
         del data
-        self.initial_states_ = initial_states(problem.encoded, self._world.n_states)
-        self.seen_states_ = seen_states(problem.encoded, self._world.n_states)
+        self.initial_states_ = initial_states(problem.encoded, self.world.n_states)
+        self.seen_states_ = seen_states(problem.encoded, self.world.n_states)
 
     def _context_of_file(self) -> tuple[Components, Any]:
         nothing = np.zeros((0, 3), dtype=np.int32)
         return self.build_components(self._histories, nothing), (self._histories, None)
 
     def _restore(self) -> None:
-        self._histories = Histories.reachable(self._world.successors, int(self.history))
+        self._histories = Histories.reachable(self.world.successors, int(self.history))
 
     def _take(self, tables: Tables, fitted: np.ndarray, order: np.ndarray) -> None:
         histories, chains = self._context
@@ -267,13 +268,26 @@ class IQLearn(EMEstimator, DiscreteEstimator):
             ``"fitted"``: as IQ-Learn's penalty left it. ``"canonical"``: the least-norm member of the rewards that
             have the same policies; it needs an environment.
         """
+        return to_dense(self.reward_tables(gauge), self._histories)
+
+    @property
+    def gauges(self) -> tuple[str, ...]:
+        """Gauges of `reward_tables`; without an environment only the fitted one."""
+        return ("fitted",) if self.env is None else ("fitted", "canonical")
+
+    def reward_tables(self, gauge: str) -> Float[np.ndarray, "mode history action"]:
+        """Rewards [mode, history, action] in one of `gauges`, as `reward_table` has them in dense form."""
         self._check_fitted()
         if gauge == "fitted":
-            return to_dense(self.rewards_, self._histories)
+            return self.rewards_
         if gauge != "canonical":
             raise ValueError(f'gauge={gauge!r}: expected "fitted" or "canonical"')
         self._check_env("gauge='canonical'")
-        return to_dense(self._canonical(self.rewards_), self._histories)
+        return self._canonical(self.rewards_)
+
+    def known_reward_map(self) -> Float[np.ndarray, "mode state"]:
+        """Reward of each state as maps show it: `reward_map("marginal")`."""
+        return self.reward_map("marginal")
 
     def _check_env(self, what: str) -> None:
         if self.env is None:

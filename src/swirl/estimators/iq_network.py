@@ -66,6 +66,7 @@ class IQNetwork(EMEstimator):
     IQNetwork(signal='place', n_modes=3, hidden=4)
     """
 
+    refit_fault: ClassVar[str] = "its refits are noisy and do not settle"
     stored: ClassVar[dict[str, tuple[str, ...]]] = {
         "input_weights": ("mode", "feature", "hidden"),
         "input_bias": ("mode", "hidden"),
@@ -136,7 +137,9 @@ class IQNetwork(EMEstimator):
             if not (isinstance(value, Real) and 0 <= float(value) < np.inf):
                 faults.add(f"{name}={value!r}: expected a number ≥ 0")
 
-    def _own_signals(self) -> tuple[str, ...]:
+    @property
+    def own_signals(self) -> tuple[str, ...]:
+        """The signal that is fitted."""
         return (self.signal,)
 
     # ------------------------------------------------------------------ fitting

@@ -366,6 +366,11 @@ class BackoffMarkov(DiscreteEstimator):
         return np.array(chosen), scores
 
     @property
+    def label(self) -> str:
+        """Short name, as `swirl.make` knows it."""
+        return "Markov"
+
+    @property
     def chosen_(self) -> dict[str, Any]:
         """What was chosen on training folds."""
         asked = {"order": self.order, "strength": self.strength}

@@ -92,7 +92,7 @@ def save_model(model: Any, path: Any, *, overwrite: bool = False) -> Path:
         value = getattr(model, f"{name}_", None)
         if value is not None:
             arrays[name] = (dims[: np.ndim(value)], np.asarray(value))
-    if (sessions := getattr(model, "training_sessions_", None)) is not None:
+    if (sessions := model.training_sessions_) is not None:
         arrays["training_sessions"] = (("training_session",), sessions)
     as_fitted = getattr(model, "_as_fitted", None) or model.get_params()
     header: dict[str, Any] = {
@@ -103,13 +103,14 @@ def save_model(model: Any, path: Any, *, overwrite: bool = False) -> Path:
     }
     if isinstance(env := as_fitted.get("env"), MDP):
         header["env"] = _encode_env(env, arrays)
-    header["about"] = {name: getattr(model, f"{name}_") for name in ABOUT if hasattr(model, f"{name}_")}
-    if hasattr(model, "restarts_"):
+    about = {name: getattr(model, f"{name}_", None) for name in ABOUT}
+    header["about"] = {name: value for name, value in about.items() if value is not None}
+    if model.restarts_:
         header["fit"] = _encode_restarts(model, arrays)
-    if (agreement := getattr(model, "restart_agreement_", None)) is not None:
+    if (agreement := model.restart_agreement_) is not None:
         header["restart_agreement"] = {"kept": agreement.kept, "n_modes": agreement.n_modes}
         arrays |= {f"restart_agreement.{name}": (("restart",), getattr(agreement, name)) for name in AGREEMENT}
-    if (verdict := getattr(model, "verdict_", None)) is not None:
+    if (verdict := model.verdict_) is not None:
         header["verdict"] = asdict(verdict)
     return netcdf.write(Path(path), arrays, header, overwrite=overwrite)
 
@@ -196,7 +197,7 @@ def _rebuilt(cls: Any, arrays: dict[str, np.ndarray], header: dict[str, Any]) ->
     if "verdict" in header:
         model.verdict_ = read_verdict(header["verdict"])
     if "fit" in header:  # said anew: the words of an older version may rest on another rule
-        agreement = getattr(model, "restart_agreement_", None)
+        agreement = model.restart_agreement_
         said = None if agreement is None else agreement.sentence()
         model.fit_report_ = em.describe(model.restarts_, model.best_restart_, model.n_observed_, said)
     return model

@@ -45,6 +45,7 @@ from swirl.rewards.state import ValueRewards
 from swirl.rewards.state_action import FreePolicies
 from swirl.rewards.tables import to_dense
 from swirl.switching import Fixed, build_switching
+from swirl.text import counted
 
 
 def to_xarray(model: Any) -> Any:
@@ -79,13 +80,13 @@ def to_xarray(model: Any) -> Any:
     }
     optional = {"occupancy": "mode", "uninformed": "history", "objective_trace": "iteration"}
     for name, dimension in optional.items():
-        if hasattr(model, f"{name}_"):
-            arrays[name] = ((dimension,), getattr(model, f"{name}_"))
+        if (value := getattr(model, f"{name}_", None)) is not None:
+            arrays[name] = ((dimension,), value)
     modes = np.arange(len(model.initial_modes_))
     coordinates: dict[str, Any] = {"mode": modes, "next_mode": modes, "lag": np.arange(model.histories_.shape[1])}
     coordinates["state"] = list(env.state_names) if env.state_names else np.arange(env.n_states)
     coordinates["action"] = list(env.action_names) if env.action_names else np.arange(env.n_actions)
-    attributes = {"model": repr(model), "fit_report": getattr(model, "fit_report_", "given parameters")}
+    attributes = {"model": repr(model), "fit_report": model.fit_report_ or "given parameters"}
     return xarray.Dataset(arrays, coords=coordinates, attrs=attributes)
 
 
@@ -200,8 +201,6 @@ class SWIRL(EMEstimator, DiscreteEstimator):
     }
 
     needed: ClassVar[tuple[str, ...]] = ("env", "rewards", "policies")
-
-    prior_scores_: np.ndarray | None = None
 
     def _settle(self, data: Trajectories) -> None:
         for name in ("reward_prior_", "prior_scores_"):  # of another fit
@@ -461,7 +460,38 @@ class SWIRL(EMEstimator, DiscreteEstimator):
         discount = self._as_fitted["discount"]
         return canonical(rewards, histories.successors, discount=discount, full_length=histories.full_length)
 
-    def _gauged_rewards(self, gauge: str) -> np.ndarray:
+    @property
+    def label(self) -> str:
+        """Short name, as the paper has it: F- for one mode per session, S- where switching sees the state, else I-."""
+        if self.switching == "fixed":
+            return f"F-{self.history}"
+        by_state = self.switches_by_state
+        if len(self.initial_modes_) == 1 and self.history == 1:
+            return "MaxEnt"
+        return f"{'S' if by_state else 'I'}-{self.history}"
+
+    @property
+    def description(self) -> str:
+        """What the model is, in a sentence."""
+        n_modes, irl = len(self.initial_modes_), "inverse reinforcement learning"
+        kind = f"{irl} without modes" if n_modes == 1 else f"switching {irl} with {counted(n_modes, 'mode')}"
+        return f"{self.label}: {kind}. Each mode follows a reward {self.reward_symbol}{self._switching_words()}."
+
+    @property
+    def reward_symbol(self) -> str:
+        """The reward with its arguments, as the paper writes it."""
+        length = int(self.history)
+        subscript = str(length - 1).translate(str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉"))
+        past = {1: "sₜ", 2: "sₜ, sₜ₋₁", 3: "sₜ, sₜ₋₁, sₜ₋₂"}.get(length, f"sₜ, …, sₜ₋{subscript}")
+        return f"r({past}{', aₜ' if self.rewards_.ndim == 3 else ''})"
+
+    @property
+    def gauges(self) -> tuple[str, ...]:
+        """Gauges of `reward_tables`."""
+        return ("fitted", "canonical")
+
+    def reward_tables(self, gauge: str) -> Float[np.ndarray, "mode history *action"]:
+        """Rewards [mode, history(, action)] in one of `gauges`, as `reward_table` has them in dense form."""
         self._check_fitted()
         if gauge == "fitted":
             return self.rewards_
@@ -478,7 +508,7 @@ class SWIRL(EMEstimator, DiscreteEstimator):
             ``"fitted"``: as the prior left it. ``"canonical"``: the least-norm member of the rewards that have the
             same policies (design.md#gauge); compare rewards in this one.
         """
-        return to_dense(self._gauged_rewards(gauge), self._histories)
+        return to_dense(self.reward_tables(gauge), self._histories)
 
     def reward_map(self, gauge: str | None = None) -> Float[np.ndarray, "mode state"]:
         """Reward of each state: the unweighted mean over reachable earlier states (and available actions).
@@ -491,13 +521,27 @@ class SWIRL(EMEstimator, DiscreteEstimator):
         """
         self._check_fitted()
         full = self._histories.full_length
-        rewards = self._gauged_rewards(gauge or ("fitted" if self.rewards_.ndim == 2 else "canonical"))[:, full]
+        rewards = self.reward_tables(gauge or self.map_gauge)[:, full]
         if rewards.ndim == 3:
             rewards = np.nanmean(rewards, axis=2)
         states = self._histories.states[full]
         sums = np.stack([np.bincount(states, weights=row, minlength=self.env.n_states) for row in rewards])
         visits = np.bincount(states, minlength=self.env.n_states)
         return np.where(visits > 0, sums / np.maximum(visits, 1), np.nan)
+
+    @property
+    def map_gauge(self) -> str:
+        """The gauge of `reward_map` where none is asked for."""
+        return "fitted" if self.rewards_.ndim == 2 else "canonical"
+
+    def known_reward_map(self) -> Float[np.ndarray, "mode state"]:
+        """`reward_map()`, NaN where the training data say nothing about any history that ends in a state."""
+        values, full = self.reward_map(), self._histories.full_length
+        if self.uninformed_ is None:
+            return values
+        known = ~np.asarray(self.uninformed_, bool)[full]
+        informed = np.bincount(self._histories.states[full], weights=known, minlength=values.shape[1]) > 0
+        return np.where(informed, values, np.nan)
 
     def align_to(self, reference: "SWIRL") -> "SWIRL":
         """Return a copy whose modes are numbered as in `reference`: Hungarian matching of the policies."""
@@ -510,9 +554,9 @@ class SWIRL(EMEstimator, DiscreteEstimator):
         aligned._set_rewards(self._histories, self.rewards_[order], self._log_table()[order])
         aligned._set_chain(self.mode_transitions_[:, order][:, :, order], self.initial_modes_[order])
         aligned.mode_temperatures_ = self.mode_temperatures_[order]
-        if hasattr(self, "occupancy_"):
+        if self.occupancy_ is not None:
             aligned.occupancy_ = self.occupancy_[order]
-        if names := getattr(reference, "mode_names_", None):
+        if names := reference.mode_names_:
             aligned.mode_names_ = names
         else:
             vars(aligned).pop("mode_names_", None)

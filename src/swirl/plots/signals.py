@@ -280,7 +280,7 @@ def restart_agreements(
     model: Any, data: Any, *, n_best: int = 5
 ) -> tuple[Float[np.ndarray, "restart restart"], list[int], Float[np.ndarray, "restart"]]:
     """Adjusted Rand index between the best restarts, their numbers, and how far each is behind the best in nats."""
-    restarts = getattr(model, "restarts_", None) or []
+    restarts = model.restarts_
     objectives = np.array([float(restart.objective) for restart in restarts])
     order = [
         int(i) for i in np.argsort(-np.nan_to_num(objectives, nan=-np.inf), kind="stable") if np.isfinite(objectives[i])

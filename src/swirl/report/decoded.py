@@ -4,7 +4,6 @@ A state is called a syllable where any may follow any and the action is the next
 """
 
 import re
-import warnings
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,7 +11,7 @@ import numpy as np
 
 from swirl.data.mdp import MDP
 from swirl.data.trajectories import Trajectories
-from swirl.estimators.base import HiddenModeEstimator, UnseenStatesWarning, as_trajectories
+from swirl.estimators.base import HiddenModeEstimator, as_trajectories, quietly
 
 
 @dataclass(frozen=True)
@@ -61,13 +60,10 @@ def read_case(model: Any, data: Any) -> Case:
             'swirl.load("fit.nc")'
         )
     data = as_trajectories(data)
-    with warnings.catch_warnings():  # the report says it in words
-        warnings.simplefilter("ignore", UnseenStatesWarning)
+    with quietly():  # the report says it in words
         modes = [np.asarray(path) for path in model.predict(data)]
         posterior = [np.asarray(share) for share in model.predict_proba(data)]
-    env = getattr(model, "_world", getattr(model, "env", None))  # model-free models keep what training saw
-    env = env if isinstance(env, MDP) else None
-    n_modes, named = len(model.initial_modes_), getattr(model, "mode_names_", None)
+    env, n_modes, named = model.world, len(model.initial_modes_), model.mode_names_
     n_states = data.n_states if env is None else env.n_states
     n_actions = data.n_actions if env is None else env.n_actions
     return Case(
@@ -78,8 +74,8 @@ def read_case(model: Any, data: Any) -> Case:
         posterior,
         mode_labels(named, n_modes),
         mode_colours(n_modes) if named is None else named_mode_colours(named),
-        _names("state", n_states, getattr(env, "state_names", None), data.state_names),
-        _names("action", n_actions, getattr(env, "action_names", None), data.action_names),
+        _names("state", n_states, env and env.state_names, data.state_names),
+        _names("action", n_actions, env and env.action_names, data.action_names),
     )
 
 

@@ -1,6 +1,5 @@
 """Predictive checks and bout lengths: what the model does when it is let run, beside what the animals did."""
 
-import warnings
 from dataclasses import replace
 from typing import Any
 
@@ -10,8 +9,7 @@ from swirl.analysis.behaviour import occupancy
 from swirl.analysis.predictive_checks import ENOUGH, PredictiveChecks, predictive_checks, simulated_like
 from swirl.analysis.significance import LEVEL
 from swirl.data.segments import dwell_times
-from swirl.estimators.base import UnseenStatesWarning
-from swirl.estimators.discrete import DiscreteEstimator
+from swirl.estimators.base import quietly
 from swirl.report.decoded import Case
 from swirl.report.formatting import label
 from swirl.text import number, rounded
@@ -27,7 +25,7 @@ def check_facts(case: Case, n_draws: int) -> dict[str, Any] | None:
 
     The places are those that the data visit most.
     """
-    if n_draws < 1 or not isinstance(case.model, DiscreteEstimator) or case.env is None:
+    if n_draws < 1 or case.model.histories is None or case.env is None:
         return None
     data, torn = case.data, False
     if case.model.impossible != "error":  # no simulation has transitions that the environment rules out
@@ -109,8 +107,7 @@ def _simulated_bouts(case: Case, n_draws: int) -> list[dict[str, Any]]:
     drawn = []
     for seed in range(n_draws):
         made = simulated_like(case.model, case.data, seed)
-        with warnings.catch_warnings():  # a simulation may go where the animals were not seen in training
-            warnings.simplefilter("ignore", UnseenStatesWarning)
+        with quietly():  # a simulation may go where the animals were not seen in training
             drawn.append(dwell_times(case.model.predict(made), n_modes=case.n_modes, gaps=made.gaps))
     real = dwell_times(case.modes, n_modes=case.n_modes, gaps=case.data.gaps)
     return [

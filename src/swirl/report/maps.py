@@ -10,9 +10,6 @@ from jaxtyping import Float, Int
 from swirl.analysis.state_summaries import Groups, Onward, by_pair, by_state, most_visited, onward
 from swirl.data.geometry import has_places, lattice, layout
 from swirl.data.mdp import MDP
-from swirl.estimators.discrete import DiscreteEstimator
-from swirl.estimators.iq_learn import IQLearn
-from swirl.estimators.swirl import SWIRL
 from swirl.report.decoded import Case
 from swirl.report.summary import switch_counts
 from swirl.rewards.gauge import GaugeTooLargeError
@@ -53,10 +50,8 @@ def map_facts(case: Case) -> dict[str, Any] | None:
     [mode][state][action]; unknown: states that the training data say nothing about.
     """
     model = case.model
-    if not isinstance(model, DiscreteEstimator) or case.env is None:
-        return None
-    histories, table = model._histories, model._table()
-    if len(table) != case.n_modes:  # a policy for each bin of time, not for each mode
+    histories, table = model.histories, model.choice_table()
+    if table is None or case.env is None:
         return None
     ways, states = onward(histories, model.target), by_state(histories)
     moves = _moves(states, table, ways)
@@ -115,22 +110,17 @@ def _add_rewards(facts: dict[str, Any], model: Any, states: Groups, pairs: Group
         facts["per_action"] = per_action
         facts["gauges"].append(gauge)
     facts["no_least_norm"] = bool(known) and known[0][0] != "canonical"
-    uninformed = getattr(model, "uninformed_", None)
-    if uninformed is not None:
-        facts["unknown"] = states.every(uninformed).tolist()
-        facts["pair_unknown"] = None if pairs is None else pairs.every(uninformed).tolist()
+    if model.uninformed_ is not None:
+        facts["unknown"] = states.every(model.uninformed_).tolist()
+        facts["pair_unknown"] = None if pairs is None else pairs.every(model.uninformed_).tolist()
 
 
 def _rewards(model: Any, gauge: str) -> np.ndarray | None:
     """Rewards in a gauge, None where the model has none or the gauge cannot be had."""
-    if not isinstance(model, SWIRL | IQLearn):
-        return None
-    if gauge == "fitted":
-        return model.rewards_
-    if model.env is None or model._histories.n_histories > MOST_HISTORIES:
+    if gauge not in model.gauges or (gauge != "fitted" and model.histories.n_histories > MOST_HISTORIES):
         return None
     with suppress(GaugeTooLargeError):
-        return model._gauged_rewards(gauge) if isinstance(model, SWIRL) else model._canonical(model.rewards_)
+        return model.reward_tables(gauge)
     return None
 
 
@@ -150,7 +140,7 @@ def switching_facts(case: Case) -> dict[str, Any] | None:
     spread = np.ptp(table, axis=2).max()
     seen = np.zeros(case.n_states, bool)
     seen[np.unique(np.concatenate(case.data.states))] = True
-    if getattr(case.model, "seen_states_", None) is not None:
+    if case.model.seen_states_ is not None:
         seen |= np.asarray(case.model.seen_states_)
     counts = switch_counts(case.modes, case.data.states, case.data.gaps, case.n_modes, case.n_states)
     return {

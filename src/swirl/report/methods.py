@@ -9,9 +9,7 @@ from swirl.analysis.bootstrap_result import Bootstrap
 from swirl.errors import counted
 from swirl.estimators.base import PER
 from swirl.estimators.fit_warnings import RestartAgreement
-from swirl.estimators.swirl import SWIRL
 from swirl.report.decoded import Case
-from swirl.report.summary import depends_on_state, model_name, reward_symbol
 from swirl.text import number
 
 PAPER = (
@@ -78,23 +76,23 @@ def methods_paragraph(
         )
     if bootstrap is not None:
         parts.append(_bootstrap(bootstrap))
-    if isinstance(case.model, SWIRL):
+    if case.model.reward_symbol:
         parts.append(GAUGE)
     return " ".join(part for part in parts if part)
 
 
 def _model(case: Case) -> str:
     model, package = case.model, f"swirl {__version__}"
-    if not isinstance(model, SWIRL):
+    if not model.reward_symbol:
         return (
-            f"Behaviour was analysed with a {model_name(case)} model with {counted(case.n_modes, 'hidden mode')}, as "
+            f"Behaviour was analysed with a {model.label} model with {counted(case.n_modes, 'hidden mode')}, as "
             f"implemented in {package} (after Ke et al., 2025)."
         )
     temperatures = np.unique(np.asarray(model.mode_temperatures_, float))
     alpha = number(float(temperatures[0])) if len(temperatures) == 1 else "set for each mode"
     policy = (
         f"the soft-optimal policy (discount {number(float(model.discount))}, temperature {alpha}) of a reward "
-        f"{reward_symbol(case)}"
+        f"{model.reward_symbol}"
     )
     if case.n_modes == 1:
         return (
@@ -103,7 +101,7 @@ def _model(case: Case) -> str:
         )
     if model.switching == "fixed":
         chain = "a session keeps to one mode"
-    elif depends_on_state(case):
+    elif model.switches_by_state:
         chain = "the probability of the next mode depends on the current mode and state"
     else:
         chain = "the probability of the next mode depends on the current mode alone"
@@ -153,10 +151,8 @@ def _fit(case: Case, fit: dict[str, Any], agreement: RestartAgreement | None) ->
 
 
 def _prior(model: Any) -> str:
-    names = ("reward_prior", "switching_prior")
-    given = {name: getattr(model, f"{name}_", getattr(model, name, None)) for name in names}
-    told = [f"{name.removesuffix('_prior')}: {value!r}" for name, value in given.items() if value is not None]
-    if getattr(model, "prior_scores_", None) is not None:
+    told = [f"{name.removesuffix('_prior')}: {prior!r}" for name, prior in model.prior_choices.items()]
+    if model.prior_scores_ is not None:
         told[0] += ", chosen on folds of the training sessions"
     return f" ({'; '.join(told)})" if told else " (the package's defaults)"
 

@@ -26,10 +26,8 @@ from swirl.report.summary import (
     fit_sentences,
     mode_facts,
     mode_sentence,
-    model_name,
     restart_sentence,
     switching_sentences,
-    what_was_fitted,
 )
 from swirl.report.timeline import session_facts
 from swirl.report.uncertainty import (
@@ -94,11 +92,11 @@ def contents(
     if restarts:
         figures["restarts"] = restart_figure(restarts)
 
-    heading = title or f"{model_name(case)} on {counted(len(case.data), 'session')}"
+    heading = title or f"{model.label} on {counted(len(case.data), 'session')}"
     page: dict[str, Any] = {
         "title": heading,
         "made": datetime.now(UTC).strftime("%d %B %Y").lstrip("0"),
-        "what": what_was_fitted(case),
+        "what": model.description,
         "data_words": data_sentence(about_data, nouns(case)["state"]),
         "fit_words": fit_sentences(about_fit, about_data),
         "tiles": _tiles(case, about_data, about_fit, careful, agreement),
@@ -122,7 +120,7 @@ def contents(
         "check_words": check_sentence(checks) if checks else "",
         "strips": check_strips(checks) if checks else [],
         "signal": by_mode,
-        "signal_fitted": signal is not None and getattr(model, "signal", None) == signal,
+        "signal_fitted": signal in model.own_signals,
         "posterior": posterior,
         "posterior_words": _posterior_words(posterior),
         "restarts": restarts,

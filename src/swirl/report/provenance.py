@@ -28,11 +28,12 @@ def provenance(case: Case, data: dict[str, Any], run: dict[str, Any] | None) -> 
     """
     model = case.model
     rows = [("model", repr(model)), ("data (SHA-256)", data["fingerprint"])]
-    trained = getattr(model, "data_fingerprint_", None)
+    trained = model.data_fingerprint_
     if trained is not None and not data.get("same_as_training"):
         rows.append(("fitted to (SHA-256)", trained))
-    if getattr(model, "fit_report_", None) is not None and hasattr(model, "random_state"):
-        rows.append(("seed", str(model.random_state)))
+    seed = model.get_params().get("random_state")
+    if model.fit_report_ is not None and seed is not None:
+        rows.append(("seed", str(seed)))
     run = dict(run or {})
     config = run.pop("config", None)
     if run.get("data_fingerprint") in (data["fingerprint"], trained):

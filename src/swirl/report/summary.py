@@ -9,13 +9,8 @@ from jaxtyping import Int
 from swirl.analysis.significance import LEVEL
 from swirl.data.segments import dwell_times, find_segments, split_at_gaps
 from swirl.errors import counted
-from swirl.estimators.arhmm import ARHMM
-from swirl.estimators.base import PER
+from swirl.estimators.base import PER, quietly
 from swirl.estimators.fit_warnings import SAME_ARI, SAME_POLICIES, RestartAgreement
-from swirl.estimators.gaussian_arhmm import GaussianARHMM
-from swirl.estimators.markov import BackoffMarkov
-from swirl.estimators.swirl import SWIRL
-from swirl.plots.fit.view import quietly
 from swirl.report.decoded import Case
 from swirl.text import listed, minus, number, percent
 
@@ -37,11 +32,11 @@ def data_facts(case: Case) -> dict[str, Any]:
     """
     data = case.data
     visited = np.unique(np.concatenate(data.states))
-    seen = getattr(case.model, "seen_states_", None)
+    seen = case.model.seen_states_
     steps = np.concatenate(data.states)
     unseen = 0 if seen is None else int((~np.asarray(seen)[steps]).sum())
-    trained = getattr(case.model, "data_fingerprint_", None)
-    same = None if trained is None else trained == data.fingerprint(*case.model._own_signals())
+    trained = case.model.data_fingerprint_
+    same = None if trained is None else trained == data.fingerprint(*case.model.own_signals)
     fitted = case.model.fitted_to(data)
     return {
         "sessions": len(data),
@@ -75,15 +70,15 @@ def fit_facts(case: Case) -> dict[str, Any]:
     True
     """
     model = case.model
-    restarts = getattr(model, "restarts_", None)
+    restarts = model.restarts_ or None
     scores = _scores(case)
     score, n_scored = scores["all"] or (None, 0)
     facts: dict[str, Any] = {
-        "report": getattr(model, "fit_report_", None),
-        "converged": getattr(model, "converged_", None),
+        "report": model.fit_report_,
+        "converged": model.converged_,
         "n_restarts": None if restarts is None else len(restarts),
         "n_converged": None if restarts is None else sum(r.converged for r in restarts),
-        "n_observed": getattr(model, "n_observed_", None),
+        "n_observed": model.n_observed_,
         "score": score,
         "n_scored": n_scored,
         "scores": scores,
@@ -240,61 +235,6 @@ NO_INTERVALS = (
     "modes are at each step, is not how far the fit would move with other sessions. For that, sessions are drawn anew "
     "and the model is fitted to each draw, which takes about as long as the fit:"
 )
-
-
-def model_name(case: Case) -> str:
-    """Short name of the model, as `swirl.make` knows it.
-
-    >>> import swirl
-    >>> from swirl.report.decoded import read_case
-    >>> world = swirl.datasets.gridworld(n_sessions=3, n_steps=80)
-    >>> model_name(read_case(world.true_model(), world.trajectories))
-    'S-2'
-    """
-    model = case.model
-    if isinstance(model, SWIRL):
-        if model.switching == "fixed":
-            return f"F-{model.history}"
-        if case.n_modes == 1 and model.history == 1:
-            return "MaxEnt"
-        return f"{'S' if depends_on_state(case) else 'I'}-{model.history}"
-    if isinstance(model, ARHMM):
-        return "rARHMM" if depends_on_state(case) else "ARHMM"
-    return "Markov" if isinstance(model, BackoffMarkov) else type(model).__name__
-
-
-def depends_on_state(case: Case) -> bool:
-    """Whether the probability of switching depends on the state."""
-    table = np.asarray(case.model.mode_transitions_)
-    return bool(len(table) > 1 and np.ptp(table, axis=0).max() > 1e-9)
-
-
-def what_was_fitted(case: Case) -> str:
-    """Say what the model is, in a sentence."""
-    model, name, modes = case.model, model_name(case), counted(case.n_modes, "mode")
-    if isinstance(model, SWIRL):
-        lead = f"{name}: switching inverse reinforcement learning with {modes}"
-        lead = f"{name}: inverse reinforcement learning without modes" if case.n_modes == 1 else lead
-        return f"{lead}. Each mode follows a reward {reward_symbol(case)}{_switching(case)}."
-    if isinstance(model, ARHMM | GaussianARHMM):
-        return f"{name}: an autoregressive hidden Markov model with {modes}{_switching(case)}."
-    return f"{name}, with {modes}{_switching(case)}."
-
-
-def reward_symbol(case: Case) -> str:
-    """The reward with its arguments, as the paper writes it."""
-    length = int(case.model.history)
-    subscript = str(length - 1).translate(str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉"))
-    past = {1: "sₜ", 2: "sₜ, sₜ₋₁", 3: "sₜ, sₜ₋₁, sₜ₋₂"}.get(length, f"sₜ, …, sₜ₋{subscript}")
-    return f"r({past}{', aₜ' if case.model.rewards_.ndim == 3 else ''})"
-
-
-def _switching(case: Case) -> str:
-    if case.n_modes == 1:
-        return ""
-    if getattr(case.model, "switching", None) == "fixed":
-        return "; a session keeps to one mode"
-    return f"; switching {'depends on' if depends_on_state(case) else 'does not depend on'} the state"
 
 
 def data_sentence(facts: dict[str, Any], noun: str = "state") -> str:

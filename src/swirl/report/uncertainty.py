@@ -12,7 +12,6 @@ from swirl.analysis.bootstrap import bootstrap
 from swirl.analysis.bootstrap_result import Bootstrap, log_odds, mark_of
 from swirl.analysis.state_summaries import by_state, onward
 from swirl.errors import counted
-from swirl.estimators.discrete import DiscreteEstimator
 from swirl.estimators.fit_warnings import RestartAgreement
 from swirl.report.decoded import Case
 from swirl.text import number, percent, rounded
@@ -57,16 +56,16 @@ def agreement_of(case: Case) -> RestartAgreement | None:
     True
     """
     model = case.model
-    known = getattr(model, "restart_agreement_", None)
-    if known is None and getattr(model, "restarts_", None):
+    known = model.restart_agreement_
+    if known is None and model.restarts_:
         return model.compare_restarts(case.data)
     return known
 
 
 def restart_facts(case: Case, agreement: RestartAgreement | None) -> dict[str, Any] | None:
     """Objective of every restart and how far it says the same as the fit; None where there is one or none."""
-    restarts = getattr(case.model, "restarts_", None)
-    if agreement is None or restarts is None or len(restarts) < 2:
+    restarts = case.model.restarts_
+    if agreement is None or len(restarts) < 2:
         return None
     order = np.argsort(np.where(np.isfinite(agreement.nats_behind), agreement.nats_behind, np.inf), kind="stable")
     traces = np.concatenate([np.asarray(restart.objective_trace, dtype=float) for restart in restarts])
@@ -234,9 +233,9 @@ def interval_facts(case: Case, found: Bootstrap) -> dict[str, Any]:
 def _preference(case: Case, found: Bootstrap) -> dict[str, Any] | None:
     """Ends of the log-odds of each move against the average mode, as the map shows them."""
     model = case.model
-    if found.preferences is None or not isinstance(model, DiscreteEstimator):
+    if found.preferences is None or model.histories is None:
         return None
-    groups, ways = by_state(model._histories), onward(model._histories, model.target)
+    groups, ways = by_state(model.histories), onward(model.histories, model.target)
 
     def of_moves(policies: np.ndarray) -> np.ndarray:
         each = policies.reshape(-1, *policies.shape[-3:])

@@ -143,8 +143,7 @@ def check_memory(model: SWIRL, train: Trajectories) -> memory.Prediction:
 
 def remarks(model: Any, ready: Prepared | None = None) -> list[str]:
     """What should make a user hesitate before building on a fit, each with what to do about it."""
-    shares = [float(share) for share in getattr(model, "occupancy_", [1.0])]
-    names = [f"mode {mode}" for mode in range(len(shares))]
-    found = cautions_of(model, getattr(model, "restart_agreement_", None), shares, names)
+    names = [f"mode {mode}" for mode in range(len(model.mode_shares))]
+    found = cautions_of(model, model.restart_agreement_, model.mode_shares, names)
     both_sides = None if ready is None or ready.test is None else shared_animals(ready.train, ready.test)
     return [*found.values(), *([both_sides] if both_sides else [])]

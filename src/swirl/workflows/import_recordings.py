@@ -133,7 +133,7 @@ def import_moseq(
 
 def _states_of(fit: Any) -> list[str]:
     """Names of the states of a saved fit."""
-    env = getattr(load(fit), "env", None)
+    env = load(fit).env
     if env is None:
         raise ValueError(f"--like {fit}: this model has no syllables; give a fit of syllables")
     names = list(env.state_names or map(str, range(env.n_states)))

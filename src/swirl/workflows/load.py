@@ -59,7 +59,7 @@ def sessions_of(model: Any, data: Any = None) -> Trajectories:
     data
         A table of sessions; None: the fit's own, if the file is still where it was and still the same.
     """
-    run = getattr(model, "run_", None) or {}
+    run = model.run_ or {}
     config = run.get("config", {})
     path = data
     if path is None:
@@ -70,7 +70,7 @@ def sessions_of(model: Any, data: Any = None) -> Trajectories:
             raise FileNotFoundError(
                 f"the sessions of the fit were in {path}, which is not there now: give them with --data"
             )
-    sessions, _ = read_sessions(path, config.get("columns"), env=getattr(model, "env", None))
+    sessions, _ = read_sessions(path, config.get("columns"), env=model.env)
     if data is None and run.get("data_fingerprint") not in (None, sessions.fingerprint()):
         raise ValueError(f"{path} has changed since the fit: give the sessions to use with --data {path}")
     return sessions
@@ -81,7 +81,7 @@ def steps_or_bouts(model: Any, sessions: Trajectories, *, bouts: bool = False, m
     from swirl.io.export_tables import segments_frame, to_frame
 
     paths = model.predict(sessions)
-    mode_names = mode_names or getattr(model, "mode_names_", None)
+    mode_names = mode_names or model.mode_names_
     if bouts:
         return segments_frame(sessions, paths, mode_names=mode_names)
     return to_frame(sessions, modes=paths, probabilities=model.predict_proba(sessions), mode_names=mode_names)
@@ -139,7 +139,7 @@ def export_fit(
     n_modes = len(model.initial_modes_)
     if mode_names is not None and len(mode_names) != n_modes:
         raise ValueError(f"--modes gives {len(mode_names)} names, but the fit has {n_modes} modes: give one for each")
-    mode_names = mode_names or getattr(model, "mode_names_", None)
+    mode_names = mode_names or model.mode_names_
     name = output.name.lower()
     if name.endswith(TABLES):
         if what in ("rewards", "transitions"):
@@ -163,6 +163,6 @@ def export_fit(
 
         return write_nwb(
             output, sessions, paths, mode_names=mode_names, probabilities=probabilities,
-            parameters=(getattr(model, "run_", None) or {}).get("config"), overwrite=overwrite,
+            parameters=(model.run_ or {}).get("config"), overwrite=overwrite,
         )  # fmt: skip
     raise ValueError(f"{output}: expected one of {', '.join(TABLES)}, .mat, .nwb")

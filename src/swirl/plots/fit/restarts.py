@@ -2,15 +2,16 @@
 
 import numpy as np
 
+from swirl.estimators.base import quietly
 from swirl.plots.fit.panels import Drawn, frame, sheet
-from swirl.plots.fit.view import DoesNotApply, Fit, quietly
+from swirl.plots.fit.view import DoesNotApply, Fit
 from swirl.plots.scores import objective_traces
 from swirl.plots.signals import restart_agreements, restart_matrix
 
 
 def objective(fit: Fit) -> Drawn:
     """Draw the objective of every restart."""
-    restarts = getattr(fit.model, "restarts_", None)
+    restarts = fit.model.restarts_
     if not restarts:
         raise DoesNotApply("the model was not fitted by EM")
     kept = [i for i, restart in enumerate(restarts) if np.isfinite(restart.objective_trace).any()]
@@ -25,7 +26,7 @@ def objective(fit: Fit) -> Drawn:
 def restarts(fit: Fit) -> Drawn:
     """Draw how far the best restarts agree."""
     fit.several_modes()
-    if len(getattr(fit.model, "restarts_", None) or []) < 2:
+    if len(fit.model.restarts_) < 2:
         raise DoesNotApply("the model has no two restarts to compare")
     with quietly():
         values, order, behind = restart_agreements(fit.model, fit.data)

@@ -4,8 +4,6 @@ import numpy as np
 
 from swirl.data.geometry import kind_of
 from swirl.data.segments import split_at_gaps
-from swirl.estimators.iq_learn import IQLearn
-from swirl.estimators.swirl import SWIRL
 from swirl.plots.fit.panels import Drawn, drawn, figure_of, frame, map_size, panels, sheet
 from swirl.plots.fit.view import (
     MOST_NAMES,
@@ -48,7 +46,7 @@ def rewards_by_previous(fit: Fit) -> Drawn:
 def rewards_by_action(fit: Fit) -> Drawn:
     """Draw the reward of each action in each state, for r(h, a) where states have no places."""
     env = fit.environment()
-    if not isinstance(fit.model, SWIRL | IQLearn) or fit.model.rewards_.ndim != 3:
+    if not fit.model.gauges or fit.model.rewards_.ndim != 3:
         raise DoesNotApply("the reward has no action argument")
     if kind_of(env) != "names" or env.n_actions > MOST_NAMES:
         raise DoesNotApply("states have places, on which rewards of actions are not drawn; see preferences")

@@ -8,10 +8,11 @@ from matplotlib.ticker import FuncFormatter
 from swirl.data.segments import dwell_times, find_segments
 from swirl.data.trajectories import Trajectories
 from swirl.data.trajectory_checks import MISSING
+from swirl.estimators.base import quietly
 from swirl.io.export_tables import segments_frame
 from swirl.plots.durations import bout_durations, survival
 from swirl.plots.fit.panels import Drawn, frame, sheet
-from swirl.plots.fit.view import DoesNotApply, Fit, quietly
+from swirl.plots.fit.view import DoesNotApply, Fit
 from swirl.plots.rasters import mode_prevalence, mode_raster, padded, prevalence
 from swirl.plots.segments import segmentation_strip
 

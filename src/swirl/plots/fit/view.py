@@ -1,14 +1,12 @@
 """A fit, read once for all of its figures: the sessions decoded, and what each mode wants and does as tables."""
 
-import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 
 from swirl.analysis.comparison_result import Comparison
 from swirl.analysis.mode_signal import signal_called
@@ -16,10 +14,7 @@ from swirl.analysis.state_summaries import by_state, most_visited, onward
 from swirl.data.mdp import MDP
 from swirl.data.trajectories import Trajectories
 from swirl.errors import counted
-from swirl.estimators.base import HiddenModeEstimator, UnseenStatesWarning, as_trajectories
-from swirl.estimators.discrete import DiscreteEstimator
-from swirl.estimators.iq_learn import IQLearn
-from swirl.estimators.swirl import SWIRL
+from swirl.estimators.base import HiddenModeEstimator, as_trajectories, quietly
 from swirl.plots.state_maps import state_names
 from swirl.plots.style import mode_colours, mode_labels, named_mode_colours
 from swirl.rewards.gauge import GaugeTooLargeError
@@ -32,23 +27,11 @@ class DoesNotApply(ValueError):
     """A figure that this fit has nothing for."""
 
 
-@contextmanager
-def quietly() -> Iterator[None]:
-    """Say nothing of states that training never visited: the report of a fit tells.
-
-    >>> with quietly():
-    ...     warnings.warn("state 3 was never seen", UnseenStatesWarning)
-    """
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UnseenStatesWarning)
-        yield
-
-
 @dataclass(frozen=True)
 class Fit:
     """A model, sessions, and what the one says of the other, read once for all figures."""
 
-    model: HiddenModeEstimator
+    model: Any
     data: Trajectories
     env: MDP | None
     modes: list[Int[np.ndarray, "_"]]
@@ -108,16 +91,15 @@ def read_fit(
     if signal is not None:
         signal_called(data, signal)
     n_modes = len(model.initial_modes_)
-    mode_names = mode_names or getattr(model, "mode_names_", None)
+    mode_names = mode_names or model.mode_names_
     if mode_names is not None and len(mode_names) != n_modes:
         raise ValueError(f"mode_names: got {counted(len(mode_names), 'name')} for {counted(n_modes, 'mode')}")
-    env = getattr(model, "_world", getattr(model, "env", None))  # model-free models keep what training saw
     with quietly():
         modes = [np.asarray(path) for path in model.predict(data)]
     return Fit(
         model,
         data,
-        env if isinstance(env, MDP) else None,
+        model.world,
         modes,
         mode_labels(mode_names, n_modes),
         mode_colours(n_modes) if mode_names is None else named_mode_colours(list(mode_names)),
@@ -128,8 +110,7 @@ def read_fit(
 
 def gauge(fit: Fit) -> str:
     """What a reward is called beside its scale: which of the equivalent ones it is."""
-    per_action = isinstance(fit.model, SWIRL) and fit.model.rewards_.ndim == 3
-    return "reward (least norm)" if per_action else "reward (fitted gauge)"
+    return "reward (least norm)" if fit.model.map_gauge == "canonical" else "reward (fitted gauge)"
 
 
 def small(env: MDP) -> MDP:
@@ -141,34 +122,23 @@ def small(env: MDP) -> MDP:
 
 def state_rewards(fit: Fit) -> Float[np.ndarray, "mode state"]:
     """Reward of each state; NaN where the training data say nothing about it."""
-    if isinstance(fit.model, IQLearn):
-        return fit.model.reward_map("marginal")
-    if not isinstance(fit.model, SWIRL):
+    if not fit.model.gauges:
         raise DoesNotApply(f"{type(fit.model).__name__} has no rewards")
     try:
-        values = fit.model.reward_map()
+        return fit.model.known_reward_map()
     except GaugeTooLargeError:
         raise DoesNotApply("there are too many histories for a reward of states") from None
-    full = fit.model._histories.full_length
-    known = ~_uninformed(fit.model)[full]
-    informed = np.bincount(fit.model._histories.states[full], weights=known, minlength=values.shape[1]) > 0
-    return np.where(informed, values, np.nan)
-
-
-def _uninformed(model: Any) -> Bool[np.ndarray, "history"]:
-    flags = getattr(model, "uninformed_", None)
-    return np.zeros(model._histories.n_histories, bool) if flags is None else np.asarray(flags, bool)
 
 
 def pair_rewards(fit: Fit) -> Float[np.ndarray, "mode state previous"]:
     """Reward of each state by the state before it, averaged over what came earlier; NaN where nothing is known."""
     model, env = fit.model, small(fit.environment())
-    if not isinstance(model, SWIRL) or model.rewards_.ndim != 2:
+    if not model.gauges or model.rewards_.ndim != 2:
         raise DoesNotApply("the model has no reward of states alone")
-    if model._histories.length < 2:
+    if model.histories.length < 2:
         raise DoesNotApply("the reward sees one state only")
-    kept = model._histories.full_length & ~_uninformed(model)
-    pair = model._histories.table[kept, :2]
+    kept = model.histories.full_length & ~np.asarray(False if model.uninformed_ is None else model.uninformed_, bool)
+    pair = model.histories.table[kept, :2]
     total, count = np.zeros((env.n_states, env.n_states, fit.n_modes)), np.zeros((env.n_states, env.n_states))
     np.add.at(total, (pair[:, 0], pair[:, 1]), model.rewards_[:, kept].T)
     np.add.at(count, (pair[:, 0], pair[:, 1]), 1)
@@ -179,9 +149,9 @@ def pair_rewards(fit: Fit) -> Float[np.ndarray, "mode state previous"]:
 def action_rewards(fit: Fit) -> Float[np.ndarray, "mode state action"]:
     """Reward of each action in each state: r(h, a), or of what it leads to, E[r(h') | h, a]; over earlier states."""
     model = fit.model
-    if not isinstance(model, SWIRL | IQLearn):
+    if not model.gauges:
         raise DoesNotApply(f"{type(model).__name__} has no rewards")
-    histories, values = model._histories, np.asarray(model.rewards_)
+    histories, values = model.histories, np.asarray(model.rewards_)
     tables = histories.successors
     if values.ndim == 2:
         weight = np.asarray(tables.probability)
@@ -204,9 +174,9 @@ def moves(fit: Fit) -> tuple[MDP, Float[np.ndarray, "mode state move"]]:
     So models of actions and of next states are drawn alike.
     """
     model, env = fit.model, small(fit.environment())
-    if not isinstance(model, DiscreteEstimator) or len(table := model._table()) != fit.n_modes:
+    if (table := model.choice_table()) is None:
         raise DoesNotApply("the model has no policy for each mode")
-    ways, states = onward(model._histories, model.target), by_state(model._histories)
+    ways, states = onward(model.histories, model.target), by_state(model.histories)
     shares = ways.shares(states, states.mean(table))
     total = shares.sum(axis=2, keepdims=True)
     shares = np.where(total > 0, shares / np.where(total > 0, total, 1.0), np.nan)

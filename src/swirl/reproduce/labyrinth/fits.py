@@ -202,4 +202,4 @@ class Labyrinth:
 
 def _identity(model: Any) -> str:
     """A fit as text: how it ended, and its policies' sum of squares, tell it from others."""
-    return f"{type(model).__name__} {getattr(model, 'fit_report_', '')} {np.sum(model._table() ** 2):.9f}"
+    return f"{type(model).__name__} {model.fit_report_ or ''} {np.sum(model.choice_table() ** 2):.9f}"

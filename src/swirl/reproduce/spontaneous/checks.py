@@ -62,7 +62,7 @@ def draw_choices(
     The next state is the simulated action where the recorded steps join up, and the recorded state where they do not:
     what was cut out there is not the model's to say.
     """
-    policies = model.policies_ if hasattr(model, "policies_") else model.emission_table()
+    policies = model.policies_ if model.target == "action" else model.emission_table()
     choice, switch = np.cumsum(policies, axis=-1), np.cumsum(model.mode_transitions_, axis=-1)
     recorded, done = np.stack(data.states), np.stack(data.actions)
     rng = np.random.default_rng(random_state)

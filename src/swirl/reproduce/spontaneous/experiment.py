@@ -96,7 +96,7 @@ def first_line(work: Work, compared: Comparison) -> str:
     published = max((name for name in MODELS if name in found), key=lambda name: found[name])
     simple = max(modeless, key=lambda name: found[name])
     gain, half = compared.difference(best, simple)
-    order = f" (order {getattr(compared.models['counts'], 'order_', None)})" if simple == "counts" else ""
+    order = f" (order {compared.models['counts'].chosen_['order']})" if simple == "counts" else ""
     margin = f"by {nats(abs(gain))} ± {half:.4f} nats per step"
     ours = f"{best} with {k} modes ({nats(found[best])})"
     rival = f"{simple}{order} without modes ({nats(found[simple])})"
@@ -121,7 +121,7 @@ def headline(
 ) -> list[Numbers | Text]:
     """Our figures beside the published ones and the aims."""
     found, k = compared.scores, work.headline
-    order = getattr(compared.models["counts"], "order_", None)
+    order = compared.models["counts"].chosen_["order"]
     table = []
     for name in compared.names:
         runs = [row["score"] for row in rows if row["model"] == name and row["modes"] == (1 if name == "MaxEnt" else k)]
