@@ -19,6 +19,7 @@ from swirl.analysis.bootstrap import (
     units_of,
 )
 from swirl.analysis.bootstrap_result import ended, log_odds
+from swirl.analysis.decoded import decode
 from swirl.data.encoding import Encoded
 from swirl.data.trajectories import Trajectories
 from swirl.datasets import gridworld
@@ -28,7 +29,6 @@ from swirl.estimators.swirl import SWIRL
 from swirl.inference.engines import device_counts
 from swirl.inference.estep import numba_loop, scan
 from swirl.inference.estep.counts import Chains, Tables
-from swirl.report.decoded import read_case
 from swirl.report.page import contents
 from swirl.report.uncertainty import interval_facts
 
@@ -382,7 +382,7 @@ def test_without_a_bootstrap_the_page_says_how_to_get_one():
 
 def test_signs_on_the_map_are_those_of_the_moves():
     model, data = small_fit()
-    case = read_case(model, data)
+    case = decode(model, data)
     facts = interval_facts(case, drawn())
     _, given = contents(model, data, comparison=None, signal=None, title=None, run=None, n_draws=0, bootstrap=drawn())
     low, high = np.array(given["intervals"]["preference"]["low"], float), given["intervals"]["preference"]["high"]
@@ -413,7 +413,7 @@ def test_a_bootstrap_of_something_else_is_refused():
 
 def test_the_fit_that_stopped_short_is_told():
     model, data = small_fit()
-    case = read_case(model, data)
+    case = decode(model, data)
     statuses = ("converged", "iterations ran out", "converged", "converged", "iterations ran out", "converged")
     told = interval_facts(case, replace(drawn(), drift=1.2, statuses=statuses))
     assert "1.2 standard errors short" in told["drift_words"]

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from swirl import MDP, Trajectories, datasets
+from swirl.analysis.state_summaries import actions_are_states
 from swirl.data.environments import any_may_follow_any, infer_actions, moves_seen
 from swirl.io.environment_files import environment_for, read_environment, write_environment
-from swirl.plots.fit.view import actions_are_states
 
 
 def names(env):

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import swirl
+from swirl.analysis.decoded import decode
 from swirl.datasets import gridworld
-from swirl.report.decoded import read_case
 from swirl.report.methods import methods_paragraph
 from swirl.report.summary import data_facts, fit_facts, fit_sentences
 
@@ -41,7 +41,7 @@ def test_a_session_is_told_by_all_that_is_fitted():
 
 def test_the_report_tells_the_two_scores_apart(split):
     everything, train, test, model = split
-    case = read_case(model, everything)
+    case = decode(model, everything)
     fit, data = fit_facts(case), data_facts(case)
     assert fit["scores"]["others"] == (pytest.approx(model.score(test)), model.n_scored(test))
     assert fit["scores"]["fitted"] == (pytest.approx(model.score(train)), model.n_scored(train))
@@ -56,7 +56,7 @@ def test_the_report_tells_the_two_scores_apart(split):
 
 def test_a_report_on_the_training_sessions_claims_no_held_out_score(split):
     _, train, _, model = split
-    case = read_case(model, train)
+    case = decode(model, train)
     fit, data = fit_facts(case), data_facts(case)
     assert fit["scores"]["others"] is None
     assert "not used for fitting" not in methods_paragraph(case, data, fit)
@@ -76,7 +76,7 @@ def test_sessions_that_are_not_known_again_are_not_called_held_out(split):
     shorter = swirl.Trajectories(
         [s[:-1] for s in train.states], [a[:-1] for a in train.actions], n_states=25, n_actions=5
     )
-    case = read_case(model, shorter)
+    case = decode(model, shorter)
     fit, data = fit_facts(case), data_facts(case)
     assert fit["scores"]["others"] is None
     assert "none of these sessions is, as it stands, one that it was fitted to" in " ".join(fit_sentences(fit, data))

@@ -16,6 +16,7 @@ import pytest
 
 from swirl import report
 from swirl.analysis.comparison_result import Comparison
+from swirl.analysis.decoded import DecodedFit, decode
 from swirl.data.histories import Histories
 from swirl.data.mdp import MDP
 from swirl.data.trajectories import Trajectories
@@ -26,7 +27,6 @@ from swirl.plots.policies import state_transitions
 from swirl.report import durations_and_checks, timeline
 from swirl.report import maps as mapped
 from swirl.report.animals import animal_facts, animal_figure, animal_note, animal_sentences
-from swirl.report.decoded import Case, nouns, read_case, worded
 from swirl.report.maps import map_facts, places, switching_facts
 from swirl.report.page import contents
 from swirl.report.provenance import provenance
@@ -165,7 +165,7 @@ def test_nothing_is_counted_across_gaps():
 def signal_case(values, modes, **more):
     """What `signal_facts` reads of a case."""
     data = Trajectories([np.zeros(len(path), int) for path in modes], signals={"dopamine": values}, **more)
-    return Case(None, data, None, [np.array(path) for path in modes], [], ["a", "b", "c"], ["#000"] * 3, ["0"], [])
+    return DecodedFit(None, data, None, [np.array(path) for path in modes], ["a", "b", "c"])
 
 
 def test_signals_by_mode_count_sessions_not_steps():
@@ -196,7 +196,7 @@ def test_signals_are_not_read_across_gaps():
 
 def test_data_facts():
     model, data = grid()
-    facts = data_facts(read_case(model, data))
+    facts = data_facts(decode(model, data))
     assert [facts[name] for name in ("sessions", "steps", "subjects", "gaps")] == [3, 240, 2, 1]
     assert facts["visited_states"] == len(np.unique(np.concatenate(data.states)))
     assert facts["same_as_training"] is None
@@ -205,7 +205,7 @@ def test_data_facts():
 
 def test_maps_show_the_models_own_tables():
     model, data = grid()
-    facts = map_facts(read_case(model, data))
+    facts = map_facts(decode(model, data))
     assert facts["kind"] == "grid"
     canonical, fitted = facts["gauges"]  # least norm first
     assert (canonical["label"], facts["no_least_norm"]) == ("least norm", False)
@@ -223,7 +223,7 @@ def test_maps_show_the_models_own_tables():
 def test_where_least_norm_is_too_large_the_page_says_so(monkeypatch):
     model, data = grid()
     monkeypatch.setattr(mapped, "MOST_HISTORIES", 3)
-    facts = map_facts(read_case(model, data))
+    facts = map_facts(decode(model, data))
     assert [gauge["name"] for gauge in facts["gauges"]] == ["fitted"]
     assert facts["no_least_norm"]
     assert "The reward of least norm is not here" in report.build(model, data, n_draws=0)
@@ -231,7 +231,7 @@ def test_where_least_norm_is_too_large_the_page_says_so(monkeypatch):
 
 def test_switching_counts_the_visits_that_it_rests_on():
     model, data = grid()
-    case = read_case(model, data)
+    case = decode(model, data)
     visits = np.array(switching_facts(case)["visits"])
     path, modes = np.concatenate(data.states), np.concatenate(case.modes)
     assert visits.sum() == data.n_steps
@@ -241,7 +241,7 @@ def test_switching_counts_the_visits_that_it_rests_on():
 def animal_case(modes, **more):
     """What `animal_facts` reads of a case."""
     data = Trajectories([np.zeros(len(path), int) for path in modes], **more)
-    return Case(None, data, None, [np.array(path) for path in modes], [], ["a", "b"], ["#000", "#fff"], ["0"], [])
+    return DecodedFit(None, data, None, [np.array(path) for path in modes], ["a", "b"])
 
 
 def test_animals_are_compared_and_not_steps():
@@ -277,7 +277,7 @@ def test_many_animals_are_boxes():
 
 def test_folders_are_not_mailed_and_nothing_is_told_twice():
     model, data = grid()
-    case, about = read_case(model, data), {"fingerprint": "ab"}
+    case, about = decode(model, data), {"fingerprint": "ab"}
     run = {"data": "/home/me/mice/a b.csv", "data_fingerprint": "ab", "seconds": 6.797278501995606,
            "command": "swirl fit /home/me/a.csv --out=/tmp/fit.nc", "config": {"env": "C:\\lab\\env.csv"}}  # fmt: skip
     told = provenance(case, about, run)
@@ -297,17 +297,7 @@ def test_policies_that_see_the_previous_state_are_kept_by_pair():
     model._set_rewards(histories, np.log(policies), np.log(policies))
     model._set_chain(np.ones((3, 1, 1)), np.ones(1))
     path = np.array([0, 1, 2])
-    case = Case(
-        model,
-        Trajectories([path]),
-        env,
-        [0 * path],
-        [np.ones((3, 1))],
-        ["mode 0"],
-        ["#000"],
-        ["a", "b", "c"],
-        ["0", "1"],
-    )
+    case = DecodedFit(model, Trajectories([path]), env, [0 * path], ["mode 0"])
     facts = map_facts(case)
     assert facts["kind"] == "graph"
     by_pair = {
@@ -334,7 +324,7 @@ def unpacked(session):
 
 def test_sessions_are_packed_whole():
     model, data = grid()
-    case = read_case(model, data)
+    case = decode(model, data)
     facts = timeline.session_facts(case, "dopamine")
     assert facts["left_out"] == 0
     assert facts["events"] == ["lick"]
@@ -349,7 +339,7 @@ def test_sessions_are_packed_whole():
 
 def test_long_recordings_are_cut_aloud(monkeypatch):
     model, data = grid()
-    case = read_case(model, data)
+    case = decode(model, data)
     monkeypatch.setattr(timeline, "MOST_STEPS", 20)
     monkeypatch.setattr(timeline, "MOST_LETTERS", 700)
     facts = timeline.session_facts(case)
@@ -363,7 +353,7 @@ def test_long_recordings_are_cut_aloud(monkeypatch):
 
 def test_checks_name_what_lies_outside():
     model, data = grid()
-    found = durations_and_checks.check_facts(read_case(model, data), 3)
+    found = durations_and_checks.check_facts(decode(model, data), 3)
     row = next(row for row in found["rows"] if row["what"] == "staying")
     assert row["low"] == min(row["drawn"])
     assert len(row["drawn"]) == 3
@@ -373,7 +363,7 @@ def test_checks_name_what_lies_outside():
     assert all(row["corrected_p_value"] >= row["p_value"] >= 0.5 for row in found["rows"])
     n = len(found["rows"])
     assert f"none of {n} statistics can be said to differ: 39 are needed" in check_sentence(found)
-    assert durations_and_checks.check_facts(read_case(model, data), 0) is None
+    assert durations_and_checks.check_facts(decode(model, data), 0) is None
 
 
 @pytest.mark.slow
@@ -382,7 +372,7 @@ def test_bouts_are_not_cut_where_only_the_history_forgets():
     jumps = [path.copy() for path in data.states]
     jumps[0][40:] = np.roll(jumps[0][40:], 7)
     forgetful = model.align_to(model).set_params(impossible="forget")
-    case = read_case(forgetful, Trajectories(jumps, data.actions, n_states=N_STATES, n_actions=5))
+    case = decode(forgetful, Trajectories(jumps, data.actions, n_states=N_STATES, n_actions=5))
     facts = durations_and_checks.check_facts(case, 1)
     assert facts["torn"]
     assert not {row["what"] for row in facts["rows"]} & set(durations_and_checks.OF_MODES)
@@ -421,7 +411,7 @@ def restarted():
 
 def test_restarts_are_matched_before_they_are_compared():
     fitted, data = restarted()
-    case = read_case(fitted, data)
+    case = decode(fitted, data)
     facts = restart_facts(case, agreement_of(case))
     assert [row["restart"] for row in facts["rows"]] == [0, 1, 2]
     assert [row["same"] for row in facts["rows"]] == [True, True, False]
@@ -531,19 +521,20 @@ def test_environments_without_places(per_action):
 def test_syllables_are_called_so():
     any_next = np.tile(np.arange(4), (4, 1))
     path = np.array([0, 1, 2, 3])
-    case = Case(None, Trajectories([path]), MDP.deterministic(any_next), [path * 0], [], ["mode 0"], ["#000"],
-                ["state 0", "state 7", "rear", "state 2"], ["action 0"] * 4)  # fmt: skip
-    assert worded(case).state_names == ["syllable 0", "syllable 7", "rear", "syllable 2"]
-    assert worded(case).action_names[1] == "syllable 7"
+    data = Trajectories([path], state_names=["0", "7", "rear", "2"])
+    case = DecodedFit(None, data, MDP.deterministic(any_next), [path * 0], ["mode 0"])
+    assert case.state_names == ["syllable 0", "syllable 7", "rear", "syllable 2"]
+    assert case.action_names[1] == "syllable 7"
     # A table of moves has actions in the order in which they are met: from the first state, all but itself.
     turned = replace(case, env=MDP.deterministic(np.where(np.roll(any_next, -1, axis=1) == np.arange(4)[:, None], -1,
                                                           np.roll(any_next, -1, axis=1))))  # fmt: skip
-    assert worded(turned).action_names == ["syllable 7", "rear", "syllable 2", "syllable 0"]
+    assert turned.action_names == ["syllable 7", "rear", "syllable 2", "syllable 0"]
     placed = MDP.deterministic(any_next, coordinates=[[0, 0], [0, 1], [1, 0], [1, 1]])
     for env in (placed, MDP.deterministic([[1, 1], [0, 2], [1, 1]])):
         other = replace(case, env=env)
-        assert worded(other) is other
-        assert nouns(other)["state"] == "state"
+        assert other.state_names[1] == "state 7"
+        assert other.action_names[0] == "action 0"
+        assert other.nouns["state"] == "state"
 
 
 def test_a_model_without_rewards_has_no_reward_map():
@@ -557,7 +548,7 @@ def test_a_model_without_rewards_has_no_reward_map():
     other.histories_ = other._histories.table
     other.initial_states_ = np.full(N_STATES, 1 / N_STATES)
     other._set_chain(np.broadcast_to([[0.9, 0.1], [0.2, 0.8]], (N_STATES, 2, 2)).copy(), np.array([0.5, 0.5]))
-    case = read_case(other, data)
+    case = decode(other, data)
     assert case.model.label == "ARHMM"
     page = report.build(other, data, n_draws=0)
     assert 'id="reward-map"' not in page

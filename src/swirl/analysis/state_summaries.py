@@ -6,12 +6,21 @@ own for fewer states.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from swirl.data.histories import Histories
+from swirl.data.mdp import MDP
 from swirl.estimators.discrete import Target, option_successors
+from swirl.rewards.gauge import GaugeTooLargeError
+
+MOST_STATES = 2_000  # beyond that nobody reads a table of states by states
+
+
+class DoesNotApply(ValueError):
+    """What this fit has nothing for."""
 
 
 @dataclass(frozen=True)
@@ -125,3 +134,90 @@ def onward(histories: Histories, target: Target) -> Onward:
     following[pairs // n, rank] = pairs % n
     first = np.searchsorted(state, np.arange(n + 1))
     return Onward(following, first, option, rank[pair.reshape(-1)], weight[state, option, branch])
+
+
+def environment_of(env: MDP | None, *, small: bool = False) -> MDP:
+    """The environment, or word that there is none, or that it is too large for a table of states by states."""
+    if env is None:
+        raise DoesNotApply("the model has no environment of labelled states")
+    if small and env.n_states > MOST_STATES:
+        raise DoesNotApply(f"{env.n_states:,} states are too many for a table of states by states")
+    return env
+
+
+def action_targets(env: MDP) -> list[int] | None:
+    """The state that each action leads to from wherever it is possible, −1 for one that never is; None: not one state.
+
+    >>> action_targets(MDP.deterministic([[0, 1], [0, 1]])), action_targets(MDP.deterministic([[0, 1], [1, 0]]))
+    ([0, 1], None)
+    """
+    if not env.is_deterministic:
+        return None
+    leads, available = np.asarray(env.successors.next)[:, :, 0], np.asarray(env.available)
+    targets = [np.unique(leads[available[:, action], action]).tolist() for action in range(env.n_actions)]
+    return None if max(map(len, targets)) > 1 else [own[0] if own else -1 for own in targets]
+
+
+def actions_are_states(env: MDP) -> bool:
+    """Whether the action is the number of the next state, so that on the diagonal of a table nothing moves.
+
+    >>> actions_are_states(MDP.deterministic([[0, 1], [0, 1]])), actions_are_states(MDP.deterministic([[1, 0], [1, 0]]))
+    (True, False)
+    """
+    targets = action_targets(env) if env.n_states == env.n_actions else None
+    return targets is not None and all(target in (-1, action) for action, target in enumerate(targets))
+
+
+def state_rewards(model: Any) -> Float[np.ndarray, "mode state"]:
+    """Reward of each state; NaN where the training data say nothing about it."""
+    if not model.gauges:
+        raise DoesNotApply(f"{type(model).__name__} has no rewards")
+    try:
+        return model.known_reward_map()
+    except GaugeTooLargeError:
+        raise DoesNotApply("there are too many histories for a reward of states") from None
+
+
+def pair_rewards(model: Any) -> Float[np.ndarray, "mode state previous"]:
+    """Reward of each state by the state before it, averaged over what came earlier; NaN where nothing is known."""
+    env, n_modes = environment_of(model.world, small=True), len(model.initial_modes_)
+    if not model.gauges or model.rewards_.ndim != 2:
+        raise DoesNotApply("the model has no reward of states alone")
+    if model.histories.length < 2:
+        raise DoesNotApply("the reward sees one state only")
+    kept = model.histories.full_length & ~np.asarray(False if model.uninformed_ is None else model.uninformed_, bool)
+    pair = model.histories.table[kept, :2]
+    total, count = np.zeros((env.n_states, env.n_states, n_modes)), np.zeros((env.n_states, env.n_states))
+    np.add.at(total, (pair[:, 0], pair[:, 1]), model.rewards_[:, kept].T)
+    np.add.at(count, (pair[:, 0], pair[:, 1]), 1)
+    known = count[..., None] > 0
+    return np.where(known, total / np.maximum(count[..., None], 1), np.nan).transpose(2, 0, 1)
+
+
+def action_rewards(model: Any) -> Float[np.ndarray, "mode state action"]:
+    """Reward of each action in each state: r(h, a), or of what it leads to, E[r(h') | h, a]; over earlier states."""
+    if not model.gauges:
+        raise DoesNotApply(f"{type(model).__name__} has no rewards")
+    histories, values = model.histories, np.asarray(model.rewards_)
+    tables = histories.successors
+    if values.ndim == 2:
+        weight = np.asarray(tables.probability)
+        values = np.einsum("khab,hab->kha", values[:, np.asarray(tables.next)], weight)
+    values = np.where(np.asarray(tables.available), values, np.nan)
+    return by_state(histories).mean(values)
+
+
+def moves(model: Any) -> tuple[MDP, Float[np.ndarray, "mode state move"]]:
+    """Where each mode goes: an environment whose actions are the moves from state to state, and policies over these.
+
+    So models of actions and of next states are drawn alike.
+    """
+    env = environment_of(model.world, small=True)
+    if (table := model.choice_table()) is None:
+        raise DoesNotApply("the model has no policy for each mode")
+    ways, states = onward(model.histories, model.target), by_state(model.histories)
+    shares = ways.shares(states, states.mean(table))
+    total = shares.sum(axis=2, keepdims=True)
+    shares = np.where(total > 0, shares / np.where(total > 0, total, 1.0), np.nan)
+    drawn = MDP.deterministic(ways.following, state_names=env.state_names, coordinates=env.coordinates)
+    return drawn, shares

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from swirl.analysis.decoded import DecodedFit
 from swirl.analysis.mode_signal import read_units
 from swirl.errors import counted
-from swirl.report.decoded import Case
+from swirl.plots.style import named_mode_colours
 from swirl.report.formatting import label
 from swirl.text import listed, percent, rounded
 
@@ -18,15 +19,15 @@ MOST_DOTS = 60  # animals that are drawn one by one; beyond that, boxes
 MOST_TOLD = 6  # groups that are told in a sentence
 
 
-def animal_facts(case: Case) -> dict[str, Any] | None:
+def animal_facts(case: DecodedFit) -> dict[str, Any] | None:
     """Share of each mode in the decoded steps of each animal (or session, where animals are not known).
 
     None for one mode, or for one animal. An animal that was in several groups counts once in each.
 
     >>> import swirl
-    >>> from swirl.report.decoded import read_case
+    >>> from swirl.analysis.decoded import decode
     >>> world = swirl.datasets.gridworld(n_sessions=3, n_steps=80)
-    >>> facts = animal_facts(read_case(world.true_model(), world.trajectories))
+    >>> facts = animal_facts(decode(world.true_model(), world.trajectories))
     >>> facts["noun"], facts["groups"], [row["steps"] for row in facts["rows"]]
     ('session', [], [80, 80, 80])
     """
@@ -116,7 +117,7 @@ def animal_note(facts: dict[str, Any]) -> str:
 SYMBOLS = ("circle", "circle-open", "diamond", "diamond-open", "square", "square-open", "triangle-up", "x")
 
 
-def animal_figure(case: Case, facts: dict[str, Any]) -> dict[str, Any]:
+def animal_figure(case: DecodedFit, facts: dict[str, Any]) -> dict[str, Any]:
     """Modes along the axis in their colours; a group has a place beside the others, and a sign of its own."""
     groups = facts["groups"] or [None]
     width = 0.72 / len(groups)
@@ -157,7 +158,7 @@ def animal_figure(case: Case, facts: dict[str, Any]) -> dict[str, Any]:
 
 
 def _dots(
-    case: Case, rows: list[dict[str, Any]], middle: float, width: float, symbol: str, group: str | None
+    case: DecodedFit, rows: list[dict[str, Any]], middle: float, width: float, symbol: str, group: str | None
 ) -> dict[str, Any]:
     # An animal has the same place within its group in every mode, so that it can be followed by eye.
     aside = 0.6 * width * (np.linspace(-0.5, 0.5, len(rows)) if len(rows) > 1 else np.zeros(1))
@@ -174,7 +175,7 @@ def _dots(
             "symbol": symbol,
             "size": 9,
             "opacity": 0.9,
-            "color": [case.colours[k] for k in modes for _ in rows],
+            "color": [named_mode_colours(case.mode_names)[k] for k in modes for _ in rows],
             "line": {"width": 2 if symbol.endswith("open") else 0},
         },
         "text": [f"{label(row['name'])}{also}" for _ in modes for row, also in zip(rows, about, strict=True)],
@@ -188,7 +189,7 @@ def _mean(at: float, width: float, y: float) -> dict[str, Any]:
     return {"type": "line", "x0": round(at - half, 4), "x1": round(at + half, 4), "y0": y, "y1": y, "line": line}
 
 
-def _box(case: Case, mode: int, at: float, width: float, shares: np.ndarray, group: str | None) -> dict[str, Any]:
+def _box(case: DecodedFit, mode: int, at: float, width: float, shares: np.ndarray, group: str | None) -> dict[str, Any]:
     low, first, median, third, high = (rounded([value]) for value in np.quantile(shares, [0, 0.25, 0.5, 0.75, 1]))
     return {
         "type": "box",
@@ -200,5 +201,5 @@ def _box(case: Case, mode: int, at: float, width: float, shares: np.ndarray, gro
         "lowerfence": low,
         "upperfence": high,
         "width": 0.7 * width,
-        "line": {"color": case.colours[mode], "width": 1.8},
+        "line": {"color": named_mode_colours(case.mode_names)[mode], "width": 1.8},
     }

@@ -6,11 +6,12 @@ from typing import Any
 import numpy as np
 
 from swirl.analysis.behaviour import occupancy
+from swirl.analysis.decoded import DecodedFit
 from swirl.analysis.predictive_checks import ENOUGH, PredictiveChecks, predictive_checks, simulated_like
 from swirl.analysis.significance import LEVEL
 from swirl.data.segments import dwell_times
 from swirl.estimators.base import quietly
-from swirl.report.decoded import Case
+from swirl.plots.style import named_mode_colours
 from swirl.report.formatting import label
 from swirl.text import number, rounded
 
@@ -20,7 +21,7 @@ MOST_SEGMENTS, MOST_STEPS = 2_000, 300_000  # simulated and decoded for each dra
 MOST_POINTS = 400  # of a survival curve
 
 
-def check_facts(case: Case, n_draws: int) -> dict[str, Any] | None:
+def check_facts(case: DecodedFit, n_draws: int) -> dict[str, Any] | None:
     """Statistics of the data and of simulated data sets; None where there are none to make.
 
     The places are those that the data visit most.
@@ -90,7 +91,7 @@ def _without_modes(found: PredictiveChecks) -> PredictiveChecks:
     return replace(found, real=scalars[0], simulated=scalars[1])
 
 
-def _bouts(case: Case, found: PredictiveChecks) -> list[dict[str, Any]]:
+def _bouts(case: DecodedFit, found: PredictiveChecks) -> list[dict[str, Any]]:
     """Bouts of the data and of the simulations that the checks have made already."""
     return [
         {
@@ -102,7 +103,7 @@ def _bouts(case: Case, found: PredictiveChecks) -> list[dict[str, Any]]:
     ]
 
 
-def _simulated_bouts(case: Case, n_draws: int) -> list[dict[str, Any]]:
+def _simulated_bouts(case: DecodedFit, n_draws: int) -> list[dict[str, Any]]:
     """Bouts of the data as they are, and of simulated data with the same gaps and missing actions."""
     drawn = []
     for seed in range(n_draws):
@@ -115,7 +116,7 @@ def _simulated_bouts(case: Case, n_draws: int) -> list[dict[str, Any]]:
     ]
 
 
-def bout_facts(case: Case, checks: dict[str, Any] | None) -> list[dict[str, Any]] | None:
+def bout_facts(case: DecodedFit, checks: dict[str, Any] | None) -> list[dict[str, Any]] | None:
     """Bout lengths of each mode as survival curves, of the data and, where there are checks, of each simulation."""
     if case.n_modes < 2:
         return None
@@ -151,11 +152,11 @@ def survival(times: Any) -> dict[str, list[Any]]:
     return {"length": length.tolist(), "share": rounded(share)}
 
 
-def bout_figures(case: Case, bouts: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def bout_figures(case: DecodedFit, bouts: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """One small figure per mode: share of bouts that last at least so long, data dark, simulations pale."""
     longest = max((max(bout["real"]["length"], default=1) for bout in bouts), default=1)
     figures = []
-    for name, colour, bout in zip(case.mode_names, case.colours, bouts, strict=True):
+    for name, colour, bout in zip(case.mode_names, named_mode_colours(case.mode_names), bouts, strict=True):
         simulated = [curve for curve in bout["simulated"] if curve["length"]]
         longest = max(longest, *(curve["length"][-1] for curve in simulated), 1)
         traces = [_curve(curve, "simulated", colour, 1.2, 0.38, i == 0) for i, curve in enumerate(simulated)]
@@ -196,7 +197,7 @@ def _curve(curve: dict[str, Any], name: str, colour: str, width: float, opacity:
 WIDTH, PAD = 180.0, 8.0  # of a strip, in its own units
 
 
-def occupancy_figure(case: Case, checks: dict[str, Any]) -> dict[str, Any]:
+def occupancy_figure(case: DecodedFit, checks: dict[str, Any]) -> dict[str, Any]:
     """Share of the steps in each state: data against the mean of the simulations."""
     real, drawn = checks["occupancy"], checks["simulated_occupancy"]
     top = 1.05 * max([*real, *drawn])

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
+from swirl.analysis.decoded import DecodedFit
 from swirl.analysis.state_summaries import Groups, Onward, by_pair, by_state, most_visited, onward
 from swirl.data.geometry import has_places, lattice, layout
 from swirl.data.mdp import MDP
-from swirl.report.decoded import Case
 from swirl.report.summary import switch_counts
 from swirl.rewards.gauge import GaugeTooLargeError
 from swirl.text import rounded
@@ -42,7 +42,7 @@ def places(env: MDP) -> dict[str, Any]:
     return {"kind": "grid", "xy": rounded(xy), "cell": rounded(cell), "corridors": corridors}
 
 
-def map_facts(case: Case) -> dict[str, Any] | None:
+def map_facts(case: DecodedFit) -> dict[str, Any] | None:
     """Everything that the maps and tables of a model are drawn from; None where it has no labelled states.
 
     Keys: kind ("grid", "graph" or "table"), xy, cell, corridors, following, moves [mode][state][move] and, by previous
@@ -84,7 +84,7 @@ def map_facts(case: Case) -> dict[str, Any] | None:
     return facts
 
 
-def _named(case: Case) -> list[int]:
+def _named(case: DecodedFit) -> list[int]:
     """The places that a map names, most visited first; none where names are only coordinates, which the map shows."""
     if all(re.fullmatch(r"\(-?[\d.]+(, ?-?[\d.]+)+\)", name) for name in case.state_names):
         return []
@@ -124,13 +124,13 @@ def _rewards(model: Any, gauge: str) -> np.ndarray | None:
     return None
 
 
-def switching_facts(case: Case) -> dict[str, Any] | None:
+def switching_facts(case: DecodedFit) -> dict[str, Any] | None:
     """P(next mode | mode, state) and the decoded switches by state; None for one mode.
 
     >>> import swirl
-    >>> from swirl.report.decoded import read_case
+    >>> from swirl.analysis.decoded import decode
     >>> world = swirl.datasets.gridworld(n_sessions=3, n_steps=80)
-    >>> facts = switching_facts(read_case(world.true_model(), world.trajectories))
+    >>> facts = switching_facts(decode(world.true_model(), world.trajectories))
     >>> facts["by_state"], facts["probability"][0][1][23]  # water to home, at the water
     (True, 0.36)
     """
@@ -153,7 +153,7 @@ def switching_facts(case: Case) -> dict[str, Any] | None:
     }
 
 
-def _visits(case: Case) -> Int[np.ndarray, "mode state"]:
+def _visits(case: DecodedFit) -> Int[np.ndarray, "mode state"]:
     """Steps decoded as each mode in each state: what the probability of leaving a mode there rests on."""
     modes, states = np.concatenate(case.modes), np.concatenate(case.data.states)
     visits = np.zeros((case.n_modes, case.n_states), np.int64)
@@ -161,7 +161,7 @@ def _visits(case: Case) -> Int[np.ndarray, "mode state"]:
     return visits
 
 
-def _visited_mean(case: Case, table: np.ndarray) -> Float[np.ndarray, "mode next_mode"]:
+def _visited_mean(case: DecodedFit, table: np.ndarray) -> Float[np.ndarray, "mode next_mode"]:
     """P(next mode | mode) averaged over the steps decoded as that mode: what the animal met with."""
     n_states = table.shape[2]
     mean = np.full(table.shape[:2], np.nan)

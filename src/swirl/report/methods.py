@@ -6,10 +6,10 @@ import numpy as np
 
 from swirl._version import __version__
 from swirl.analysis.bootstrap_result import Bootstrap
+from swirl.analysis.decoded import DecodedFit
 from swirl.errors import counted
 from swirl.estimators.base import PER
 from swirl.estimators.fit_warnings import RestartAgreement
-from swirl.report.decoded import Case
 from swirl.text import number
 
 PAPER = (
@@ -38,7 +38,7 @@ def references() -> list[str]:
 
 
 def methods_paragraph(
-    case: Case,
+    case: DecodedFit,
     data: dict[str, Any],
     fit: dict[str, Any],
     agreement: RestartAgreement | None = None,
@@ -81,7 +81,7 @@ def methods_paragraph(
     return " ".join(part for part in parts if part)
 
 
-def _model(case: Case) -> str:
+def _model(case: DecodedFit) -> str:
     model, package = case.model, f"swirl {__version__}"
     if not model.reward_symbol:
         return (
@@ -133,7 +133,7 @@ def _missing(data: dict[str, Any]) -> str:
     )
 
 
-def _fit(case: Case, fit: dict[str, Any], agreement: RestartAgreement | None) -> str:
+def _fit(case: DecodedFit, fit: dict[str, Any], agreement: RestartAgreement | None) -> str:
     if fit["report"] is None:
         return "Parameters were given in advance, not fitted."
     if fit["n_restarts"] is None:

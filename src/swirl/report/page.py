@@ -6,11 +6,12 @@ from typing import Any
 import numpy as np
 
 from swirl.analysis.comparison_result import Comparison
+from swirl.analysis.decoded import DecodedFit, decode
 from swirl.errors import counted
 from swirl.estimators.fit_warnings import RestartAgreement, Verdict, cautions_of, verdict_of
+from swirl.plots.style import named_mode_colours
 from swirl.report.animals import animal_facts, animal_figure, animal_note, animal_sentences
 from swirl.report.comparison import comparison_figure, mode_choice_figure
-from swirl.report.decoded import Case, nouns, read_case, worded
 from swirl.report.durations_and_checks import bout_facts, bout_figures, check_facts, check_strips, occupancy_figure
 from swirl.report.maps import map_facts, switching_facts
 from swirl.report.methods import methods_paragraph, references
@@ -56,7 +57,7 @@ def contents(
     """What the template fills in, and the JSON that the page's script reads."""
     if comparison is not None and not isinstance(comparison, Comparison):
         raise ValueError(f"comparison is {type(comparison).__name__}: expected what swirl.compare(...) returned")
-    case = worded(read_case(model, data))
+    case = decode(model, data)
     check_signal(case, signal)
     drawn = read_bootstrap(case, bootstrap)
     intervals = None if drawn is None else interval_facts(case, drawn)
@@ -97,14 +98,14 @@ def contents(
         "title": heading,
         "made": datetime.now(UTC).strftime("%d %B %Y").lstrip("0"),
         "what": model.description,
-        "data_words": data_sentence(about_data, nouns(case)["state"]),
+        "data_words": data_sentence(about_data, case.nouns["state"]),
         "fit_words": fit_sentences(about_fit, about_data),
         "tiles": _tiles(case, about_data, about_fit, careful, agreement),
         "verdict": _verdict(verdict_of(model, agreement), case.n_modes),
         "cautions": list(careful.values()),
         "modes": _mode_cards(case, modes, maps),
         "n_modes": case.n_modes,
-        "nouns": nouns(case),
+        "nouns": case.nouns,
         "animals": animals,
         "animal_words": animal_sentences(animals, case.mode_names) if animals else [],
         "animal_note": animal_note(animals) if animals else "",
@@ -144,8 +145,8 @@ def contents(
     page["sections"] = _sections(page)
     facts = {
         "modes": case.mode_names,
-        "colours": case.colours,
-        "nouns": nouns(case),
+        "colours": named_mode_colours(case.mode_names),
+        "nouns": case.nouns,
         "states": case.state_names,
         "actions": case.action_names,
         "maps": maps,
@@ -195,7 +196,7 @@ def _verdict(found: Verdict | None, n_modes: int) -> dict[str, Any] | None:
 
 
 def _tiles(
-    case: Case,
+    case: DecodedFit,
     data: dict[str, Any],
     fit: dict[str, Any],
     careful: dict[str, str],
@@ -221,7 +222,7 @@ def _tiles(
     return tiles
 
 
-def _mode_cards(case: Case, facts: list[dict[str, Any]], maps: dict[str, Any] | None) -> list[dict[str, Any]]:
+def _mode_cards(case: DecodedFit, facts: list[dict[str, Any]], maps: dict[str, Any] | None) -> list[dict[str, Any]]:
     of_moves = maps is not None and maps["kind"] == "table"
     return [
         {
@@ -231,7 +232,7 @@ def _mode_cards(case: Case, facts: list[dict[str, Any]], maps: dict[str, Any] | 
             "width": round(100 * fact["share"], 2),
             "words": mode_sentence(fact, case.state_names, of_moves),
         }
-        for name, colour, fact in zip(case.mode_names, case.colours, facts, strict=True)
+        for name, colour, fact in zip(case.mode_names, named_mode_colours(case.mode_names), facts, strict=True)
     ]
 
 
@@ -271,7 +272,7 @@ def _posterior_words(facts: dict[str, Any] | None) -> str:
     return f"At {percent(facts['above_90'])} of the steps one mode has a probability of 0.9 or more."
 
 
-def _replay(case: Case, maps: dict[str, Any] | None) -> str | None:
+def _replay(case: DecodedFit, maps: dict[str, Any] | None) -> str | None:
     """How a session is replayed: on the map, on a ring of states, or not at all."""
     if maps is None or case.n_states < 2:
         return None

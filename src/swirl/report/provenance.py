@@ -6,22 +6,22 @@ from importlib.metadata import version
 from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any
 
+from swirl.analysis.decoded import DecodedFit
 from swirl.estimators.save_load import versions_of
-from swirl.report.decoded import Case
 from swirl.text import number
 
 CALLED = {"data": "data file", "data_fingerprint": "data file (SHA-256)", "seconds": "fitted in"}
 
 
-def provenance(case: Case, data: dict[str, Any], run: dict[str, Any] | None) -> dict[str, Any]:
+def provenance(case: DecodedFit, data: dict[str, Any], run: dict[str, Any] | None) -> dict[str, Any]:
     """Rows of (what, value) for a table, and the configuration as JSON text.
 
     Of files only the names are told: a page is mailed, and folders are nobody's business.
 
     >>> import swirl
-    >>> from swirl.report.decoded import read_case
+    >>> from swirl.analysis.decoded import decode
     >>> world = swirl.datasets.gridworld(n_sessions=3, n_steps=80)
-    >>> case = read_case(world.true_model(), world.trajectories)
+    >>> case = decode(world.true_model(), world.trajectories)
     >>> about = provenance(case, {"fingerprint": "ab"}, {"seconds": 3.2345})
     >>> [row for row in about["rows"] if row[0] in ("data (SHA-256)", "fitted in")]
     [('data (SHA-256)', 'ab'), ('fitted in', '3.2 s')]

@@ -4,15 +4,16 @@ from typing import Any
 
 import numpy as np
 
+from swirl.analysis.decoded import DecodedFit
 from swirl.analysis.mode_signal import signal_by_mode, signal_called
 from swirl.analysis.triggered_average import mode_triggered_average
 from swirl.errors import counted
-from swirl.report.decoded import Case
+from swirl.plots.style import named_mode_colours
 from swirl.report.formatting import label
 from swirl.text import rounded
 
 
-def mean_figure(case: Case, facts: dict[str, Any]) -> dict[str, Any]:
+def mean_figure(case: DecodedFit, facts: dict[str, Any]) -> dict[str, Any]:
     """Mean ± standard error of the signal in each mode."""
     trace = {
         "type": "scatter",
@@ -27,7 +28,7 @@ def mean_figure(case: Case, facts: dict[str, Any]) -> dict[str, Any]:
             "thickness": 2,
             "width": 6,
         },
-        "marker": {"color": case.colours, "size": 14, "line": {"width": 1, "color": "@paper"}},
+        "marker": {"color": named_mode_colours(case.mode_names), "size": 14, "line": {"width": 1, "color": "@paper"}},
         "customdata": [
             [counted(n, facts["over"]), counted(steps, "step")]
             for n, steps in zip(facts["units"], facts["steps"], strict=True)
@@ -42,10 +43,10 @@ def mean_figure(case: Case, facts: dict[str, Any]) -> dict[str, Any]:
     return {"data": [trace], "layout": layout, "height": 300}
 
 
-def onset_figure(case: Case, facts: dict[str, Any]) -> dict[str, Any]:
+def onset_figure(case: DecodedFit, facts: dict[str, Any]) -> dict[str, Any]:
     """Mean signal around the onset of each mode, with a band of ± one standard error."""
     traces: list[dict[str, Any]] = []
-    for mode, (name, colour) in enumerate(zip(case.mode_names, case.colours, strict=True)):
+    for mode, (name, colour) in enumerate(zip(case.mode_names, named_mode_colours(case.mode_names), strict=True)):
         if not facts["onsets"][mode]:
             continue
         points = zip(facts["lags"], facts["course"][mode], facts["spread"][mode], strict=True)
@@ -90,7 +91,7 @@ def onset_figure(case: Case, facts: dict[str, Any]) -> dict[str, Any]:
 BEFORE, AFTER = 10, 20  # steps around the onset of a mode
 
 
-def check_signal(case: Case, signal: str | None) -> None:
+def check_signal(case: DecodedFit, signal: str | None) -> None:
     """Refuse a signal that the data do not have, or that has several channels."""
     if signal is None:
         return
@@ -102,7 +103,7 @@ def check_signal(case: Case, signal: str | None) -> None:
         )
 
 
-def signal_facts(case: Case, signal: str) -> dict[str, Any]:
+def signal_facts(case: DecodedFit, signal: str) -> dict[str, Any]:
     """Mean and onset average of the signal in each mode, with standard errors over sessions (or subjects).
 
     Keys: name; over ("session" or "subject"); of each mode mean, sem, units (sessions or subjects with such steps)

@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 from jaxtyping import Int
 
+from swirl.analysis.decoded import DecodedFit
 from swirl.analysis.significance import LEVEL
 from swirl.data.segments import dwell_times, find_segments, split_at_gaps
 from swirl.errors import counted
 from swirl.estimators.base import PER, quietly
 from swirl.estimators.fit_warnings import SAME_ARI, SAME_POLICIES, RestartAgreement
-from swirl.report.decoded import Case
 from swirl.text import listed, minus, number, percent
 
 PSEUDOCOUNT = 0.5  # arrivals, seen and expected, as in `mode_names`: one arrival makes no preference
@@ -20,13 +20,13 @@ LEAST_TIMES = 3
 MOST_PREFERRED = 3
 
 
-def data_facts(case: Case) -> dict[str, Any]:
+def data_facts(case: DecodedFit) -> dict[str, Any]:
     """What the data are.
 
     >>> import swirl
-    >>> from swirl.report.decoded import read_case
+    >>> from swirl.analysis.decoded import decode
     >>> world = swirl.datasets.gridworld(n_sessions=3, n_steps=80)
-    >>> facts = data_facts(read_case(world.true_model(), world.trajectories))
+    >>> facts = data_facts(decode(world.true_model(), world.trajectories))
     >>> facts["sessions"], facts["steps"], facts["states"], facts["gaps"]
     (3, 240, 25, 0)
     """
@@ -60,13 +60,13 @@ def data_facts(case: Case) -> dict[str, Any]:
     }
 
 
-def fit_facts(case: Case) -> dict[str, Any]:
+def fit_facts(case: DecodedFit) -> dict[str, Any]:
     """How the fit ended; None where the parameters were given instead.
 
     >>> import swirl
-    >>> from swirl.report.decoded import read_case
+    >>> from swirl.analysis.decoded import decode
     >>> world = swirl.datasets.gridworld(n_sessions=3, n_steps=80)
-    >>> fit_facts(read_case(world.true_model(), world.trajectories))["report"] is None
+    >>> fit_facts(decode(world.true_model(), world.trajectories))["report"] is None
     True
     """
     model = case.model
@@ -89,7 +89,7 @@ def fit_facts(case: Case) -> dict[str, Any]:
     return facts
 
 
-def _scores(case: Case) -> dict[str, tuple[float, int] | None]:
+def _scores(case: DecodedFit) -> dict[str, tuple[float, int] | None]:
     """Log-likelihood per step and the steps it is over: of all these data, of the sessions that were fitted, of the
     others; None where there are none, or that is not known."""
     with quietly():
@@ -340,7 +340,7 @@ def mode_sentence(fact: dict[str, Any], state_names: list[str], of_moves: bool) 
     return f"{lead} Where it goes more: {listed(found)}." if found else f"{lead} No place stands out."
 
 
-def switching_sentences(facts: dict[str, Any], case: Case) -> list[str]:
+def switching_sentences(facts: dict[str, Any], case: DecodedFit) -> list[str]:
     """Say where the animal switches most, by decoded switches."""
     counts = np.asarray(facts["counts"])
     total = counts.sum(axis=2)

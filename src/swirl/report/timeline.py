@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from swirl.report.decoded import Case
+from swirl.analysis.decoded import DecodedFit
 from swirl.report.formatting import squeezed
 from swirl.text import rounded
 
@@ -13,7 +13,7 @@ MOST_LETTERS = 2_500_000  # of packed sessions in one page
 MOST_STEPS = 200_000  # of one session
 
 
-def session_facts(case: Case, signal: str | None = None) -> dict[str, Any]:
+def session_facts(case: DecodedFit, signal: str | None = None) -> dict[str, Any]:
     """Pack the first sessions, as many as fit, and say how many were left out.
 
     Each session: names, and as packed JSON its states, modes, posterior (‰), gaps, and where there are some times,
@@ -63,7 +63,7 @@ def clock(times: Any) -> str:
     return "time (s, or frames)" if whole else "time (s)"
 
 
-def event_names(case: Case) -> list[str]:
+def event_names(case: DecodedFit) -> list[str]:
     """Signals that are zeros and ones (or missing) in all sessions, with at least one of each."""
     found = []
     for name, arrays in (case.data.signals or {}).items():
@@ -75,7 +75,7 @@ def event_names(case: Case) -> list[str]:
     return found
 
 
-def _session(case: Case, i: int, signal: str | None, events: list[str]) -> dict[str, Any]:
+def _session(case: DecodedFit, i: int, signal: str | None, events: list[str]) -> dict[str, Any]:
     data, steps = case.data, slice(0, MOST_STEPS)
     posterior = np.round(1000 * case.posterior[i][steps]).astype(int)
     session: dict[str, Any] = {

@@ -10,23 +10,24 @@ import numpy as np
 
 from swirl.analysis.bootstrap import bootstrap
 from swirl.analysis.bootstrap_result import Bootstrap, log_odds, mark_of
+from swirl.analysis.decoded import DecodedFit
 from swirl.analysis.state_summaries import by_state, onward
 from swirl.errors import counted
 from swirl.estimators.fit_warnings import RestartAgreement
-from swirl.report.decoded import Case
+from swirl.plots.style import named_mode_colours
 from swirl.text import number, percent, rounded
 
 BINS = 20
 MOST_POINTS = 300  # of a trace
 
 
-def posterior_facts(case: Case) -> dict[str, Any] | None:
+def posterior_facts(case: DecodedFit) -> dict[str, Any] | None:
     """How clear the modes are: the probability of the most probable mode at each step; None for one mode.
 
     >>> import swirl
-    >>> from swirl.report.decoded import read_case
+    >>> from swirl.analysis.decoded import decode
     >>> world = swirl.datasets.gridworld(n_sessions=3, n_steps=80)
-    >>> facts = posterior_facts(read_case(world.true_model(), world.trajectories))
+    >>> facts = posterior_facts(decode(world.true_model(), world.trajectories))
     >>> sum(sum(row) for row in facts["counts"]), len(facts["edges"])
     (240, 21)
     """
@@ -46,13 +47,13 @@ def posterior_facts(case: Case) -> dict[str, Any] | None:
     }
 
 
-def agreement_of(case: Case) -> RestartAgreement | None:
+def agreement_of(case: DecodedFit) -> RestartAgreement | None:
     """How far the restarts say the same: as the fit found, or on these sessions where its file does not say.
 
     >>> import swirl
-    >>> from swirl.report.decoded import read_case
+    >>> from swirl.analysis.decoded import decode
     >>> world = swirl.datasets.gridworld(n_sessions=3, n_steps=80)
-    >>> agreement_of(read_case(world.true_model(), world.trajectories)) is None
+    >>> agreement_of(decode(world.true_model(), world.trajectories)) is None
     True
     """
     model = case.model
@@ -62,7 +63,7 @@ def agreement_of(case: Case) -> RestartAgreement | None:
     return known
 
 
-def restart_facts(case: Case, agreement: RestartAgreement | None) -> dict[str, Any] | None:
+def restart_facts(case: DecodedFit, agreement: RestartAgreement | None) -> dict[str, Any] | None:
     """Objective of every restart and how far it says the same as the fit; None where there is one or none."""
     restarts = case.model.restarts_
     if agreement is None or len(restarts) < 2:
@@ -98,7 +99,7 @@ def _trace(behind: np.ndarray) -> dict[str, list[Any]]:
 LEAST = 1e-3  # nats behind that are drawn: a log axis has no zero
 
 
-def certainty_figure(case: Case, facts: dict[str, Any]) -> dict[str, Any]:
+def certainty_figure(case: DecodedFit, facts: dict[str, Any]) -> dict[str, Any]:
     """Histogram of the probability of the most probable mode, stacked by mode."""
     edges = facts["edges"]
     middle = [round((a + b) / 2, 4) for a, b in pairwise(edges)]
@@ -113,7 +114,7 @@ def certainty_figure(case: Case, facts: dict[str, Any]) -> dict[str, Any]:
             "marker": {"color": colour, "line": {"width": 0}},
             "hovertemplate": "%{y:.1%} of the steps<extra>" + name + "</extra>",
         }
-        for name, colour, row in zip(case.mode_names, case.colours, facts["counts"], strict=True)
+        for name, colour, row in zip(case.mode_names, named_mode_colours(case.mode_names), facts["counts"], strict=True)
     ]
     layout = {
         "barmode": "stack",
@@ -169,13 +170,13 @@ NOT_COVERED = (
 )
 
 
-def read_bootstrap(case: Case, given: Any) -> Bootstrap | None:
+def read_bootstrap(case: DecodedFit, given: Any) -> Bootstrap | None:
     """The bootstrap that was given, or a new one with so many draws; None for none (or 0).
 
     >>> import swirl
-    >>> from swirl.report.decoded import read_case
+    >>> from swirl.analysis.decoded import decode
     >>> world = swirl.datasets.gridworld(n_sessions=3, n_steps=80)
-    >>> read_bootstrap(read_case(world.true_model(), world.trajectories), 0) is None
+    >>> read_bootstrap(decode(world.true_model(), world.trajectories), 0) is None
     True
     """
     if given is None or (given == 0 and not isinstance(given, bool)):
@@ -192,7 +193,7 @@ def read_bootstrap(case: Case, given: Any) -> Bootstrap | None:
     return given
 
 
-def interval_facts(case: Case, found: Bootstrap) -> dict[str, Any]:
+def interval_facts(case: DecodedFit, found: Bootstrap) -> dict[str, Any]:
     """Rows of the table, sentences, and what the maps need.
 
     Keys: rows (share and duration of each mode with their ends, as text and as places in a small picture; stable: mean
@@ -230,7 +231,7 @@ def interval_facts(case: Case, found: Bootstrap) -> dict[str, Any]:
     }
 
 
-def _preference(case: Case, found: Bootstrap) -> dict[str, Any] | None:
+def _preference(case: DecodedFit, found: Bootstrap) -> dict[str, Any] | None:
     """Ends of the log-odds of each move against the average mode, as the map shows them."""
     model = case.model
     if found.preferences is None or model.histories is None:
@@ -270,7 +271,7 @@ def _rewards(found: Bootstrap) -> dict[str, Any] | None:
     return {"value": rounded(found.estimate("rewards"), 3), "low": rounded(low, 3), "high": rounded(high, 3)}
 
 
-def _stability_by_mode(case: Case, found: Bootstrap) -> list[float] | None:
+def _stability_by_mode(case: DecodedFit, found: Bootstrap) -> list[float] | None:
     """Mean stability of the steps decoded as each mode; None where the page is about other sessions."""
     if [len(part) for part in found.stability] != [len(path) for path in case.modes]:
         return None
@@ -290,7 +291,7 @@ def _words(found: Bootstrap) -> str:
     )
 
 
-def _stability_words(case: Case, found: Bootstrap) -> str:
+def _stability_words(case: DecodedFit, found: Bootstrap) -> str:
     parts = [part for part in found.stability if len(part)]
     values = np.concatenate(parts)
     lead = (

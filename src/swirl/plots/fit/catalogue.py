@@ -11,16 +11,17 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from swirl.analysis.comparison_result import Comparison
+from swirl.analysis.decoded import DecodedFit, decode
+from swirl.analysis.state_summaries import DoesNotApply
 from swirl.io.export_tables import write_table
 from swirl.plots.fit import comparison as against
 from swirl.plots.fit import policies, restarts, rewards, segmentation, signals
-from swirl.plots.fit.view import DoesNotApply, Fit, read_fit
 from swirl.plots.save import save
 
 FORMATS = ("pdf", "png", "svg")
 
 # Name → what it shows, and the function that draws it; in this order they are drawn and listed.
-FIGURES: dict[str, tuple[str, Callable[[Fit], tuple[Figure, Any]]]] = {
+FIGURES: dict[str, tuple[str, Callable[[DecodedFit], tuple[Figure, Any]]]] = {
     "rewards": (
         "Reward of each state in each mode. Equivalent rewards differ by a gauge: beside it see `preferences`.",
         rewards.rewards,
@@ -135,7 +136,7 @@ def draw(
     (['policies', 'paths', 'usage'], 'the model has one mode')
     """
     wanted = list(FIGURES) if only is None else _known(only)
-    fit = read_fit(model, data, signal=signal, mode_names=mode_names, comparison=comparison)
+    fit = decode(model, data, signal=signal, mode_names=mode_names, comparison=comparison)
     drawn: dict[str, Drawing] = {}
     left_out: dict[str, str] = {}
     for name in wanted:

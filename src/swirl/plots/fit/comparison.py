@@ -1,12 +1,13 @@
 """A fit against other models: scores on held-out sessions, and by the number of modes on training folds."""
 
 from swirl.analysis.comparison_result import Comparison
+from swirl.analysis.decoded import DecodedFit
+from swirl.analysis.state_summaries import DoesNotApply
 from swirl.plots.fit.panels import Drawn, sheet
-from swirl.plots.fit.view import DoesNotApply, Fit
 from swirl.plots.model_comparison import mode_curves, score_differences, scores_by_modes
 
 
-def model_scores(fit: Fit) -> Drawn:
+def model_scores(fit: DecodedFit) -> Drawn:
     """Draw how far each model is behind the best on held-out sessions."""
     import pandas as pd
 
@@ -17,7 +18,7 @@ def model_scores(fit: Fit) -> Drawn:
     return figure, pd.DataFrame(rows)
 
 
-def model_scores_by_modes(fit: Fit) -> Drawn:
+def model_scores_by_modes(fit: DecodedFit) -> Drawn:
     """Draw the score of each model against its number of modes, on folds of the training sessions."""
     import pandas as pd
 
@@ -34,7 +35,7 @@ def model_scores_by_modes(fit: Fit) -> Drawn:
     return figure, pd.concat(tables, ignore_index=True)
 
 
-def _given(fit: Fit) -> Comparison:
+def _given(fit: DecodedFit) -> Comparison:
     if fit.comparison is None:
         raise DoesNotApply("no comparison was given (--comparison)")
     return fit.comparison

@@ -5,13 +5,25 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
+from swirl.analysis.decoded import DecodedFit
+from swirl.analysis.state_summaries import most_visited
 from swirl.data.geometry import kind_of
 from swirl.data.mdp import MDP
-from swirl.plots.fit.view import MOST_NAMES, Fit
 from swirl.plots.state_maps import state_names
-from swirl.plots.style import SOFT_INK, TICK_SIZE
+from swirl.plots.style import SOFT_INK, TICK_SIZE, named_mode_colours
 
+MOST_NAMES = 30  # states that a table or a row of bars has room for; the most visited ones are drawn
 Drawn = tuple[Figure, Any]
+
+
+def shown(fit: DecodedFit) -> list[int]:
+    """The states that a table or a row of bars has room for: all, or the most visited ones, in their order."""
+    return most_visited(fit.data.states, fit.environment().n_states, MOST_NAMES)
+
+
+def colours(fit: DecodedFit) -> list[str]:
+    """One colour per mode, the same in every figure."""
+    return named_mode_colours(fit.mode_names)
 
 
 def sheet(width: float | int, height: float | int) -> Figure:
@@ -38,7 +50,7 @@ def map_size(env: MDP, *, table: bool = False) -> tuple[float, float]:
     return 1.7 + longest, float(np.clip(0.8 + 0.17 * n, 1.5, 7.5))
 
 
-def panels(fit: Fit, size: tuple[float, float], n: int | None = None, columns: int = 4) -> list[Any]:
+def panels(fit: DecodedFit, size: tuple[float, float], n: int | None = None, columns: int = 4) -> list[Any]:
     """Axes for a panel per mode, side by side as far as a page is wide."""
     n = fit.n_modes if n is None else n
     columns = max(1, min(n, columns, int(13 / size[0])))
@@ -47,7 +59,7 @@ def panels(fit: Fit, size: tuple[float, float], n: int | None = None, columns: i
     return [figure.add_subplot(rows, columns, place + 1) for place in range(n)]
 
 
-def figure_of(axes: list[Any], fit: Fit) -> Figure:
+def figure_of(axes: list[Any], fit: DecodedFit) -> Figure:
     """The figure of panels that are drawn: names stand in the first column only, and states left out are told."""
     figure = axes[0].get_figure()
     env = fit.environment()
@@ -57,8 +69,8 @@ def figure_of(axes: list[Any], fit: Fit) -> Figure:
         if not ax.get_subplotspec().is_first_col():
             ax.set_yticklabels([])
             ax.set_ylabel("")
-    if len(fit.shown) < env.n_states:
-        note = f"the {len(fit.shown)} most visited of {env.n_states} states"
+    if len(shown(fit)) < env.n_states:
+        note = f"the {len(shown(fit))} most visited of {env.n_states} states"
         figure.suptitle(note, x=0.01, ha="left", fontsize=TICK_SIZE, color=SOFT_INK)
     return figure
 
@@ -76,7 +88,7 @@ def frame(columns: dict[str, Any], kept: Any = None) -> Any:
 
 
 def drawn(
-    axes: list[Any], labels: dict[str, int], values: dict[str, np.ndarray], fit: Fit, *, zeros: bool = True
+    axes: list[Any], labels: dict[str, int], values: dict[str, np.ndarray], fit: DecodedFit, *, zeros: bool = True
 ) -> Drawn:
     """The figure, and a long table of arrays [mode, state, …]; `labels` says 0 for modes, 1 for states.
 

@@ -2,9 +2,10 @@
 
 import numpy as np
 
+from swirl.analysis.decoded import DecodedFit
+from swirl.analysis.state_summaries import environment_of, moves
 from swirl.data.segments import split_at_gaps
-from swirl.plots.fit.panels import Drawn, drawn, figure_of, frame, map_size, panels, sheet
-from swirl.plots.fit.view import Fit, moves, small
+from swirl.plots.fit.panels import Drawn, colours, drawn, figure_of, frame, map_size, panels, sheet, shown
 from swirl.plots.heatmaps import agreement_matrix
 from swirl.plots.move_maps import moves_map, preferences, traffic
 from swirl.plots.paths import segment_traffic
@@ -15,27 +16,27 @@ from swirl.plots.style import PROBABILITY_COLOURS, tidy
 MOST_MODES = 5  # with a panel for each pair
 
 
-def policies(fit: Fit) -> Drawn:
+def policies(fit: DecodedFit) -> Drawn:
     """Draw where each mode goes from each state."""
-    env, chosen = moves(fit)
+    env, chosen = moves(fit.model)
     onward = np.stack([state_transitions(policy, env) for policy in chosen])
     axes = panels(fit, map_size(env, table=True))
     for mode, ax in enumerate(axes):
         moves_map(
-            env, chosen[mode], colour=fit.colours[mode], vmax=float(np.nanmax(onward)), title=fit.mode_names[mode],
-            shown=fit.shown, ax=ax,
+            env, chosen[mode], colour=colours(fit)[mode], vmax=float(np.nanmax(onward)), title=fit.mode_names[mode],
+            shown=shown(fit), ax=ax,
         )  # fmt: skip
     return drawn(axes, {"mode": 0, "state": 1, "next_state": 1}, {"probability": onward}, fit, zeros=False)
 
 
-def preferred_moves(fit: Fit) -> Drawn:
+def preferred_moves(fit: DecodedFit) -> Drawn:
     """Draw what each mode does more than the modes on average; it needs no gauge."""
     fit.several_modes()
-    env, chosen = moves(fit)
+    env, chosen = moves(fit.model)
     axes = panels(fit, map_size(env, table=True))
     for mode, ax in enumerate(axes):
         preferences(
-            env, chosen[mode], chosen, title=fit.mode_names[mode], label="log-odds (nats)", shown=fit.shown, ax=ax
+            env, chosen[mode], chosen, title=fit.mode_names[mode], label="log-odds (nats)", shown=shown(fit), ax=ax
         )
     odds = np.stack([log_odds(policy, chosen, env) for policy in chosen])
     onward = np.stack([state_transitions(policy, env) for policy in chosen])
@@ -43,19 +44,19 @@ def preferred_moves(fit: Fit) -> Drawn:
     return drawn(axes, {"mode": 0, "state": 1, "next_state": 1}, {"log_odds": odds, "probability": onward}, fit)
 
 
-def paths(fit: Fit) -> Drawn:
+def paths(fit: DecodedFit) -> Drawn:
     """Draw what was done in each mode."""
-    env = small(fit.environment())
+    env = environment_of(fit.env, small=True)
     states, modes = (split_at_gaps(values, fit.data.gaps) for values in (fit.data.states, fit.modes))
     axes = panels(fit, map_size(env, table=True))
     counts = []
     for mode, ax in enumerate(axes):
-        traffic(env, states, modes, mode, colours=fit.colours, title=fit.mode_names[mode], shown=fit.shown, ax=ax)
+        traffic(env, states, modes, mode, colours=colours(fit), title=fit.mode_names[mode], shown=shown(fit), ax=ax)
         counts.append(segment_traffic(env.n_states, states, modes, mode)[0])
     return drawn(axes, {"mode": 0, "state": 1, "next_state": 1}, {"moves": np.stack(counts)}, fit, zeros=False)
 
 
-def usage(fit: Fit) -> Drawn:
+def usage(fit: DecodedFit) -> Drawn:
     """Draw each mode's share of time in each state."""
     env = fit.environment()
     steps, every = np.concatenate(fit.data.states), np.concatenate(fit.modes)
@@ -65,12 +66,12 @@ def usage(fit: Fit) -> Drawn:
     for mode, ax in enumerate(axes):
         state_map(
             env, share[mode], vmin=0, title=fit.mode_names[mode], label="share of steps", colours="BuGn",
-            shown=fit.shown, ax=ax,
+            shown=shown(fit), ax=ax,
         )  # fmt: skip
     return drawn(axes, {"mode": 0, "state": 1}, {"share": share, "steps": counts}, fit)
 
 
-def transitions(fit: Fit) -> Drawn:
+def transitions(fit: DecodedFit) -> Drawn:
     """Draw how modes give way to one another in each state."""
     fit.several_modes()
     table, n = np.asarray(fit.model.mode_transitions_), fit.n_modes
@@ -94,7 +95,7 @@ def transitions(fit: Fit) -> Drawn:
     for (mode, following), ax in zip(pairs, axes, strict=True):
         highest = max(float(off[:, mode, following or 0].max()), float(off.max()) / 5)
         transitions_by_state(
-            env, table, mode, following, mode_names=fit.mode_names, vmax=highest, shown=fit.shown, ax=ax
+            env, table, mode, following, mode_names=fit.mode_names, vmax=highest, shown=shown(fit), ax=ax
         )
     state, mode, following = np.indices(table.shape).reshape(3, -1)
     columns = {"state": fit.states(state), "mode": fit.names(mode), "next_mode": fit.names(following)}

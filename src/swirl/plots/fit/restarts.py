@@ -2,14 +2,15 @@
 
 import numpy as np
 
+from swirl.analysis.decoded import DecodedFit
+from swirl.analysis.state_summaries import DoesNotApply
 from swirl.estimators.base import quietly
 from swirl.plots.fit.panels import Drawn, frame, sheet
-from swirl.plots.fit.view import DoesNotApply, Fit
 from swirl.plots.scores import objective_traces
 from swirl.plots.signals import restart_agreements, restart_matrix
 
 
-def objective(fit: Fit) -> Drawn:
+def objective(fit: DecodedFit) -> Drawn:
     """Draw the objective of every restart."""
     restarts = fit.model.restarts_
     if not restarts:
@@ -23,7 +24,7 @@ def objective(fit: Fit) -> Drawn:
     return figure, frame({"restart": number, "iteration": iteration, "objective": np.concatenate(traces)})
 
 
-def restarts(fit: Fit) -> Drawn:
+def restarts(fit: DecodedFit) -> Drawn:
     """Draw how far the best restarts agree."""
     fit.several_modes()
     if len(fit.model.restarts_) < 2:

@@ -2,19 +2,17 @@
 
 import numpy as np
 
-from swirl.data.geometry import kind_of
-from swirl.data.segments import split_at_gaps
-from swirl.plots.fit.panels import Drawn, drawn, figure_of, frame, map_size, panels, sheet
-from swirl.plots.fit.view import (
-    MOST_NAMES,
+from swirl.analysis.decoded import DecodedFit
+from swirl.analysis.state_summaries import (
     DoesNotApply,
-    Fit,
     action_rewards,
     actions_are_states,
-    gauge,
     pair_rewards,
     state_rewards,
 )
+from swirl.data.geometry import kind_of
+from swirl.data.segments import split_at_gaps
+from swirl.plots.fit.panels import MOST_NAMES, Drawn, colours, drawn, figure_of, frame, map_size, panels, sheet, shown
 from swirl.plots.grid_maps import split_key
 from swirl.plots.heatmaps import transition_map
 from swirl.plots.history_dependence import history_dependence
@@ -22,41 +20,46 @@ from swirl.plots.move_maps import arrival_map, is_split
 from swirl.plots.state_maps import state_map
 
 
-def rewards(fit: Fit) -> Drawn:
+def gauge(fit: DecodedFit) -> str:
+    """What a reward is called beside its scale: which of the equivalent ones it is."""
+    return "reward (least norm)" if fit.model.map_gauge == "canonical" else "reward (fitted gauge)"
+
+
+def rewards(fit: DecodedFit) -> Drawn:
     """Draw the reward of each state."""
-    env, values = fit.environment(), state_rewards(fit)
+    env, values = fit.environment(), state_rewards(fit.model)
     axes = panels(fit, map_size(env))
     for mode, ax in enumerate(axes):
-        state_map(env, values[mode], title=fit.mode_names[mode], label=gauge(fit), shown=fit.shown, ax=ax)
+        state_map(env, values[mode], title=fit.mode_names[mode], label=gauge(fit), shown=shown(fit), ax=ax)
     return drawn(axes, {"mode": 0, "state": 1}, {"reward": values}, fit)
 
 
-def rewards_by_previous(fit: Fit) -> Drawn:
+def rewards_by_previous(fit: DecodedFit) -> Drawn:
     """Draw the reward of each state by the state before."""
-    env, values = fit.environment(), pair_rewards(fit)
+    env, values = fit.environment(), pair_rewards(fit.model)
     split = all(is_split(env, table) for table in values)
     axes = panels(fit, map_size(env, table=True), fit.n_modes + split)
     if split:
         split_key(ax=axes.pop())
     for mode, ax in enumerate(axes):
-        arrival_map(env, values[mode], title=fit.mode_names[mode], label=gauge(fit), shown=fit.shown, ax=ax)
+        arrival_map(env, values[mode], title=fit.mode_names[mode], label=gauge(fit), shown=shown(fit), ax=ax)
     return drawn(axes, {"mode": 0, "state": 1, "previous": 1}, {"reward": values}, fit)
 
 
-def rewards_by_action(fit: Fit) -> Drawn:
+def rewards_by_action(fit: DecodedFit) -> Drawn:
     """Draw the reward of each action in each state, for r(h, a) where states have no places."""
     env = fit.environment()
     if not fit.model.gauges or fit.model.rewards_.ndim != 3:
         raise DoesNotApply("the reward has no action argument")
     if kind_of(env) != "names" or env.n_actions > MOST_NAMES:
         raise DoesNotApply("states have places, on which rewards of actions are not drawn; see preferences")
-    values = action_rewards(fit)
+    values = action_rewards(fit.model)
     actions = list(env.action_names or map(str, range(env.n_actions)))
     axes = panels(fit, map_size(env, table=True))
-    same = actions_are_states(env) and len(fit.shown) == env.n_states
+    same = actions_are_states(env) and len(shown(fit)) == env.n_states
     for mode, ax in enumerate(axes):
         transition_map(
-            values[mode][fit.shown], list(fit.states(fit.shown)), action_names=actions, diagonal=not same,
+            values[mode][shown(fit)], list(fit.states(shown(fit))), action_names=actions, diagonal=not same,
             title=fit.mode_names[mode], xlabel="next" if same else "action", label="reward (fitted gauge)", ax=ax,
         )  # fmt: skip
     mode, state, action = np.indices(values.shape).reshape(3, -1)
@@ -64,9 +67,9 @@ def rewards_by_action(fit: Fit) -> Drawn:
     return figure_of(axes, fit), frame({**columns, "reward": values.ravel()}, np.isfinite(values.ravel()))
 
 
-def reward_at_one_place(fit: Fit) -> Drawn:
+def reward_at_one_place(fit: DecodedFit) -> Drawn:
     """Draw how the reward at one place depends on the state before, where that matters most."""
-    values = pair_rewards(fit)
+    values = pair_rewards(fit.model)
     known = np.asarray(np.isfinite(values).all(axis=0))
     high = np.where(known, values, -np.inf).max(axis=2)
     low = np.where(known, values, np.inf).min(axis=2)
@@ -86,7 +89,7 @@ def reward_at_one_place(fit: Fit) -> Drawn:
     width = max(3.0, 1.0 + 0.3 * len(previous) * (fit.n_modes + 1))
     figure = sheet(width, 2.9)
     history_dependence(
-        values[:, state, previous], list(fit.states(previous)), mode_names=fit.mode_names, colours=fit.colours,
+        values[:, state, previous], list(fit.states(previous)), mode_names=fit.mode_names, colours=colours(fit),
         label=gauge(fit), xlabel="previous state", title=f"at {here}",
         note="differences at one place depend on the gauge", ax=figure.add_subplot(),
     )  # fmt: skip

@@ -5,14 +5,15 @@ from typing import Any
 import numpy as np
 from matplotlib.ticker import FuncFormatter
 
+from swirl.analysis.decoded import DecodedFit
+from swirl.analysis.state_summaries import DoesNotApply
 from swirl.data.segments import dwell_times, find_segments
 from swirl.data.trajectories import Trajectories
 from swirl.data.trajectory_checks import MISSING
 from swirl.estimators.base import quietly
 from swirl.io.export_tables import segments_frame
 from swirl.plots.durations import bout_durations, survival
-from swirl.plots.fit.panels import Drawn, frame, sheet
-from swirl.plots.fit.view import DoesNotApply, Fit
+from swirl.plots.fit.panels import Drawn, colours, frame, sheet
 from swirl.plots.rasters import mode_prevalence, mode_raster, padded, prevalence
 from swirl.plots.segments import segmentation_strip
 
@@ -22,7 +23,7 @@ MOST_COLUMNS = 3_000  # steps drawn in a raster: beyond that every second, third
 SIMULATED = (8, 2_500)  # sessions and steps from which the model's bout lengths are read
 
 
-def segmentation(fit: Fit) -> Drawn:
+def segmentation(fit: DecodedFit) -> Drawn:
     """Draw modes and their probabilities over the first sessions."""
     import pandas as pd
 
@@ -41,7 +42,7 @@ def segmentation(fit: Fit) -> Drawn:
         share = fit.posterior[session][part]
         cut = f", first {MOST_STEPS:,} of {length:,} steps" if length > MOST_STEPS else ""
         segmentation_strip(
-            strips, mode_names=fit.mode_names, colours=fit.colours, posterior=share, ax=ax,
+            strips, mode_names=fit.mode_names, colours=colours(fit), posterior=share, ax=ax,
             title=f"session {fit.data.names[session]}{cut}", xlabel="step" if session == n - 1 else "",
         )  # fmt: skip
         if session and (legend := ax.get_legend()) is not None:
@@ -55,23 +56,23 @@ def segmentation(fit: Fit) -> Drawn:
     return figure, pd.concat(tables, ignore_index=True)
 
 
-def raster(fit: Fit) -> Drawn:
+def raster(fit: DecodedFit) -> Drawn:
     """Draw the modes of all sessions."""
     fit.several_modes()
     rows, every = _thinned(fit.modes)
     figure = sheet(6.0, float(np.clip(1.1 + 0.05 * len(rows), 1.7, 5.0)))
-    ax = mode_raster(rows, mode_names=fit.mode_names, colours=fit.colours, ax=figure.add_subplot())
+    ax = mode_raster(rows, mode_names=fit.mode_names, colours=colours(fit), ax=figure.add_subplot())
     _stretch(ax, every)
     return figure, segments_frame(fit.data, fit.modes, fit.mode_names)
 
 
-def mode_shares(fit: Fit) -> Drawn:
+def mode_shares(fit: DecodedFit) -> Drawn:
     """Draw how common each mode is as a session goes on."""
     fit.several_modes()
     rows, every = _thinned(fit.modes)
     window = max(1, max(map(len, rows)) // 30)
     figure = sheet(6.0, 2.3)
-    ax = mode_prevalence(rows, window=window, mode_names=fit.mode_names, colours=fit.colours, ax=figure.add_subplot())
+    ax = mode_prevalence(rows, window=window, mode_names=fit.mode_names, colours=colours(fit), ax=figure.add_subplot())
     _stretch(ax, every)
     mean, error = prevalence(padded(rows), fit.n_modes, window)
     mode, step = np.indices(mean.shape).reshape(2, -1)
@@ -79,7 +80,7 @@ def mode_shares(fit: Fit) -> Drawn:
     return figure, frame({**columns, "window_steps": window * every}, np.isfinite(mean.ravel()))
 
 
-def durations(fit: Fit) -> Drawn:
+def durations(fit: DecodedFit) -> Drawn:
     """Draw how long bouts last, beside those of sessions that the model simulates."""
     import pandas as pd
 
@@ -95,7 +96,7 @@ def durations(fit: Fit) -> Drawn:
     figure = sheet(4.2, 2.7)
     bout_durations(
         own, cut=more, expected=simulated, expected_label="simulated by the model", mode_names=fit.mode_names,
-        colours=fit.colours, ax=figure.add_subplot(),
+        colours=colours(fit), ax=figure.add_subplot(),
     )  # fmt: skip
     tables = []
     for source, lengths, censored in (("data", own, more), ("model", simulated, [np.zeros(0)] * fit.n_modes)):

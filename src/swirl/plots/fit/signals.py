@@ -2,29 +2,30 @@
 
 import numpy as np
 
+from swirl.analysis.decoded import DecodedFit
 from swirl.analysis.mode_signal import signal_by_mode as mean_by_mode
 from swirl.analysis.reward_signal import signal_test
+from swirl.analysis.state_summaries import DoesNotApply, action_rewards, actions_are_states
 from swirl.analysis.triggered_average import mode_triggered_average
 from swirl.data.environments import infer_actions
-from swirl.plots.fit.panels import Drawn, sheet
-from swirl.plots.fit.view import DoesNotApply, Fit, action_rewards, actions_are_states
+from swirl.plots.fit.panels import Drawn, colours, sheet
 from swirl.plots.signals import signal_by_mode, signal_correlation, triggered_average
 
 MOST_CHANNELS = 4
 BEFORE, AFTER, SHIFTS = 10, 20, 200  # steps around a mode's start; shifted signals
 
 
-def signal_means(fit: Fit) -> Drawn:
+def signal_means(fit: DecodedFit) -> Drawn:
     """Draw the mean of the signal in each mode."""
     means = mean_by_mode(fit.data, fit.modes, _wanted(fit), n_modes=fit.n_modes)
     n = min(MOST_CHANNELS, means.n_steps.shape[1])
     figure = sheet(n * (1.1 + 0.62 * fit.n_modes), 2.6)
     for channel, ax in enumerate(figure.subplots(1, n, squeeze=False)[0]):
-        signal_by_mode(means, channel=channel, mode_names=fit.mode_names, colours=fit.colours, ax=ax)
+        signal_by_mode(means, channel=channel, mode_names=fit.mode_names, colours=colours(fit), ax=ax)
     return figure, means.table().assign(mode=lambda table: fit.names(table["mode"]))
 
 
-def signal_around_starts(fit: Fit) -> Drawn:
+def signal_around_starts(fit: DecodedFit) -> Drawn:
     """Draw the course of the signal around the start of each mode."""
     fit.several_modes()
     average = mode_triggered_average(
@@ -44,7 +45,7 @@ def signal_around_starts(fit: Fit) -> Drawn:
             if mode:
                 ax.sharey(own[0])
             triggered_average(
-                average, mode=mode, channel=channel, mode_names=fit.mode_names, colours=fit.colours,
+                average, mode=mode, channel=channel, mode_names=fit.mode_names, colours=colours(fit),
                 title=fit.mode_names[mode], xlabel="steps from its start", ax=ax,
             )  # fmt: skip
             if mode % columns:
@@ -52,7 +53,7 @@ def signal_around_starts(fit: Fit) -> Drawn:
     return figure, average.table().assign(mode=lambda table: fit.names(table["mode"]))
 
 
-def signal_and_reward(fit: Fit) -> Drawn:
+def signal_and_reward(fit: DecodedFit) -> Drawn:
     """Draw how the signal correlates with the reward of actions in each mode."""
     name, env = _wanted(fit), fit.environment()
     parts = [np.asarray(part, dtype=float) for part in (fit.data.signals or {})[name]]
@@ -62,18 +63,18 @@ def signal_and_reward(fit: Fit) -> Drawn:
     if not data.n_observed_actions:
         raise DoesNotApply("no action was observed, nor do the states say which it was")
     test = signal_test(
-        action_rewards(fit), fit.modes, data.states, data.actions, [part.reshape(-1) for part in parts],
+        action_rewards(fit.model), fit.modes, data.states, data.actions, [part.reshape(-1) for part in parts],
         n_shifts=199, drop_diagonal=actions_are_states(env),
     )  # fmt: skip
     figure = sheet(1.2 + 0.62 * fit.n_modes, 2.8)
     signal_correlation(
-        test, mode_names=fit.mode_names, colours=fit.colours, label=f"correlation of reward\nand {name}",
+        test, mode_names=fit.mode_names, colours=colours(fit), label=f"correlation of reward\nand {name}",
         ax=figure.add_subplot(),
     )  # fmt: skip
     return figure, test.table().reset_index().assign(mode=lambda table: fit.names(table["mode"]))
 
 
-def _wanted(fit: Fit) -> str:
+def _wanted(fit: DecodedFit) -> str:
     if fit.signal is None:
         raise DoesNotApply("no signal was asked for")
     return fit.signal

@@ -1,0 +1,167 @@
+"""A fitted model and sessions, decoded once: what figures and the report of a fit read.
+
+A state is called a syllable where any may follow any and the action is the next one, and a state elsewhere.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from swirl.analysis.comparison_result import Comparison
+from swirl.analysis.mode_signal import signal_called
+from swirl.analysis.state_summaries import DoesNotApply, action_targets, environment_of
+from swirl.data.mdp import MDP
+from swirl.data.trajectories import Trajectories
+from swirl.errors import counted
+from swirl.estimators.base import HiddenModeEstimator, as_trajectories, quietly
+
+OF_STATES = {"state": "state", "next": "next state", "previous": "previous state", "action": "action"}
+OF_SYLLABLES = {
+    "state": "syllable",
+    "next": "next syllable",
+    "previous": "previous syllable",
+    "action": "next syllable",
+}
+
+
+@dataclass(frozen=True)
+class DecodedFit:
+    """A model, sessions, and what the one says of the other."""
+
+    model: Any
+    data: Trajectories
+    env: MDP | None
+    """None for models of continuous recordings."""
+    modes: list[Int[np.ndarray, "_"]]
+    """Most likely mode of each step (Viterbi)."""
+    mode_names: list[str]
+    signal: str | None = None
+    """Name of the signal to set beside the modes."""
+    comparison: Comparison | None = None
+    """Other models beside this one."""
+
+    @property
+    def n_modes(self) -> int:
+        """Number of modes."""
+        return len(self.mode_names)
+
+    @property
+    def n_states(self) -> int:
+        """Number of states."""
+        return self.data.n_states if self.env is None else self.env.n_states
+
+    @cached_property
+    def posterior(self) -> list[Float[np.ndarray, "_ mode"]]:
+        """p(mode | whole session) of each step."""
+        with quietly():
+            return [np.asarray(share) for share in self.model.predict_proba(self.data)]
+
+    @cached_property
+    def syllable_of_action(self) -> list[int] | None:
+        """The syllable that each action is, in whatever order a table had them; None where states are no syllables.
+
+        They are where they have no places, any may follow any other, and the action is the next one.
+        """
+        env = self.env
+        if env is None or env.n_states < 3 or env.n_states != env.n_actions or env.coordinates is not None:
+            return None
+        targets = action_targets(env)
+        if targets is None or sorted(targets) != list(range(env.n_states)):
+            return None
+        itself = np.asarray(targets) == np.arange(env.n_states)[:, None]  # it goes on instead
+        return targets if (np.asarray(env.available) | itself).all() else None
+
+    @property
+    def nouns(self) -> dict[str, str]:
+        """Words for a state, the next, the previous and an action."""
+        return OF_STATES if self.syllable_of_action is None else OF_SYLLABLES
+
+    @cached_property
+    def state_names(self) -> list[str]:
+        """Names of states for sentences: "state 7", or "syllable 7" where states are syllables, for a bare number."""
+        given = (None if self.env is None else self.env.state_names, self.data.state_names)
+        names = _names("state", self.n_states, *given)
+        if self.syllable_of_action is None:
+            return names
+        return [re.sub(r"^state (?=\d+$)", "syllable ", name) for name in names]
+
+    @cached_property
+    def action_names(self) -> list[str]:
+        """Names of actions for sentences; of the next syllable, where actions are that."""
+        if self.syllable_of_action is not None:
+            return [self.state_names[state] for state in self.syllable_of_action]
+        if self.env is None:
+            return _names("action", self.data.n_actions, self.data.action_names)
+        return _names("action", self.env.n_actions, self.env.action_names, self.data.action_names)
+
+    def environment(self) -> MDP:
+        """The environment, or word that there is none."""
+        return environment_of(self.env)
+
+    def several_modes(self) -> None:
+        """Refuse a model of one mode."""
+        if self.n_modes < 2:
+            raise DoesNotApply("the model has one mode")
+
+    def states(self, table: Any) -> Any:
+        """Names of states by their number, for a table: as the environment has them."""
+        env = self.environment()
+        return np.array(env.state_names or [str(s) for s in range(env.n_states)], dtype=object)[table]
+
+    def names(self, modes: Any) -> Any:
+        """Names of modes by their number, for a table."""
+        return np.array(self.mode_names, dtype=object)[modes]
+
+
+def decode(
+    model: Any,
+    data: Any,
+    *,
+    signal: str | None = None,
+    mode_names: Sequence[str] | None = None,
+    comparison: Comparison | None = None,
+) -> DecodedFit:
+    """Decode the sessions, once for all that is made of them, and check the names of signal and modes.
+
+    Parameters
+    ----------
+    mode_names
+        One name per mode; by default those that the model was given, else "mode 0", "mode 1", …
+
+    Examples
+    --------
+    >>> import swirl
+    >>> world = swirl.datasets.gridworld(n_sessions=3, n_steps=80)
+    >>> fit = decode(world.true_model(), world.trajectories)
+    >>> fit.n_modes, fit.mode_names, fit.state_names[3], fit.posterior[0].shape, fit.nouns["next"]
+    (2, ['mode 0', 'mode 1'], '(0, 3)', (80, 2), 'next state')
+    """
+    if not isinstance(model, HiddenModeEstimator):
+        raise ValueError(
+            f"model is {type(model).__name__}: expected a fitted model, such as swirl.SWIRL(env).fit(data) or "
+            'swirl.load("fit.nc")'
+        )
+    data = as_trajectories(data)
+    if signal is not None:
+        signal_called(data, signal)
+    with quietly():  # the report says it in words
+        modes = [np.asarray(path) for path in model.predict(data)]
+    n_modes, named = len(model.initial_modes_), mode_names or model.mode_names_
+    if named is not None and len(named) != n_modes:
+        raise ValueError(f"mode_names: got {counted(len(named), 'name')} for {counted(n_modes, 'mode')}")
+    names = [f"mode {k}" for k in range(n_modes)] if named is None else list(named)
+    return DecodedFit(model, data, model.world, modes, names, signal, comparison)
+
+
+def _names(noun: str, n: int, *given: Any) -> list[str]:
+    """The first names that are given and suffice; "state 0", "state 1", … where there are none."""
+    for names in given:
+        if names is not None and len(names) >= n:
+            # "17" alone would not be read as a place in a sentence.
+            return [f"{noun} {name}" if str(name).isdecimal() else str(name) for name in names[:n]]
+    return [f"{noun} {i}" for i in range(n)]
