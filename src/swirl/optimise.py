@@ -1,8 +1,9 @@
 """The optimisers of the M-steps: both end at a point no worse than they started from.
 
-`newton_cg`  for the convex problems (free rewards, additive switching), where a product with the
-             curvature is as cheap as a gradient;
-`lbfgs`      for the parametric ones (features, networks), where only a gradient is to be had.
+`newton_cg`       for the convex problems (free rewards, additive switching), where a product with the
+                  curvature is as cheap as a gradient;
+`maximise_logit`  the convex problem that most of them are: a penalised multinomial logit;
+`lbfgs`           for the parametric ones (features, networks), where only a gradient is to be had.
 
 Written for one problem; `jax.vmap` runs modes and restarts side by side.
 """
@@ -16,6 +17,7 @@ import optax
 from jaxtyping import Array, Float, Int
 
 Vector = Float[Array, "..."]
+HIDDEN = -1e30  # logit of an option that is not available: finite, so that 0 · logit is 0
 
 
 class Solution(NamedTuple):
@@ -123,6 +125,93 @@ def newton_cg(
     state = (start, value, gradient, jnp.array(False), 0)
     x, value, _, _, steps = jax.lax.while_loop(unfinished, advance, state)
     return Solution(x, value, jnp.asarray(steps))
+
+
+class Penalty(NamedTuple):
+    """A convex penalty f at one point x."""
+
+    value: Float[Array, ""]
+    gradient: Vector
+    product: Callable[[Vector], Vector]
+    """d ↦ B(x) d, with B positive semidefinite (the Hessian or its Gauss–Newton part)."""
+
+
+def squared(precision: Vector) -> Callable[[Vector], Penalty]:
+    """The penalty ½ Σ precision · x², of a normal prior with independent entries.
+
+    >>> at = squared(jnp.array([1.0, 2.0]))(jnp.array([3.0, 1.0]))
+    >>> float(at.value), at.gradient.tolist()
+    (5.5, [3.0, 2.0])
+    """
+    return lambda x: Penalty(0.5 * jnp.sum(precision * x**2), precision * x, lambda d: precision * d)
+
+
+def masked_log_softmax(logits: Vector, available: Any = None) -> Vector:
+    """Logarithm of the softmax over the available options (last axis); far below any other where there is none.
+
+    >>> masked_log_softmax(jnp.zeros(3), jnp.array([True, True, False]))[:2].round(3).tolist()
+    [-0.693, -0.693]
+    """
+    return jax.nn.log_softmax(logits if available is None else jnp.where(available, logits, HIDDEN), axis=-1)
+
+
+def maximise_logit(
+    logits: Callable[[Vector], Vector],
+    counts: Float[Array, "*choice option"],
+    start: Vector,
+    *,
+    penalty: Callable[[Vector], Penalty],
+    diagonal: Callable[[Float[Array, "*choice option"]], Vector],
+    available: Any = None,
+    max_steps: int,
+    max_cg_steps: int,
+) -> Vector:
+    """Maximise Σ counts · log softmax(logits(x)) − penalty(x) by `newton_cg`: a penalised multinomial logit.
+
+    Parameters
+    ----------
+    logits
+        Linear in x; the softmax is over the last axis.
+    diagonal
+        From N p (1 − p) of each option, N the counts of its choice, an approximation of the curvature's diagonal,
+        the penalty's included, all positive.
+    available
+        Which options there are; None: all.
+
+    Examples
+    --------
+    >>> odds = maximise_logit(lambda x: x, jnp.array([30.0, 10.0]), jnp.zeros(2), penalty=squared(jnp.full(2, 1e-4)),
+    ...     diagonal=lambda spread: spread + 1e-4, max_steps=20, max_cg_steps=10)
+    >>> jax.nn.softmax(odds).round(3).tolist()
+    [0.75, 0.25]
+    """
+    totals = jnp.sum(counts, axis=-1, keepdims=True)
+    _, transpose = jax.vjp(logits, start)
+
+    def shown(x: Vector) -> Vector:
+        return x if available is None else jnp.where(available, x, 0.0)
+
+    def value_and_gradient(x: Vector) -> tuple[Array, Vector]:
+        log_p, prior = masked_log_softmax(logits(x), available), penalty(x)
+        residual = shown(totals * jnp.exp(log_p) - counts)
+        return -jnp.sum(shown(counts * log_p)) + prior.value, transpose(residual)[0] + prior.gradient
+
+    def curvature(x: Vector) -> Callable[[Vector], Vector]:
+        p, prior = jnp.exp(masked_log_softmax(logits(x), available)), penalty(x)
+
+        def product(d: Vector) -> Vector:
+            moved = logits(d)
+            spread = p * (moved - jnp.sum(p * moved, axis=-1, keepdims=True))
+            return transpose(totals * spread)[0] + prior.product(d)
+
+        return product
+
+    def scale(x: Vector) -> Vector:
+        p = jnp.exp(masked_log_softmax(logits(x), available))
+        return diagonal(totals * p * (1 - p))
+
+    options = {"tol": 1e-7, "max_steps": max_steps, "max_cg_steps": max_cg_steps}
+    return newton_cg(value_and_gradient, curvature, scale, start, **options).x
 
 
 def lbfgs(function: Callable[[Any], Array], start: Any, *, tol: float = 1e-8, max_steps: int = 50) -> Solution:

@@ -13,6 +13,8 @@ from typing import Any, ParamSpec, TypeVar
 import jax
 import numpy as np
 
+FloatArray = jax.Array | np.ndarray
+"""An array on either side of that border; its kind and shape stand beside it: ``Float[FloatArray, "mode"]``."""
 P = ParamSpec("P")
 T = TypeVar("T")
 

@@ -19,10 +19,9 @@ import numpy as np
 from jaxtyping import Array, Float
 from scipy.special import log_softmax
 
-from swirl.optimise import lbfgs, newton_cg
+from swirl.optimise import lbfgs, maximise_logit, squared
+from swirl.precision import FloatArray
 from swirl.priors import Bouts, Dirichlet, Gaussian
-
-FloatArray = Array | np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,31 +200,16 @@ class AdditiveSwitching:
         """Maximise Σ X log P + log prior: a convex multinomial logit; pseudo-counts are more of X."""
         counts = counts if self.pseudocounts is None else counts + self.pseudocounts
         precision = jnp.asarray(self.precision)[:, None]
-        totals = jnp.sum(counts, axis=-1, keepdims=True)
-
-        def transpose(residual: Array) -> Array:
-            return jnp.concatenate([jnp.sum(residual, axis=0), jnp.sum(residual, axis=1)])
-
-        def value_and_gradient(x: Array) -> tuple[Array, Array]:
-            log_p = self.log_transitions(x)
-            value = -jnp.sum(counts * log_p) + 0.5 * jnp.sum(precision * x**2)
-            return value, transpose(totals * jnp.exp(log_p) - counts) + precision * x
-
-        def curvature(x: Array):
-            p = jnp.exp(self.log_transitions(x))
-
-            def product(d: Array) -> Array:
-                moved = self.logits(d)
-                spread = p * (moved - jnp.sum(p * moved, axis=-1, keepdims=True))
-                return transpose(totals * spread) + precision * d
-
-            return product
-
-        def diagonal(x: Array) -> Array:
-            p = jnp.exp(self.log_transitions(x))
-            return transpose(totals * p * (1 - p)) + precision
-
-        return newton_cg(value_and_gradient, curvature, diagonal, parameters, tol=1e-7, max_steps=2, max_cg_steps=50).x
+        _, transpose = jax.vjp(self.logits, parameters)
+        return maximise_logit(
+            self.logits,
+            counts,
+            parameters,
+            penalty=squared(precision),
+            diagonal=lambda spread: transpose(spread)[0] + precision,
+            max_steps=2,
+            max_cg_steps=50,
+        )
 
 
 @jax.tree_util.register_dataclass

@@ -114,8 +114,8 @@ def quantities(
 
 def choices_by_state(model: EMEstimator) -> Float[np.ndarray, "mode state option"] | None:
     """Probability of each option: the mean over full-length histories that end in each state; None without states."""
-    table = model.choice_table()
-    return None if table is None else np.nan_to_num(by_state(model.histories).mean(table))
+    table, histories = model.choice_table(), model.histories
+    return None if table is None or histories is None else np.nan_to_num(by_state(histories).mean(table))
 
 
 def _rewards(model: Any) -> Float[np.ndarray, "mode state"] | None:

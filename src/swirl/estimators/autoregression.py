@@ -29,8 +29,8 @@ from jaxtyping import Array, Float, Int
 from scipy.linalg import solve_triangular
 
 from swirl.errors import Faults, counted, some
+from swirl.precision import FloatArray
 
-FloatArray = Array | np.ndarray
 LOG_2PI = math.log(2 * math.pi)
 WINDOW = 50  # steps from which one mode of a starting point is fitted
 N_WINDOWS = 200

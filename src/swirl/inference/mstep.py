@@ -13,9 +13,8 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from swirl.inference.estep.counts import Counts, LatentChoices, Tables
+from swirl.precision import FloatArray
 from swirl.switching import Switching, log_normalise
-
-FloatArray = Array | np.ndarray
 
 
 class RewardComponent(Protocol):

@@ -22,9 +22,9 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from swirl.data.histories import Histories
+from swirl.precision import FloatArray
 from swirl.priors import Cauchy, Gaussian
 
-FloatArray = Array | np.ndarray
 Nodes = tuple[Float[FloatArray, "_"], ...]
 
 

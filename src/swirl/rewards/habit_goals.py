@@ -19,12 +19,9 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from swirl.data.histories import Histories
-from swirl.optimise import newton_cg
+from swirl.optimise import masked_log_softmax, maximise_logit, squared
+from swirl.precision import FloatArray
 from swirl.priors import Gaussian
-
-FloatArray = Array | np.ndarray
-IntArray = Array | np.ndarray
-HIDDEN = -1e30  # logit of an action that is not available: finite, so that 0 · logit is 0
 
 
 class SharedParameters(NamedTuple):
@@ -41,13 +38,13 @@ class SharedParameters(NamedTuple):
 class SharedValues:
     """The component of the model that turns counts of (row, action) into parts of values."""
 
-    following: Int[IntArray, "row action branch"]
+    following: Int[FloatArray, "row action branch"]
     """Where each action leads, as places in `active`."""
     probability: Float[FloatArray, "row action branch"]
     available: Bool[FloatArray, "row action"]
-    active: Int[IntArray, "active"]
+    active: Int[FloatArray, "active"]
     """Histories whose parts the rows' choices depend on, short ones first: all others stay at the prior's mode, 0."""
-    parents: tuple[Int[IntArray, "_"], ...]
+    parents: tuple[Int[FloatArray, "_"], ...]
     """For each size from 2 on: which of the active histories of one state less each active one of that size extends."""
     habit_precision: Float[FloatArray, "habit"]
     """Of each active part; empty where there is no habit."""
@@ -179,49 +176,32 @@ class SharedValues:
         return jnp.concatenate(values, axis=1)
 
     def _log_policy(self, x: Float[Array, "unknown"]) -> Float[Array, "mode row action"]:
-        return jax.nn.log_softmax(jnp.where(jnp.asarray(self.available), self._logits(x), HIDDEN), axis=-1)
+        return masked_log_softmax(self._logits(x), jnp.asarray(self.available))
 
     def improve(self, parameters: SharedParameters, counts: Float[Array, "symbol mode"]) -> SharedParameters:
         """Raise Σ W log π + log prior over the habit and all goals at once: the M-step (paper Eq. 3)."""
         available = jnp.asarray(self.available)
         counts = counts.T.reshape(self.n_modes, *available.shape)
-        totals = jnp.sum(counts, axis=-1, keepdims=True)
         goal_precision = jnp.tile(jnp.asarray(self.goal_precision), self.n_modes)
         precision = jnp.concatenate([jnp.asarray(self.habit_precision), goal_precision])
         start = self._active_parts(parameters)
         _, transpose = jax.vjp(self._logits, start)
 
-        def value_and_gradient(x: Array) -> tuple[Array, Array]:
-            log_pi = self._log_policy(x)
-            value = -jnp.sum(jnp.where(available, counts * log_pi, 0.0)) + 0.5 * jnp.sum(precision * x**2)
-            residual = jnp.where(available, totals * jnp.exp(log_pi) - counts, 0.0)
-            return value, transpose(residual)[0] + precision * x
-
-        def curvature(x: Array):
-            pi = jnp.exp(self._log_policy(x))
-
-            def product(d: Array) -> Array:
-                moved = self._logits(d)
-                spread = pi * (moved - jnp.sum(pi * moved, axis=-1, keepdims=True))
-                return transpose(totals * spread)[0] + precision * d
-
-            return product
-
         slope = (self.discount / jnp.asarray(self.temperature))[:, None, None]
 
-        def diagonal(x: Array) -> Array:
-            pi = jnp.exp(self._log_policy(x))
-            return transpose(slope * totals * pi * (1 - pi))[0] + precision  # exact where each branch is certain
+        def diagonal(spread: Array) -> Array:
+            return transpose(slope * spread)[0] + precision  # exact where each branch is certain
 
-        x = newton_cg(
-            value_and_gradient,
-            curvature,
-            diagonal,
+        x = maximise_logit(
+            self._logits,
+            counts,
             start,
-            tol=1e-7,
+            penalty=squared(precision),
+            diagonal=diagonal,
+            available=available,
             max_steps=self.max_steps,
             max_cg_steps=self.max_cg_steps,
-        ).x
+        )
         habit, goals = self._split(x)
         active = jnp.asarray(self.active)
         return SharedParameters(

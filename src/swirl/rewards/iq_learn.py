@@ -24,11 +24,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from swirl.optimise import newton_cg
+from swirl.optimise import HIDDEN, newton_cg
+from swirl.precision import FloatArray
 from swirl.rewards.backoff import BackoffPenalty
 
-FloatArray = Array | np.ndarray
-HIDDEN = -1e30  # logit of an action that is not available: finite, so that 0 · logit is 0
 RIDGE = 1e-3  # on Q/α: holds the level of a history that no step touches
 
 
@@ -129,6 +128,7 @@ class InverseQ:
     def _improve_mode(
         self, q: Float[Array, "history action"], counts: Float[Array, "symbol"], temperature: Array
     ) -> Float[Array, "history action"]:
+        # Not `maximise_logit`: the penalty is on V(h'), so its value, slope and scale need the policy as well.
         available = jnp.asarray(self.available)
         totals = jnp.zeros(available.shape[0]).at[self.histories].add(counts)[:, None]
         taken = jnp.zeros(available.shape).at[self.histories, self.actions].add(counts)

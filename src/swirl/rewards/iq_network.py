@@ -18,7 +18,8 @@ import numpy as np
 import optax
 from jaxtyping import Array, Bool, Float, Int
 
-FloatArray = Array | np.ndarray
+from swirl.precision import FloatArray
+
 RATE = 3e-3
 
 

@@ -18,13 +18,13 @@ from jaxtyping import Array, Float, Int
 
 from swirl.data.histories import Histories
 from swirl.data.successors import Successors
-from swirl.optimise import lbfgs
+from swirl.optimise import lbfgs, masked_log_softmax
+from swirl.precision import FloatArray
 from swirl.priors import Gaussian
 from swirl.rewards.backoff import BackoffPenalty
 from swirl.rewards.forms import Linear, Network, Tabular
 from swirl.rewards.soft_q import log_policy_from_values, q_values, soft_values, uniform_expected_next
 
-FloatArray = Array | np.ndarray
 PlannedForm = Tabular | Linear | Network
 Weights = dict[str, Any]
 
@@ -186,8 +186,8 @@ class PlannedRewards:
             log_pi = log_policy_from_values(self.successors, values, discount=self.discount, temperature=one)
             return temperature * values, log_pi
         q = q_values(self.successors, rewards, values, discount=self.discount)
-        log_pi = jax.nn.log_softmax(jnp.where(self.successors.available, q, -1e30), axis=-1)
-        return temperature * values, jnp.where(self.successors.available, log_pi, -jnp.inf)
+        available = self.successors.available
+        return temperature * values, jnp.where(available, masked_log_softmax(q, available), -jnp.inf)
 
     def log_emissions(self, weights: Weights) -> Float[Array, "symbol mode"]:
         """Log π_z(a|h) as a table of symbols (history · n_actions + action)."""

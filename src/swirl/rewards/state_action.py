@@ -16,12 +16,10 @@ import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from swirl.data.histories import Histories
-from swirl.optimise import newton_cg
+from swirl.optimise import Penalty, masked_log_softmax, maximise_logit
+from swirl.precision import FloatArray
 from swirl.priors import Dirichlet, Gaussian
 from swirl.rewards.backoff import BackoffPenalty
-
-FloatArray = Array | np.ndarray
-HIDDEN = -1e30  # logit of an action that is not available: finite, so that 0 · logit is 0
 
 
 @jax.tree_util.register_dataclass
@@ -72,8 +70,7 @@ class FreePolicies:
     def log_policy(self, logits: Float[Array, "mode history action"]) -> Float[Array, "mode history action"]:
         """Log π_z(a|h); −∞ where the action is not available."""
         available = jnp.asarray(self.available)
-        log_pi = jax.nn.log_softmax(jnp.where(available, logits, HIDDEN), axis=-1)
-        return jnp.where(available, log_pi, -jnp.inf)
+        return jnp.where(available, masked_log_softmax(logits, available), -jnp.inf)
 
     def log_emissions(self, logits: Float[Array, "mode history action"]) -> Float[Array, "symbol mode"]:
         """Log π_z(a|h) as a table of symbols (history · n_actions + action)."""
@@ -108,30 +105,18 @@ class FreePolicies:
         if penalty is None:
             raise ValueError("only a Gaussian prior needs an optimiser")
         available = jnp.asarray(self.available)
-        totals = jnp.sum(counts, axis=-1, keepdims=True)
-        prior_product = jax.vmap(penalty.product, in_axes=-1, out_axes=-1)
+        product = jax.vmap(penalty.product, in_axes=-1, out_axes=-1)
 
-        def log_softmax(x: Array) -> Array:
-            return jax.nn.log_softmax(jnp.where(available, x, HIDDEN), axis=-1)
+        def prior(x: Array) -> Penalty:
+            return Penalty(jnp.sum(jax.vmap(penalty.penalty, in_axes=-1)(x)), product(x), product)
 
-        def value_and_gradient(x: Array) -> tuple[Array, Array]:
-            log_pi = log_softmax(x)
-            value = -jnp.sum(jnp.where(available, counts * log_pi, 0.0))
-            value += jnp.sum(jax.vmap(penalty.penalty, in_axes=-1)(x))
-            residual = jnp.where(available, totals * jnp.exp(log_pi) - counts, 0.0)
-            return value, residual + prior_product(x)
-
-        def curvature(x: Array):
-            pi = jnp.exp(log_softmax(x))
-
-            def product(d: Array) -> Array:
-                return totals * pi * (d - jnp.sum(pi * d, axis=-1, keepdims=True)) + prior_product(d)
-
-            return product
-
-        def diagonal(x: Array) -> Array:
-            pi = jnp.exp(log_softmax(x))
-            return totals * pi * (1 - pi) + jnp.asarray(penalty.leaf_precisions)[:, None]
-
-        start = jnp.where(available, logits, 0.0)
-        return newton_cg(value_and_gradient, curvature, diagonal, start, tol=1e-7, max_steps=5, max_cg_steps=50).x
+        return maximise_logit(
+            lambda x: x,
+            counts,
+            jnp.where(available, logits, 0.0),
+            penalty=prior,
+            diagonal=lambda spread: spread + jnp.asarray(penalty.leaf_precisions)[:, None],
+            available=available,
+            max_steps=5,
+            max_cg_steps=50,
+        )

@@ -9,8 +9,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from swirl.inference.estep.batching import Lanes, arrange
-
-FloatArray = Array | np.ndarray
+from swirl.precision import FloatArray
 
 
 @dataclass(frozen=True)
