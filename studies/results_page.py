@@ -17,9 +17,10 @@ from PIL import Image
 
 from swirl.estimators.save_load import versions
 from swirl.reproduce.cache import Ledger
-from swirl.reproduce.page import Drawing, Experiment, to_markdown
+from swirl.reproduce.page import Experiment, to_markdown
 from swirl.reproduce.run import EXPERIMENTS
 from swirl.reproduce.scale import FULL
+from swirl.workflows.html import Drawing
 
 DOCS = Path(__file__).parents[1] / "docs"
 HEAD = """# Results: the paper, reproduced

@@ -10,8 +10,9 @@ from typer.testing import CliRunner
 from swirl.cli.app import app
 from swirl.cli.reproduce import Name
 from swirl.reproduce import run as reproduction
-from swirl.reproduce.page import Experiment, Numbers, Section
+from swirl.reproduce.page import Experiment
 from swirl.reproduce.scale import FULL, QUICK, SCALES, TINY
+from swirl.workflows.html import Numbers, Section
 
 runner = CliRunner()
 

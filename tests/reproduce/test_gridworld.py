@@ -7,9 +7,10 @@ import pytest
 
 from swirl.reproduce.cache import Ledger
 from swirl.reproduce.gridworld import experiment as gridworld
-from swirl.reproduce.page import Drawing, Text, write
+from swirl.reproduce.page import write
 from swirl.reproduce.scale import TINY
 from swirl.text import plain
+from swirl.workflows.html import Drawing, Text
 
 
 @pytest.fixture(scope="module")

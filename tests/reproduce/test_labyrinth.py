@@ -14,8 +14,9 @@ from swirl.priors import in_units
 from swirl.reproduce.cache import Ledger
 from swirl.reproduce.labyrinth import experiment as labyrinth
 from swirl.reproduce.labyrinth import fits
-from swirl.reproduce.page import Drawing, Numbers, write
+from swirl.reproduce.page import write
 from swirl.reproduce.scale import TINY
+from swirl.workflows.html import Drawing, Numbers
 
 ROOT = Path(__file__).parents[2]
 CHOICE = ROOT / "studies" / "results" / "labyrinth_choice.csv"

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from swirl.reproduce.page import Drawing, Experiment, Numbers, Section, Text, to_markdown, write, write_contents
+from swirl.reproduce.page import Experiment, to_markdown, write, write_contents
+from swirl.workflows.html import Drawing, Numbers, Section, Text
 
 NAN = float("nan")
 ROWS = [

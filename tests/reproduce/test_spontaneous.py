@@ -10,9 +10,10 @@ from swirl.data.trajectories import Trajectories
 from swirl.datasets import spontaneous_env
 from swirl.estimators.arhmm import ARHMM
 from swirl.reproduce.cache import Ledger
-from swirl.reproduce.page import Drawing, Numbers, write
+from swirl.reproduce.page import write
 from swirl.reproduce.scale import FULL, SECOND, TINY
 from swirl.reproduce.spontaneous import checks, experiment, figures, fits
+from swirl.workflows.html import Drawing, Numbers
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """`swirl check`: one page on the data before any fit."""
 
 import gzip
-import html
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,20 +10,6 @@ import typer
 COLOURS = {"FAULT": typer.colors.RED, "WARNING": typer.colors.YELLOW}
 ROW = "row of the file"
 ROLES = {"state": "state", "action": "action", "time": "t"}  # and the usual names of their columns
-STYLE = """
-:root { color-scheme: light dark; --fault: #c4314b; --warning: #b7791f; --note: #3b6fb6; }
-body { font: 16px/1.55 system-ui, sans-serif; max-width: 54rem; margin: 2rem auto; padding: 0 1.2rem; }
-h1 { font-size: 1.5rem; line-height: 1.25; overflow-wrap: anywhere; } h2 { font-size: 1.15rem; margin-top: 2.2rem; }
-table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; font-size: .93rem; }
-th, td { padding: .25rem .8rem .25rem 0; text-align: left; vertical-align: top; border-bottom: 1px solid #8883; }
-th { font-weight: 600; white-space: nowrap; } td { overflow-wrap: anywhere; }
-.bars td, .bars th { border: 0; padding: .1rem .6rem .1rem 0; vertical-align: middle; font-weight: 400; }
-.bars th { max-width: 14rem; overflow: hidden; text-overflow: ellipsis; } .bars td:last-child { white-space: nowrap; }
-.bars td:nth-child(2) { width: 70%; } svg { display: block; width: 100%; height: .9rem; fill: var(--note); }
-.finding { border-left: .3rem solid var(--level); padding: .1rem 0 .1rem 1rem; margin: 1.2rem 0; break-inside: avoid; }
-.finding p { margin: .3rem 0; } .level { color: var(--level); font-weight: 700; } .verdict { font-size: 1.1rem; }
-ul { font-size: .87rem; padding-left: 1.1rem; overflow-wrap: anywhere; } footer { font-size: .85rem; opacity: .75; }
-"""
 
 app = typer.Typer(add_completion=False)
 
@@ -65,7 +50,8 @@ def check(
     (--strict: or be misled), and with 2 when the files cannot be read.
     """
     from swirl.cli.output import check_free, show_json
-    from swirl.io.atomic_write import whole_file
+    from swirl.io.atomic_write import write_text
+    from swirl.workflows.check.page import to_html
 
     if page is not None:
         check_free(page, force, data, env, states)
@@ -73,8 +59,7 @@ def check(
     columns = {role: name for role, name in {**given, "gap": gap}.items() if name is not None}
     found, environment = _examined(data, env, states, columns)
     if page is not None:
-        with whole_file(page, overwrite=force) as temporary:
-            temporary.write_text(to_html(found, f"Check of {data.name}", environment), encoding="utf-8")
+        write_text(page, to_html(found, f"Check of {data.name}", environment), overwrite=force)
     levels = ("fault", "warning") if strict else ("fault",)
     counts = [finding for finding in found.findings if finding.level in levels]
     if as_json:
@@ -176,66 +161,3 @@ def _show(text: str) -> None:
     for line in text.splitlines():
         label = line.split(" ", 1)[0]
         typer.secho(line, fg=COLOURS.get(label), bold=label in COLOURS or None)
-
-
-def to_html(found: Any, title: str, environment: str | None = None) -> str:
-    """Return a `Checkup` as one self-contained page.
-
-    >>> from swirl.workflows.check import examine
-    >>> from swirl.data.trajectories import Trajectories
-    >>> "<h1>Check of a &lt; b</h1>" in to_html(examine(Trajectories([[0, 1, 0]])), "Check of a < b")
-    True
-    """
-    from swirl._version import __version__
-    from swirl.workflows.check import place_words
-
-    facts = [("environment", environment or "not given"), *found.facts()]
-    rows = "\n".join(f"<tr><th>{_text(name)}</th><td>{_text(words)}</td></tr>" for name, words in facts)
-    cards = []
-    for finding in found.findings:
-        places = "".join(f"<li>{_text(place_words(place))}</li>" for place in finding.places)
-        mark = f'<span class="level">{finding.level}</span>'
-        cards.append(
-            f'<div class="finding" style="--level: var(--{finding.level})"><p>{mark} {_text(finding.says)}</p>'
-            f"{f'<ul>{places}</ul>' if places else ''}<p>→ {_text(finding.do)}</p></div>"
-        )
-    lengths = [
-        (f"{x['from']:,}" + (f" to {x['to']:,}" if x["to"] > x["from"] else ""), x["sessions"], f"{x['sessions']:,}")
-        for x in found.sessions["lengths"]["histogram"]
-    ]
-    top = [(x["name"], x["share"], f"{100 * x['share']:.3g} %") for x in found.states["top"]]
-    more = found.states["visited"] - len(top)
-    return f"""<!DOCTYPE html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{_text(title)}</title><style>{STYLE}</style></head><body>
-<h1>{_text(title)}</h1>
-<p class="verdict">{_text(found.verdict)}</p>
-{"".join(cards)}
-<h2>What is there</h2>
-<table>
-{rows}
-</table>
-<h2>Lengths of sessions</h2>
-<p>Steps, and how many sessions have so many.</p>
-{_bars(lengths)}
-<h2>Where the time goes</h2>
-<p>States by their share of the steps{f", the first {len(top)}; {more:,} more were visited" if more > 0 else ""}.</p>
-{_bars(top)}
-<footer><p>Made by swirl {__version__}.</p></footer>
-</body></html>
-"""
-
-
-def _text(words: str) -> str:
-    return html.escape(words, quote=False)
-
-
-def _bars(bars: list[tuple[str, int | float, str]]) -> str:
-    """Bars with a name before and a number after; drawn between, so that text stays readable on a phone."""
-    largest = max((size for _, size, _ in bars), default=1) or 1
-    rows = "\n".join(
-        f'<tr><th>{_text(name)}</th><td><svg viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">'
-        f'<rect width="{100 * size / largest:.2f}" height="10"/></svg></td><td>{_text(words)}</td></tr>'
-        for name, size, words in bars
-    )
-    return f'<table class="bars">\n{rows}\n</table>'

@@ -55,6 +55,19 @@ def whole_file(path: Any, *, overwrite: bool = False) -> Iterator[Path]:
         _flush(real.parent)
 
 
+def write_text(path: Any, text: str, *, overwrite: bool = False) -> Path:
+    """Write a text (UTF-8) whole or not at all; return its path.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_text(f"{folder}/modes.csv", "session,mode").read_text()
+    'session,mode'
+    """
+    with whole_file(path, overwrite=overwrite) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+    return Path(path)
+
+
 def check_target(path: Any, *, overwrite: bool = False, sources: Iterable[Any] = ()) -> None:
     """Raise, before any work, where a file cannot be written, or must not be.
 

@@ -11,7 +11,7 @@ import numpy as np
 from swirl.analysis.predictive_checks import PredictiveChecks, predictive_checks
 from swirl.data.trajectories import Trajectories
 from swirl.reproduce.cache import Ledger
-from swirl.reproduce.page import Numbers, Section
+from swirl.workflows.html import Numbers, Section
 
 
 def endings(fits: Mapping[str, Any]) -> Section:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from swirl.estimators.save_load import versions
+from swirl.io.atomic_write import write_text
 from swirl.reproduce.cache import Ledger
 from swirl.reproduce.page import write, write_contents
 from swirl.reproduce.scale import SCALES
@@ -57,7 +58,9 @@ def reproduce(
             "--force to write into it"
         )
     output.mkdir(parents=True, exist_ok=True)
-    (output / MARKER).write_text("Made by `swirl reproduce`; fits/ holds what need not be computed again.\n")
+    write_text(
+        output / MARKER, "Made by `swirl reproduce`; fits/ holds what need not be computed again.\n", overwrite=True
+    )
     say = say or _say
     pages = {}
     for name in names:

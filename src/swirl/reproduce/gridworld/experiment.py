@@ -19,12 +19,13 @@ from swirl.priors import Cauchy
 from swirl.reproduce.cache import Ledger, fit_inputs
 from swirl.reproduce.fit_checks import endings
 from swirl.reproduce.gridworld import sections as figures
-from swirl.reproduce.page import Experiment, Numbers, Section, Text
+from swirl.reproduce.page import Experiment
 from swirl.reproduce.published import GRIDWORLD
 from swirl.reproduce.robustness import perturb
 from swirl.reproduce.scale import Scale
 from swirl.text import cell
 from swirl.workflows.demo.figures import matched_modes
+from swirl.workflows.html import Numbers, Section, Text
 
 MODELS = ("MaxEnt", "I-1", "I-2", "S-1", "S-2")
 LEVELS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5)

@@ -15,7 +15,7 @@ from swirl.data.mdp import MDP
 from swirl.datasets import GRIDWORLD_MODES, HOME, SIDE, WATER
 from swirl.plots.policies import state_transitions
 from swirl.plots.style import INK, LABEL_SIZE, REWARD_COLOURS, TITLE_SIZE, add_colour_bar, colour_map, finite_range
-from swirl.reproduce.page import Drawing
+from swirl.workflows.html import Drawing
 
 GRID = (SIDE, SIDE)
 MARKS = {"home": HOME, "water": WATER}

@@ -18,8 +18,8 @@ from swirl.reproduce.gridworld.figures import (
     reward_drawing,
     switching_drawing,
 )
-from swirl.reproduce.page import Block, Numbers, Text
 from swirl.reproduce.published import GRIDWORLD
+from swirl.workflows.html import Block, Numbers, Text
 
 SHORT = {
     "test_log_likelihood": "test LL",

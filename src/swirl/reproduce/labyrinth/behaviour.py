@@ -10,8 +10,8 @@ from swirl.estimators.swirl import SWIRL
 from swirl.reproduce.fit_checks import checked
 from swirl.reproduce.labyrinth import figures
 from swirl.reproduce.labyrinth.fits import BEYOND_NAME, ENDS, PLACES, SESSION, SWEPT, Labyrinth
-from swirl.reproduce.page import Numbers, Section, Text
 from swirl.reproduce.scale import Scale
+from swirl.workflows.html import Numbers, Section, Text
 
 
 def reward_maps(maze: Labyrinth, model: SWIRL) -> Section:

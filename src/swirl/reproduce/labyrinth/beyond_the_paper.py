@@ -9,8 +9,8 @@ from swirl.estimators.swirl import SWIRL
 from swirl.reproduce.labyrinth import figures
 from swirl.reproduce.labyrinth.behaviour import behaviour_rows, summary_rows
 from swirl.reproduce.labyrinth.fits import BEYOND_NAME, N_MODES, OF, SESSION, SWEPT, Labyrinth
-from swirl.reproduce.page import Numbers, Section, Text
 from swirl.reproduce.scale import SECOND
+from swirl.workflows.html import Numbers, Section, Text
 
 RIVALS = {  # of the model beyond the paper: how each is called in tables
     "one mode": "one mode, tuned by itself",

@@ -22,10 +22,11 @@ from swirl.reproduce.labyrinth.beyond_the_paper import (
 )
 from swirl.reproduce.labyrinth.fits import BEYOND_NAME, N_MODES, OF, Labyrinth
 from swirl.reproduce.labyrinth.studies import do_starts_agree, how_many_modes, how_much_history, temperature
-from swirl.reproduce.page import Experiment, Numbers, Section, Text
+from swirl.reproduce.page import Experiment
 from swirl.reproduce.published import LABYRINTH
 from swirl.reproduce.scale import Scale
 from swirl.text import minus
+from swirl.workflows.html import Numbers, Section, Text
 
 PAPER = ("MaxEnt", "I-1", "I-2", "S-1", "S-2")
 LONGER = ("S-1", "S-2", "S-3", "S-4")

@@ -16,7 +16,7 @@ from swirl.plots.paths import segment_traffic
 from swirl.plots.policies import state_transitions
 from swirl.plots.style import SOFT_INK, tidy
 from swirl.reproduce.labyrinth.fits import MARKS, PLACES
-from swirl.reproduce.page import Drawing
+from swirl.workflows.html import Drawing
 
 
 def panels(n_columns: int, n_rows: int = 1, width: float = 3.2, height: float = 3.2) -> tuple[Figure, np.ndarray]:

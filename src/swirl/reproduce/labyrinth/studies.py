@@ -9,8 +9,8 @@ from swirl.inference.mode_matching import adjusted_rand_index
 from swirl.priors import in_units
 from swirl.reproduce.labyrinth import figures
 from swirl.reproduce.labyrinth.fits import BEYOND_NAME, N_MODES, OF, SESSION, SWEPT, Labyrinth
-from swirl.reproduce.page import Numbers, Section, Text
 from swirl.text import minus
+from swirl.workflows.html import Numbers, Section, Text
 
 TEMPERATURES = (0.01, 0.1, 0.5, 1.0)
 

@@ -15,8 +15,8 @@ from swirl.data.trajectories import Trajectories
 from swirl.datasets import SYLLABLES
 from swirl.plots.style import TICK_SIZE, tidy
 from swirl.reproduce.cache import Ledger, fit_inputs
-from swirl.reproduce.page import Drawing, Numbers, Text
 from swirl.reproduce.spontaneous.figures import MODEL_COLOURS, WATCHED
+from swirl.workflows.html import Drawing, Numbers, Text
 
 
 def check_figure(checks: Mapping[str, PredictiveChecks], shown: Sequence[tuple[str, str, str]]) -> Drawing:

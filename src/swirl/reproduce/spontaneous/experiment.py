@@ -14,7 +14,7 @@ from swirl.datasets import spontaneous
 from swirl.priors import Dirichlet
 from swirl.reproduce.cache import Ledger
 from swirl.reproduce.fit_checks import endings
-from swirl.reproduce.page import Experiment, Numbers, Section, Text
+from swirl.reproduce.page import Experiment
 from swirl.reproduce.published import SPONTANEOUS
 from swirl.reproduce.scale import Scale
 from swirl.reproduce.spontaneous import figures
@@ -40,6 +40,7 @@ from swirl.reproduce.spontaneous.sections import (
     habit_blocks,
     second_blocks,
 )
+from swirl.workflows.html import Numbers, Section, Text
 
 AIMS = {"S-1": -1.548}
 

@@ -16,8 +16,8 @@ from swirl.estimators.swirl import SWIRL
 from swirl.inference.mode_matching import adjusted_rand_index
 from swirl.plots.rasters import padded, prevalence
 from swirl.plots.style import PREFERENCE_COLOURS, add_colour_bar, tidy
-from swirl.reproduce.page import Drawing, Numbers, Text
 from swirl.text import minus
+from swirl.workflows.html import Drawing, Numbers, Text
 
 Maps = Float[np.ndarray, "mode state action"]
 MOST_ODDS = 3.0  # log-odds beyond are drawn at the end of the scale: transitions that a mode all but never makes

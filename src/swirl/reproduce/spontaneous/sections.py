@@ -14,9 +14,9 @@ from swirl.datasets import spontaneous
 from swirl.estimators.swirl import SWIRL
 from swirl.priors import Dirichlet, Gaussian
 from swirl.reproduce.cache import fit_inputs
-from swirl.reproduce.page import Numbers, Text
 from swirl.reproduce.scale import SECOND
 from swirl.reproduce.spontaneous.fits import BEYOND, Work, build, compare, counts, nats, scores
+from swirl.workflows.html import Numbers, Text
 
 
 def family_blocks(work: Work, chosen: Mapping[str, dict[str, Any]]) -> list[Any]:

@@ -4,7 +4,8 @@ Everything is counted over all steps at once; sessions are looped over only wher
 
 `findings`  what can be found, how much it weighs, and what to do about it;
 `checks`    goes through the data by theme: sessions, clock, states, moves, actions, histories, signals;
-`summary`   calls them all, and says it on a page.
+`summary`   calls them all, and says it in words;
+`page`      the same as HTML.
 """
 
 from swirl.workflows.check.findings import ADVICE, Finding, place_words

@@ -1,16 +1,16 @@
 """The demonstration's own page: what was true beside what was found.  It needs no library that the report needs."""
 
-import base64
-import html
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from swirl.estimators.save_load import versions
 from swirl.estimators.swirl import SWIRL
+from swirl.io.atomic_write import write_text
 from swirl.report.writing import ASSETS
 from swirl.text import minus
 from swirl.workflows.demo.figures import Picture
+from swirl.workflows.html import Block, Markup, Section, Text, embedded, escaped, page
 
 COLUMNS = {
     "test_log_likelihood": ("Score", "{:.4f}"),
@@ -63,6 +63,8 @@ STYLE = """
   .card { padding: .3rem; margin: 0 -.5rem; max-width: calc(100% + 1rem); }
 }
 """  # noqa: E501
+THEME = """document.documentElement.dataset.theme = \
+matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";"""
 
 
 def write_page(
@@ -100,71 +102,60 @@ def write_page(
         if with_report
         else ""
     )
-    sections = {
-        "summary": (
+    sections = [
+        Section(
             "Summary",
-            "Summary",
-            f"""<p class="lead">An agent walks a 5 × 5 grid. In its <em>water</em> mode it is rewarded for arriving at
-the water and for leaving it again; in its <em>home</em> mode for being at home. It tends to switch at the water and at
-home. The models saw only its steps, neither its modes nor its rewards.</p>
+            [
+                Markup(f"""<p class="lead">An agent walks a 5 × 5 grid. In its <em>water</em> mode it is rewarded for
+arriving at the water and for leaving it again; in its <em>home</em> mode for being at home. It tends to switch at the
+water and at home. The models saw only its steps, neither its modes nor its rewards.</p>
 <ul class="tiles">{_tile(s2, "accuracy", "{:.1%}", "of steps in the right mode")}
 {_tile(truth, "accuracy", "{:.1%}", "with the true model")}
 {_tile(s2, "reward_canonical", "{:.2f}", "correlation with the true reward")}</ul>
-<p>{html.escape(found)}{report}</p>
-<p>The data are simulated (seed {seed}), so everything about this agent is known: this page sets what the models found
-beside it.</p>""",
+<p>{escaped(found)}{report}</p>"""),
+                Text(
+                    f"The data are simulated (seed {seed}), so everything about this agent is known: this page sets "
+                    "what the models found beside it."
+                ),
+            ],
+            name="summary",
         ),
-        "models": (
+        Section(
             "The models",
-            "The models",
-            '<p class="lead">From no change of mind at all to one that depends on the place.</p><dl class="models">'
-            + "".join(f"<dt>{name}</dt><dd>{html.escape(_sentence(sentences[name]))}</dd>" for name in fits)
-            + "</dl>",
+            [
+                Text("From no change of mind at all to one that depends on the place.", "lead"),
+                _list("dl", "models", (f"<dt>{n}</dt><dd>{escaped(_sentence(sentences[n]))}</dd>" for n in fits)),
+            ],
+            name="models",
         ),
-    }
+    ]
     for name, (short, heading, lead, caption) in SECTIONS.items():
-        table = _table(rows, n_scored) if name == "scores" else ""
-        picture = _figure(pictures[name], caption) if name in pictures else ""
-        sections[name] = (short, heading, f'<p class="lead">{lead}</p>{table}{picture}')
-    endings = "".join(
-        f"<li><strong>{name}</strong>: {html.escape(minus(model.fit_report_))}</li>" for name, model in fits.items()
+        blocks: list[Block] = [Text(lead, "lead")]
+        blocks += _table(rows, n_scored) if name == "scores" else []
+        blocks += [_figure(pictures[name], caption)] if name in pictures else []
+        sections.append(Section(heading, blocks, short, name))
+    endings = (f"<li><strong>{n}</strong>: {escaped(minus(model.fit_report_))}</li>" for n, model in fits.items())
+    sections.append(Section("How the fits ended", [_list("ul", "plain", endings)], "The fits", "fits"))
+    steps = (f"<li>{escaped(words)}<pre>{_wrapped(command)}</pre></li>" for words, command in commands.items())
+    try_next = (
+        "The demo left its data and its fit beside this page, as commands read them. In the folder where you ran it, "
+        "try:"
     )
-    sections["fits"] = ("The fits", "How the fits ended", f'<ul class="plain">{endings}</ul>')
-    steps = "".join(
-        f"<li>{html.escape(words)}<pre>{_wrapped(command)}</pre></li>" for words, command in commands.items()
-    )
-    sections["next"] = (
-        "What next",
-        "What next",
-        '<p class="lead">The demo left its data and its fit beside this page, as commands read them. In the folder '
-        "where you ran it, try:</p>"
-        f'<ul class="next">{steps}</ul>',
-    )
-    path.write_text(_page("What was true, and what was found", sections), encoding="utf-8")
-
-
-def _page(title: str, sections: Mapping[str, tuple[str, str, str]]) -> str:
-    contents = "".join(f'<li><a href="#{name}">{short}</a></li>' for name, (short, _, _) in sections.items())
-    body = "".join(
-        f'<section id="{name}" aria-labelledby="h-{name}"><h2 id="h-{name}">{heading}</h2>{inside}</section>\n'
-        for name, (_, heading, inside) in sections.items()
-    )
-    style = (ASSETS / "style.css").read_text(encoding="utf-8")
+    sections.append(Section("What next", [Text(try_next, "lead"), _list("ul", "next", steps)], name="next"))
     made_with = ", ".join(f"{name} {number}" for name, number in versions().items())
-    return f"""<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; script-src 'unsafe-inline'; \
-style-src 'unsafe-inline'; img-src data:">
-<meta name="color-scheme" content="light dark"><title>{title}</title>
-<script>document.documentElement.dataset.theme = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";\
-</script>
-<style>
-{style}{STYLE}</style></head><body>
-<nav id="contents" aria-label="Contents"><p class="brand">swirl<span> demo</span></p><ol>{contents}</ol></nav>
-<main><header><h1>{title}</h1></header>
-{body}<p class="small">Made with {html.escape(made_with)}.</p>
-</main></body></html>
-"""
+    text = page(
+        "What was true, and what was found",
+        sections,
+        footer=f"Made with {made_with}.",
+        brand=Markup('<p class="brand">swirl<span> demo</span></p>'),
+        style=(ASSETS / "style.css").read_text(encoding="utf-8") + STYLE,
+        script=THEME,
+    )
+    write_text(path, text, overwrite=True)
+
+
+def _list(tag: str, kind: str, items: Iterable[str]) -> Markup:
+    return Markup(f'<{tag} class="{kind}">{"".join(items)}</{tag}>')
 
 
 def _sentence(words: str) -> str:
@@ -177,7 +168,7 @@ def _wrapped(command: str) -> str:
     >>> _wrapped("swirl fit --modes 3")
     '<span>swirl</span> <span>fit</span> <span>--modes</span> <span>3</span>'
     """
-    return " ".join(f"<span>{html.escape(word)}</span>" for word in command.split(" "))
+    return " ".join(f"<span>{escaped(word)}</span>" for word in command.split(" "))
 
 
 def _tile(row: dict[str, Any], key: str, form: str, label: str) -> str:
@@ -188,7 +179,7 @@ def _number(value: float | None, form: str) -> str:
     return "—" if value is None else minus(form.format(value)).replace("%", " %")
 
 
-def _table(rows: list[dict[str, Any]], n_scored: int) -> str:
+def _table(rows: list[dict[str, Any]], n_scored: int) -> list[Block]:
     best = max(rows[1:], key=lambda row: row["test_log_likelihood"])["model"]
     head = "".join(f'<th scope="col">{title}</th>' for title, _ in COLUMNS.values())
     body = ""
@@ -196,25 +187,24 @@ def _table(rows: list[dict[str, Any]], n_scored: int) -> str:
         kind = "truth" if row["model"] == "truth" else "best" if row["model"] == best else ""
         cells = "".join(f"<td>{_number(row[key], form)}</td>" for key, (_, form) in COLUMNS.items())
         body += f'<tr class="{kind}"><th scope="row">{row["model"]}</th>{cells}</tr>'
-    return (
+    table = (
         f'<div class="table"><table class="scores"><thead><tr><th scope="col">Model</th>{head}</tr></thead>'
         f"<tbody>{body}</tbody></table></div>"
-        f'<p class="small">Score: log-likelihood of the {n_scored:,} test steps, nats per step, each given its past '
+    )
+    note = (
+        f"Score: log-likelihood of the {n_scored:,} test steps, nats per step, each given its past "
         "alone; higher is better. Right mode: share of steps whose most likely mode (Viterbi) is the true one. "
         "Reward: correlation with the true reward, both in their least-norm form; as fitted is the paper’s measure. "
-        "Seconds: fitting all restarts, compilation included.</p>"
+        "Seconds: fitting all restarts, compilation included."
     )
+    return [Markup(table), Text(note, "small")]
 
 
-def _figure(picture: Picture, caption: str) -> str:
-    wide, narrow = _embedded(picture.file.read_bytes()), _embedded(picture.narrow)
-    text = html.escape(caption)
-    return (
+def _figure(picture: Picture, caption: str) -> Markup:
+    wide, narrow = embedded(picture.file.read_bytes()), embedded(picture.narrow)
+    text = escaped(caption)
+    return Markup(
         f'<figure><picture class="card"><source media="(max-width: 46rem)" srcset="{narrow}">'
         f'<img alt="{text}" src="{wide}" style="max-width: {110 * picture.width:.0f}px"></picture>'
         f"<figcaption>{text}</figcaption></figure>"
     )
-
-
-def _embedded(png: bytes) -> str:
-    return f"data:image/png;base64,{base64.b64encode(png).decode('ascii')}"
