@@ -51,14 +51,22 @@ class Faults:
         """Note one fault: the argument, session and step, what was got, what was expected, what to do."""
         self.messages.append(message)
 
-    def raise_if_any(self, what: str) -> None:
-        """Raise one `ValueError` that opens with `what` and lists the faults; do nothing without faults."""
+    def raise_if_any(self, what: str = "") -> None:
+        """Raise one `ValueError` with the faults, numbered under `what` where that is given; do nothing without any.
+
+        >>> faults = Faults()
+        >>> faults.add("level: got 2, expected a share between 0 and 1")
+        >>> faults.raise_if_any()
+        Traceback (most recent call last):
+        ValueError: level: got 2, expected a share between 0 and 1
+        """
         if not self.messages:
             return
-        lines = [f"  {i}. {message}" for i, message in enumerate(self.messages[: self.shown], start=1)]
-        if len(self) > self.shown:
-            lines.append(f"  … and {len(self) - self.shown} more.")
-        raise ValueError("\n".join([f"{what}: {counted(len(self), 'fault')}.", *lines]))
+        shown = self.messages[: self.shown]
+        head = [f"{what}: {counted(len(self), 'fault')}."] if what else []
+        lines = [f"  {i}. {message}" for i, message in enumerate(shown, start=1)] if what else shown
+        more = [f"  … and {len(self) - self.shown} more."] if len(self) > self.shown else []
+        raise ValueError("\n".join([*head, *lines, *more]))
 
 
 def checked_names(argument: str, names: Any, faults: Faults) -> tuple[str, ...] | None:

@@ -207,7 +207,7 @@ def test_doctor_as_json():
     assert findings["packages"]["jax"] == jax.__version__
     assert findings["packages"]["numpy"] == np.__version__
     assert len(findings["devices"]) == len(jax.devices())
-    assert findings["checks"]["double precision"]["passed"] is True
+    assert findings["checks"]["double_precision"]["passed"] is True
 
 
 def test_doctor_in_words():

@@ -1,6 +1,7 @@
 """`swirl fit`, `apply`, `export`: from a table to modes, in a folder of the user's own."""
 
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -44,13 +45,14 @@ def folder(tmp_path_factory):
 @pytest.mark.slow
 def test_the_summary_says_what_was_fitted(folder):
     facts = json.loads((folder / "summary.json").read_text())
-    assert facts["held-out sessions"] == 2
+    assert all(re.fullmatch(r"[a-z_]+", key) for key in facts)
+    assert facts["held_out_sessions"] == 2
     assert facts["remarks"][-1].startswith("The same animals are on both sides (m0, m2)")
     assert "8 sessions" in facts["data"]
-    assert sum(facts["shares of modes"]) == pytest.approx(1)
-    assert facts["score on the held-out sessions"] < 0
+    assert sum(facts["mode_shares"]) == pytest.approx(1)
+    assert facts["held_out_score"] < 0
     assert facts["converged"] is False
-    assert "iterations" in facts["how it ended"]
+    assert "iterations" in facts["ended"]
 
 
 @pytest.mark.slow

@@ -11,7 +11,7 @@ from swirl.analysis.comparison_result import Comparison
 from swirl.analysis.grid_search import Choice
 from swirl.estimators.base import WORDS
 from swirl.estimators.save_load import versions
-from swirl.io.atomic_write import whole_file
+from swirl.io.atomic_write import write_text
 from swirl.text import plain
 
 KIND = "swirl comparison"
@@ -62,9 +62,7 @@ def write_comparison(
         "versions": versions(),
         "run": run,
     }
-    with whole_file(path, overwrite=overwrite) as temporary:
-        temporary.write_text(json.dumps(facts, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    return Path(path)
+    return write_text(path, json.dumps(facts, indent=1, ensure_ascii=False) + "\n", overwrite=overwrite)
 
 
 def read_comparison(path: Any) -> Comparison:

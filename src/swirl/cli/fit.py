@@ -161,27 +161,27 @@ def summary(model: Any, ready: Any) -> dict[str, Any]:
         "verdict": None if found is None else {"level": found.level, "reasons": list(found.reasons)},
         "model": repr(model),
         "data": repr(ready.train),
-        "actions that are missing": ready.data.n_missing_actions,
+        "missing_actions": ready.data.n_missing_actions,
         "environment": repr(ready.env),
-        "how it ended": model.fit_report_ or "done",
+        "ended": model.fit_report_ or "done",
         "converged": model.converged_ is not False,
         "seconds": model.run_["seconds"],
         "scored": of,
-        "score on the training sessions": model.score(ready.train, of=of),
-        "shares of modes": model.mode_shares,
+        "training_score": model.score(ready.train, of=of),
+        "mode_shares": model.mode_shares,
         "remarks": remarks(model, ready),
     }
     if model.prior_scores_ is not None:
-        facts["prior chosen on folds"] = repr(model.reward_prior_)
+        facts["chosen_prior"] = repr(model.reward_prior_)
     if ready.test is not None:
-        facts["score on the held-out sessions"] = model.score(ready.test, of=of)
-        facts["held-out sessions"] = len(ready.test)
+        facts["held_out_score"] = model.score(ready.test, of=of)
+        facts["held_out_sessions"] = len(ready.test)
     return facts
 
 
 def _missing(facts: dict[str, Any]) -> str:
     """Say what was made of actions that are not known."""
-    missing = f"{facts['actions that are missing']:,} not recorded"
+    missing = f"{facts['missing_actions']:,} not recorded"
     return f"{missing}; such a step counts by the state that it led to (taken to be missing by chance)"
 
 
@@ -191,24 +191,24 @@ def worded(facts: dict[str, Any]) -> str:
     from swirl.estimators.base import PER
     from swirl.estimators.fit_warnings import SAID
 
-    shares = ", ".join(f"{share:.0%}" for share in facts["shares of modes"])
+    shares = ", ".join(f"{share:.0%}" for share in facts["mode_shares"])
     per = PER[facts["scored"]]
     lines = []
     if found := facts["verdict"]:
         lines += [("verdict", SAID[found["level"]]), *(("", f"– {why}") for why in found["reasons"])]
     lines += [
         ("data", facts["data"]),
-        *([("actions", _missing(facts))] if facts["actions that are missing"] else []),
+        *([("actions", _missing(facts))] if facts["missing_actions"] else []),
         ("environment", facts["environment"]),
         ("model", facts["model"]),
-        *([("prior", f"{chosen}, chosen on folds")] if (chosen := facts.get("prior chosen on folds")) else []),
-        ("fit", f"{facts['how it ended']} ({facts['seconds']:.1f} s)"),
-        ("modes", f"{len(facts['shares of modes'])}, with {shares} of the steps"),
-        ("score", f"{facts['score on the training sessions']:.4f} nats per {per} on the sessions it was fitted to"),
+        *([("prior", f"{chosen}, chosen on folds")] if (chosen := facts.get("chosen_prior")) else []),
+        ("fit", f"{facts['ended']} ({facts['seconds']:.1f} s)"),
+        ("modes", f"{len(facts['mode_shares'])}, with {shares} of the steps"),
+        ("score", f"{facts['training_score']:.4f} nats per {per} on the sessions it was fitted to"),
     ]
-    if "held-out sessions" in facts:
-        held_out = facts["score on the held-out sessions"]
-        sessions = counted(facts["held-out sessions"], "other session")
+    if "held_out_sessions" in facts:
+        held_out = facts["held_out_score"]
+        sessions = counted(facts["held_out_sessions"], "other session")
         lines.append(("held out", f"{held_out:.4f} nats per {per} on {sessions}"))
     lines += [("beware", remark) for remark in facts["remarks"]]
     return "\n".join(f"{name:<14}{text}" for name, text in lines)

@@ -32,7 +32,7 @@ def name(
     known = model.mode_names_
     shares = model.mode_shares
     if as_json:
-        show_json({"names": known, "shares of modes": shares})
+        show_json({"names": known, "mode_shares": shares})
     elif not quiet:
         for i, share in enumerate(shares):
             typer.echo(f"mode {i}  {'(no name)' if known is None else known[i]}  {share:.0%} of the steps")

@@ -8,6 +8,7 @@ from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
+from swirl.errors import Faults
 from swirl.plots.style import SOFT_INK, TICK_SIZE, checked_colours, mode_labels, mode_legend, new_axes, tidy
 
 Lengths = np.ndarray | Sequence[float | int]
@@ -150,19 +151,18 @@ def _plain_ticks(ax: Axes) -> None:
 def _check(
     lengths: list[np.ndarray], censored: list[np.ndarray], expected: Sequence[Any] | None, kind: str, has_cut: bool
 ) -> None:
-    faults = []
+    faults = Faults()
     if kind not in ("survival", "histogram"):
-        faults.append(f'kind: got {kind!r}, expected "survival" or "histogram"')
+        faults.add(f'kind: got {kind!r}, expected "survival" or "histogram"')
     if kind == "histogram" and has_cut:
-        faults.append('cut: a histogram has no place for bouts of unknown length; use kind="survival", or leave it out')
+        faults.add('cut: a histogram has no place for bouts of unknown length; use kind="survival", or leave it out')
     if not any(len(own) for own in lengths):
-        faults.append("durations: got no bout in any mode, expected a list of lengths for each mode")
+        faults.add("durations: got no bout in any mode, expected a list of lengths for each mode")
     for argument, parts in (("durations", lengths), ("cut", censored)):
         for mode, own in enumerate(parts):
             if own.ndim != 1 or not (np.isfinite(own) & (own > 0)).all():
-                faults.append(f"{argument}[{mode}]: expected lengths above 0, one per bout")
+                faults.add(f"{argument}[{mode}]: expected lengths above 0, one per bout")
     for argument, parts in (("cut", censored), ("expected", expected)):
         if parts is not None and len(parts) != len(lengths):
-            faults.append(f"{argument}: got {len(parts)} entries, expected one for each of {len(lengths)} modes")
-    if faults:
-        raise ValueError("\n".join(faults))
+            faults.add(f"{argument}: got {len(parts)} entries, expected one for each of {len(lengths)} modes")
+    faults.raise_if_any()

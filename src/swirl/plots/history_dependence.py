@@ -6,6 +6,7 @@ import numpy as np
 from jaxtyping import Float
 from matplotlib.axes import Axes
 
+from swirl.errors import Faults
 from swirl.plots.style import (
     INK,
     SOFT_INK,
@@ -51,13 +52,12 @@ def history_dependence(
     [0.9, 1.0, 0.7, 0.4]
     """
     n_modes, n_previous = values.shape
-    faults = []
+    faults = Faults()
     if n_previous != len(previous_names) or not values.size:
-        faults.append(f"previous_names: got {len(previous_names)}, expected one for each of {n_previous} columns")
+        faults.add(f"previous_names: got {len(previous_names)}, expected one for each of {n_previous} columns")
     if spread is not None and spread.shape != values.shape:
-        faults.append(f"spread: got shape {spread.shape}, expected that of values, {values.shape}")
-    if faults:
-        raise ValueError("\n".join(faults))
+        faults.add(f"spread: got shape {spread.shape}, expected that of values, {values.shape}")
+    faults.raise_if_any()
     names, shades = mode_labels(mode_names, n_modes), checked_colours(colours, n_modes)
     ax = new_axes(1.0 + 0.32 * n_previous * (n_modes + 1), 2.3 if note is None else 2.6) if ax is None else ax
     width = 0.82 / n_modes

@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
 from swirl.analysis.comparison_result import Comparison
+from swirl.errors import Faults
 from swirl.plots.labels import label_ends
 from swirl.plots.style import INK, LINE_COLOURS, SOFT_INK, new_axes, tidy
 
@@ -124,16 +125,17 @@ def mean_and_deviation(table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _check(tables: Mapping[str, np.ndarray], places: np.ndarray) -> None:
-    faults = [] if tables else ["scores: got no models, expected at least one name → [x, run]"]
+    faults = Faults()
+    if not tables:
+        faults.add("scores: got no models, expected at least one name → [x, run]")
     if places.ndim != 1 or not (np.diff(places) > 0).all():
-        faults.append(f"x: got {places.tolist()}, expected increasing numbers")
+        faults.add(f"x: got {places.tolist()}, expected increasing numbers")
     for name, table in tables.items():
         if table.ndim != 2 or len(table) != len(places):
-            faults.append(f"scores[{name!r}]: got shape {table.shape}, expected [x, run] with {len(places)} rows")
+            faults.add(f"scores[{name!r}]: got shape {table.shape}, expected [x, run] with {len(places)} rows")
         elif not np.isfinite(table).any():
-            faults.append(f"scores[{name!r}]: got no finite number; drop the model")
-    if faults:
-        raise ValueError("\n".join(faults))
+            faults.add(f"scores[{name!r}]: got no finite number; drop the model")
+    faults.raise_if_any()
 
 
 def score_differences(comparison: Comparison, *, title: str | None = None, ax: Axes | None = None) -> Axes:

@@ -9,7 +9,7 @@ from matplotlib.collections import PolyCollection
 
 from swirl.data.geometry import layout
 from swirl.data.mdp import MDP
-from swirl.errors import counted
+from swirl.errors import Faults, counted
 from swirl.plots.graph_shapes import bars, discs, draw_corridors, name_places, ready
 from swirl.plots.segments import runs
 from swirl.plots.style import INK, SOFT_INK, TICK_SIZE, checked_colours, set_title
@@ -117,16 +117,15 @@ def check_paths(env: MDP, states: Sequence[np.ndarray], modes: Sequence[np.ndarr
 
     >>> check_paths(MDP.deterministic([[1, 0], [0, 1]]), [np.array([0, 1])], [np.array([0, 0])], 0)
     """
-    faults = []
+    faults = Faults()
     if len(states) != len(modes):
-        faults.append(f"states, modes: got {len(states)} and {len(modes)} sessions, expected equal numbers")
+        faults.add(f"states, modes: got {len(states)} and {len(modes)} sessions, expected equal numbers")
     for session, (path, labels) in enumerate(zip(states, modes, strict=False)):
         if path.shape != labels.shape or path.ndim != 1:
-            faults.append(f"session {session}: states {path.shape}, modes {labels.shape}; expected a mode per state")
+            faults.add(f"session {session}: states {path.shape}, modes {labels.shape}; expected a mode per state")
         elif path.size and not (path.min() >= 0 and path.max() < env.n_states):
             step = int(np.flatnonzero((path < 0) | (path >= env.n_states))[0])
-            faults.append(f"states: session {session}, step {step} is {path[step]}, expected 0 to {env.n_states - 1}")
+            faults.add(f"states: session {session}, step {step} is {path[step]}, expected 0 to {env.n_states - 1}")
     if mode < 0:
-        faults.append(f"mode: got {mode}, expected 0, 1, …")
-    if faults:
-        raise ValueError("\n".join(faults))
+        faults.add(f"mode: got {mode}, expected 0, 1, …")
+    faults.raise_if_any()

@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.patheffects import withStroke
 
 from swirl.analysis.significance import max_corrected, strays
+from swirl.errors import Faults
 from swirl.plots.style import INK, LINE_COLOURS, SOFT_INK, TICK_SIZE, new_axes, tidy
 
 Samples = Sequence[np.ndarray]
@@ -188,34 +189,32 @@ def _histogram(values: np.ndarray, edges: np.ndarray) -> np.ndarray:
 
 
 def _check_samples(real: np.ndarray, models: Mapping[str, list[np.ndarray]], level: float) -> None:
-    faults = []
+    faults = Faults()
     if not real.size or not np.isfinite(real).all():
-        faults.append("real: got no values, or some that are not finite; expected at least one number")
+        faults.add("real: got no values, or some that are not finite; expected at least one number")
     if not models:
-        faults.append("simulated: got no models")
+        faults.add("simulated: got no models")
     for name, sets in models.items():
         if not sets:
-            faults.append(f"simulated[{name!r}]: got no data sets, expected at least one array")
+            faults.add(f"simulated[{name!r}]: got no data sets, expected at least one array")
         bad = [index for index, values in enumerate(sets) if not values.size or not np.isfinite(values).all()]
         if bad:
-            faults.append(f"simulated[{name!r}]: data sets {bad[:5]} are empty or not finite; drop them")
+            faults.add(f"simulated[{name!r}]: data sets {bad[:5]} are empty or not finite; drop them")
     if not 0 < level < 1:
-        faults.append(f"level: got {level}, expected a share between 0 and 1")
-    if faults:
-        raise ValueError("\n".join(faults))
+        faults.add(f"level: got {level}, expected a share between 0 and 1")
+    faults.raise_if_any()
 
 
 def _check_occupancy(real: np.ndarray, simulated: np.ndarray, level: float, marks: Mapping[str, int] | None) -> None:
-    faults = []
+    faults = Faults()
     if simulated.ndim != 2 or simulated.shape[1] != real.shape[0] or not len(simulated):
-        faults.append(f"simulated: got shape {simulated.shape}, expected [data set, state] with {len(real)} states")
+        faults.add(f"simulated: got shape {simulated.shape}, expected [data set, state] with {len(real)} states")
     for name, array in (("real", real), ("simulated", simulated)):
         if not np.isfinite(array).all() or (array < 0).any() or (array.sum(axis=-1) <= 0).any():
-            faults.append(f"{name}: expected finite numbers of visits, not negative and not all zero")
+            faults.add(f"{name}: expected finite numbers of visits, not negative and not all zero")
     outside = {name: state for name, state in (marks or {}).items() if not 0 <= state < len(real)}
     if outside:
-        faults.append(f"marks: got {outside}, expected states from 0 to {len(real) - 1}")
+        faults.add(f"marks: got {outside}, expected states from 0 to {len(real) - 1}")
     if not 0 < level < 1:
-        faults.append(f"level: got {level}, expected a share between 0 and 1")
-    if faults:
-        raise ValueError("\n".join(faults))
+        faults.add(f"level: got {level}, expected a share between 0 and 1")
+    faults.raise_if_any()

@@ -6,6 +6,7 @@ import numpy as np
 from jaxtyping import Float
 from matplotlib.axes import Axes
 
+from swirl.errors import Faults
 from swirl.plots.style import INK, LABEL_SIZE, OKABE_ITO, SOFT_INK, TICK_SIZE, new_axes, tidy
 from swirl.text import cell
 
@@ -94,12 +95,11 @@ def reference_bars(
 
 
 def _check(values: dict[str, np.ndarray], spread: np.ndarray | None, n: int) -> None:
-    faults = []
+    faults = Faults()
     rows = values | ({} if spread is None else {"spread": spread})
     for argument, row in rows.items():
         if row.shape != (n,):
-            faults.append(f"{argument}: got shape {row.shape}, expected one number for each of {n} names")
+            faults.add(f"{argument}: got shape {row.shape}, expected one number for each of {n} names")
     if not n or not any(np.isfinite(row).any() for row in values.values()):
-        faults.append("ours, published: got no finite number, expected at least one")
-    if faults:
-        raise ValueError("\n".join(faults))
+        faults.add("ours, published: got no finite number, expected at least one")
+    faults.raise_if_any()

@@ -8,6 +8,7 @@ from matplotlib.cbook import boxplot_stats
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import MaxNLocator
 
+from swirl.errors import Faults
 from swirl.plots.style import INK, OKABE_ITO, SOFT_INK, TICK_SIZE, name_columns, new_axes, tidy
 
 _BOX = 0.56  # width of a box; neighbours are 1 apart
@@ -146,12 +147,13 @@ def _spread(score: np.ndarray) -> np.ndarray:
 
 
 def _check_scores(scores: Mapping[str, np.ndarray]) -> None:
-    faults = [] if scores else ["values: got no models, expected at least one name → numbers"]
+    faults = Faults()
+    if not scores:
+        faults.add("values: got no models, expected at least one name → numbers")
     for name, score in scores.items():
         if score.ndim != 1 or score.size == 0:
-            faults.append(f"values[{name!r}]: got shape {score.shape}, expected a list of at least one number")
+            faults.add(f"values[{name!r}]: got shape {score.shape}, expected a list of at least one number")
         elif not np.isfinite(score).all():
             bad = np.flatnonzero(~np.isfinite(score))
-            faults.append(f"values[{name!r}]: number {bad[0]} is {score[bad[0]]} ({bad.size} such); drop failed runs")
-    if faults:
-        raise ValueError("\n".join(faults))
+            faults.add(f"values[{name!r}]: number {bad[0]} is {score[bad[0]]} ({bad.size} such); drop failed runs")
+    faults.raise_if_any()

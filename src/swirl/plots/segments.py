@@ -8,6 +8,7 @@ from jaxtyping import Float, Int
 from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 
+from swirl.errors import Faults
 from swirl.plots.style import (
     IMPOSSIBLE,
     LABEL_SIZE,
@@ -187,21 +188,20 @@ def _check(
     if posterior is not None:
         lengths["posterior"] = posterior.shape[0]
     n_steps = next(iter(lengths.values()))
-    faults = []
+    faults = Faults()
     if len(set(lengths.values())) > 1:
-        faults.append(f"paths: got lengths {lengths}, expected one length; cut them to the same session")
+        faults.add(f"paths: got lengths {lengths}, expected one length; cut them to the same session")
     if n_steps == 0:
-        faults.append("paths: got empty arrays, expected at least one step")
+        faults.add("paths: got empty arrays, expected at least one step")
     for name, steps in events.items():
         at = np.asarray(steps)
         outside = at[(at < 0) | (at >= n_steps)]
         if outside.size:
-            faults.append(f"events[{name!r}]: step {outside[0]} is outside the session's 0 … {n_steps - 1}")
+            faults.add(f"events[{name!r}]: step {outside[0]} is outside the session's 0 … {n_steps - 1}")
     for name, path in paths.items():
         if len(path) and path.min() < -1:
-            faults.append(f"paths[{name!r}]: got mode {path.min()}, expected 0, 1, … or −1 for unknown")
-    if faults:
-        raise ValueError("\n".join(faults))
+            faults.add(f"paths[{name!r}]: got mode {path.min()}, expected 0, 1, … or −1 for unknown")
+    faults.raise_if_any()
     if posterior is not None:
         _check_probabilities("posterior", posterior)
     seen = 1 + max(int(path.max()) for path in paths.values())

@@ -4,7 +4,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from swirl.io.atomic_write import check_target, whole_file
+from swirl.io.atomic_write import check_target, write_text
 
 ASSETS = Path(__file__).parent / "assets"
 SCRIPTS = (
@@ -52,9 +52,7 @@ def write(
     page = build(
         model, data, comparison=comparison, signal=signal, title=title, run=run, n_draws=n_draws, bootstrap=bootstrap
     )
-    with whole_file(path, overwrite=overwrite) as temporary:
-        temporary.write_text(page, encoding="utf-8")
-    return path
+    return write_text(path, page, overwrite=overwrite)
 
 
 def build(

@@ -19,7 +19,7 @@ from swirl.analysis.grid_search import choose
 from swirl.data.mdp import MDP
 from swirl.data.trajectories import Trajectories
 from swirl.estimators.registry import load
-from swirl.io.atomic_write import whole_file
+from swirl.io.atomic_write import whole_file, write_text
 from swirl.text import plain
 
 M = TypeVar("M")
@@ -76,8 +76,7 @@ class Ledger:
         began = time.perf_counter()
         rows = plain(compute())
         self._note(label, path, time.perf_counter() - began)
-        with whole_file(path, overwrite=True) as temporary:
-            temporary.write_text(json.dumps(rows))
+        write_text(path, json.dumps(rows), overwrite=True)
         return rows
 
     def chosen(
@@ -116,8 +115,8 @@ class Ledger:
     def _note(self, label: str, path: Path, seconds: float) -> None:
         self.seconds[path.name] = seconds
         self.folder.mkdir(parents=True, exist_ok=True)
-        with whole_file(self.folder / "seconds.json", overwrite=True) as temporary:
-            temporary.write_text(json.dumps({**self._times(), path.name: round(seconds, 2)}, indent=0))
+        times = {**self._times(), path.name: round(seconds, 2)}
+        write_text(self.folder / "seconds.json", json.dumps(times, indent=0), overwrite=True)
         self.say(f"  {label}: {seconds:.1f} s")
 
     def _times(self) -> dict[str, float]:

@@ -194,7 +194,8 @@ def check_memory() -> tuple[dict[str, int], Check]:
 
     bounds = system.rooms()
     left = available(bounds)
-    found = {"available": left, **bounds}
+    keys = {"free memory": "free", "ulimit -v": "ulimit"}
+    found = {"available": left, **{keys.get(name, name): room for name, room in bounds.items()}}
     by = min(bounds, key=lambda name: bounds[name], default="")
     detail = f"{amount(left)} available" + (f" (bounded by the {by})" if by in ("container", "ulimit -v") else "")
     if left >= LITTLE:
@@ -220,7 +221,7 @@ def check_disk(with_cache: bool) -> tuple[dict[str, dict[str, Any]], Check]:
     for name, folder in folders.items():
         place = next(path for path in (folder, *folder.parents) if path.exists())  # where it would be made
         free, writable = shutil.disk_usage(place).free, place.is_dir() and os.access(place, os.W_OK | os.X_OK)
-        found[name] = {"folder": str(folder), "free": free, "writable": writable}
+        found[name.replace(" ", "_")] = {"folder": str(folder), "free": free, "writable": writable}
         details.append(f"{name}: {free / 1e9:,.1f} GB free in {folder}" + ("" if writable else ", not writable"))
         variable = "TMPDIR" if name == "temporary files" else "XDG_CACHE_HOME"
         if not writable:
@@ -357,7 +358,7 @@ def examine() -> dict[str, Any]:
     Examples
     --------
     >>> found = examine()
-    >>> found["healthy"], found["checks"]["double precision"]["passed"]
+    >>> found["healthy"], found["checks"]["double_precision"]["passed"]
     (True, True)
     """
     began = time.perf_counter()
@@ -369,15 +370,15 @@ def examine() -> dict[str, Any]:
     if not missing:
         devices, checks["devices"] = check_devices()
         if checks["devices"]["passed"]:
-            checks["double precision"] = check_double_precision()
+            checks["double_precision"] = check_double_precision()
             checks["numba"] = check_numba(packages["numba"])
             memory, checks["memory"] = check_memory()
             sound = all(check["passed"] for check in checks.values())
-            checks["self-test"] = self_test() if sound else NOT_TRIED
+            checks["self_test"] = self_test() if sound else NOT_TRIED
     disk, checks["disk"] = check_disk(with_cache=not missing)
     compiled, checks["compiled programs"] = check_compiled()
     checks["encoding"] = check_encoding()
-    checks["data folder"] = check_data_folder()
+    checks["data_folder"] = check_data_folder()
     return {
         "swirl": __version__,
         "python": platform.python_version(),
@@ -427,7 +428,8 @@ def worded(findings: dict[str, Any]) -> str:
     for name, check in findings["checks"].items():
         state = "FAILED" if not check["passed"] else "advice" if check["do"] else "ok"
         advice += state == "advice"
-        text.append(f"{name:<18}{state:<8}{check['detail']}")
+        called = name.replace("_", "-" if name == "self_test" else " ")
+        text.append(f"{called:<18}{state:<8}{check['detail']}")
         if check["do"]:
             text.append(f"{'':<26}→ {check['do']}")
     text.append("")
