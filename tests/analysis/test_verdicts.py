@@ -1,7 +1,6 @@
 """The verdict on a fit: worlds in which it must not say trust, and one in which it must."""
 
 import json
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -54,6 +53,13 @@ def test_each_reason_has_its_level(changes, level, first):
     assert first in found.reasons[0]
 
 
+def ended(**known):
+    """A model of which no more than that is known."""
+    model = SWIRL(datasets.gridworld_env())
+    vars(model).update(known)
+    return model
+
+
 @pytest.mark.parametrize(
     ("model", "agreement", "level", "reason"),
     [
@@ -76,15 +82,15 @@ def test_each_reason_has_its_level(changes, level, first):
     ],
 )
 def test_what_the_fit_says_against_itself(model, agreement, level, reason):
-    found = against(SimpleNamespace(**model), agreement)
+    found = against(ended(**model), agreement)
     assert found is not None
     assert found.level == level
     assert found.reasons[0].startswith(reason)
 
 
 def test_a_fit_that_was_not_checked_is_never_trusted():
-    assert verdict_of(SimpleNamespace(), None) is None  # counts, or a model made from parameters
-    fit = SimpleNamespace(converged_=True, occupancy_=np.array([0.5, 0.5]))
+    assert verdict_of(ended(), None) is None  # counts, or a model made from parameters
+    fit = ended(converged_=True, occupancy_=np.array([0.5, 0.5]))
     assert against(fit, ALL_SAME) is None
     assert verdict_of(fit, ALL_SAME).level == "with care"
     fit.verdict_ = told().verdict()

@@ -74,8 +74,14 @@ def test_a_fit_to_be_wary_of_says_so():
 
     starts = [SimpleNamespace(objective=value) for value in (-100.0, -90.0, -91.0)]
     ari, apart, behind = np.array([[0.2, 1.0, 0.14], [0.3, 0.0, 0.2], [10.0, 0.0, 1.0]])
+
+    def ended(**known):
+        model = swirl.SWIRL(swirl.datasets.gridworld_env())
+        vars(model).update(known)
+        return model
+
     told = remarks(
-        SimpleNamespace(
+        ended(
             converged_=False,
             max_iter=7,
             restarts_=starts,
@@ -91,8 +97,8 @@ def test_a_fit_to_be_wary_of_says_so():
     assert "mode 2 has only 0.5 % of the steps" in told[3]
     assert "Fit 2 modes" in told[3]
     alike = RestartAgreement(0, 2, np.ones(2), np.zeros(2), np.array([0.0, 20.0]))  # a little lower, the same modes
-    assert not remarks(SimpleNamespace(restarts_=starts[:2], restart_agreement_=alike, occupancy_=[0.5, 0.5]))
-    old = SimpleNamespace(restarts_=starts, occupancy_=[0.5, 0.5])
+    assert not remarks(ended(restarts_=starts[:2], restart_agreement_=alike, occupancy_=[0.5, 0.5]))
+    old = ended(restarts_=starts, occupancy_=[0.5, 0.5])
     assert "not known" in remarks(old)[0]
 
 

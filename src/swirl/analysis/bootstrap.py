@@ -112,7 +112,7 @@ def quantities(
     return found
 
 
-def choices_by_state(model: EMEstimator) -> Float[np.ndarray, "mode state option"] | None:
+def choices_by_state(model: Any) -> Float[np.ndarray, "mode state option"] | None:
     """Probability of each option: the mean over full-length histories that end in each state; None without states."""
     table, histories = model.choice_table(), model.histories
     return None if table is None or histories is None else np.nan_to_num(by_state(histories).mean(table))
@@ -201,6 +201,7 @@ def bootstrap(
     """
     data = as_trajectories(data)
     _check(model, n_draws, max_iter)
+    model.check_restarts()
     train = _fitted_part(model, data)
     by, units = units_of(train, by)
     own = model.use_restart(model.best_restart_).set_params(**model.fitted_params)  # whatever was set since
@@ -278,7 +279,6 @@ def _check(model: Any, n_draws: Any, max_iter: Any) -> None:
     if model.refit_fault:
         why = model.refit_fault
         raise ValueError(f"model is {name}: {why}; the bootstrap is for SWIRL, ARHMM, GaussianARHMM and IQLearn")
-    model.check_restarts()
     for argument, value, least in (("n_draws", n_draws, 2), ("max_iter", max_iter, 1)):
         if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
             raise ValueError(f"{argument}={value!r}: expected a whole number, at least {least}")

@@ -50,8 +50,9 @@ def verdict(model: Any, data: Any, *, callback: Callable[[str], Any] | None = No
     >>> print(verdict(model, world.trajectories))
     don't trust it: the fit had not settled
     """
-    found = against(model, model.restart_agreement_)
+    model.check_fitted()
     data = as_trajectories(data)
+    found = against(model, model.restart_agreement_)
     if found is None and not model.fitted_by_em:
         found = Verdict("with care", ("fits to halves of the sessions are made for models that EM fits only",))
     if found is None and most_folds(data, 2) < 2:

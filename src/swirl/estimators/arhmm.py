@@ -178,7 +178,7 @@ class ARHMM(EMEstimator, DiscreteEstimator):
 
     def emission_table(self) -> Float[np.ndarray, "mode *dense"]:
         """p_z(s_{t+1} | s_t, s_{t−1}, …) as [mode, s_t, s_{t−1}, …, s_{t+1}]; NaN where no such history."""
-        self._check_fitted()
+        self.check_fitted()
         by_state = np.zeros((*self.emissions_.shape[:2], self.env.n_states))
         moves = self.moves_[self._histories.states]
         history, option = np.nonzero(moves >= 0)

@@ -178,7 +178,7 @@ class HiddenModeEstimator(Estimator, ABC):
         >>> gridworld(n_sessions=2, n_steps=20).true_model().description[:65]
         'S-2: switching inverse reinforcement learning with 2 modes. Each '
         """
-        self._check_fitted()
+        self.check_fitted()
         kind = f": {self.family} with" if self.family else ", with"
         return f"{self.label}{kind} {counted(len(self.initial_modes_), 'mode')}{self._switching_words()}."
 
@@ -192,7 +192,7 @@ class HiddenModeEstimator(Estimator, ABC):
     @property
     def switches_by_state(self) -> bool:
         """Whether the probability of switching depends on the state."""
-        self._check_fitted()
+        self.check_fitted()
         table = np.asarray(self.mode_transitions_)
         return bool(len(table) > 1 and np.ptp(table, axis=0).max() > 1e-9)
 
@@ -275,7 +275,8 @@ class HiddenModeEstimator(Estimator, ABC):
     def _read(self, data: Trajectories, of: Scored) -> tuple[Encoded, Evidence]:
         """Number the data as the model reads them, and say what each step tells of the mode."""
 
-    def _check_fitted(self) -> None:
+    def check_fitted(self) -> None:
+        """Refuse a model that is not fitted yet."""
         if not hasattr(self, "mode_transitions_"):
             raise NotFittedError(
                 f"this {type(self).__name__} is not fitted yet: call fit(train) or swirl.load(path) first"
@@ -312,7 +313,7 @@ class HiddenModeEstimator(Estimator, ABC):
             return np.log(self.initial_modes_), np.log(self.mode_transitions_)
 
     def _ready(self, data: Any, of: Scored | None = None, warn: bool = True) -> tuple[Encoded, Evidence]:
-        self._check_fitted()
+        self.check_fitted()
         of = self._currency(of)
         encoded, evidence = self._read(as_trajectories(data), of)
         if warn:
@@ -512,7 +513,7 @@ class HiddenModeEstimator(Estimator, ABC):
         >>> model.name_modes(["water", "home"]).mode_names_
         ('water', 'home')
         """
-        self._check_fitted()
+        self.check_fitted()
         n_modes = len(self.initial_modes_)
         given = [names] if isinstance(names, str) else list(names)
         if len(given) != n_modes or not all(isinstance(name, str) and name.strip() for name in given):

@@ -81,12 +81,12 @@ class DiscreteEstimator(HiddenModeEstimator):
     @property
     def histories(self) -> Histories:
         """The histories that the model tells apart."""
-        self._check_fitted()
+        self.check_fitted()
         return self._histories
 
     def choice_table(self) -> Float[np.ndarray, "mode history option"] | None:
         """Probability of each option in each mode; None where it changes along the session instead."""
-        self._check_fitted()
+        self.check_fitted()
         table = self._table()
         return table if len(table) == len(self.initial_modes_) else None
 
@@ -141,7 +141,7 @@ class DiscreteEstimator(HiddenModeEstimator):
         A model of next states says nothing of actions: they are the first that lead there where the environment is
         deterministic, and missing where it is not.
         """
-        self._check_fitted()
+        self.check_fitted()
         histories, env = self._histories, self.world
         states, chosen, modes = simulate(
             histories,

@@ -267,7 +267,7 @@ class DriftingReward(DiscreteEstimator):
 
     def sample(self, n_sessions: int, n_steps: int, random_state: int = 0) -> Trajectories:
         """Simulate sessions from the fitted model; `.modes` are all 0."""
-        self._check_fitted()
+        self.check_fitted()
         rng = np.random.default_rng(random_state)
         tables = self._histories.successors
         following, probability = np.asarray(tables.next), np.asarray(tables.probability)

@@ -180,8 +180,8 @@ class EMEstimator(HiddenModeEstimator):
     @property
     def fitted_params(self) -> dict[str, Any]:
         """The arguments of the fit, with what it chose from the data in their place; `set_params` changes none."""
-        self._check_fitted()
-        return self._as_fitted
+        self.check_fitted()
+        return dict(self._as_fitted)
 
     def em_problem(self, data: Any) -> Problem:
         """What `fit` hands to EM for some data."""
@@ -215,7 +215,7 @@ class EMEstimator(HiddenModeEstimator):
 
     def check_restarts(self) -> None:
         """Refuse a model that is not fitted, or whose parameters were given."""
-        self._check_fitted()
+        self.check_fitted()
         if not self.restarts_:
             raise NotFittedError(
                 f"this {type(self).__name__} was made from parameters and has no restarts: fit it first"

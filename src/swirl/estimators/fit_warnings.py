@@ -236,7 +236,6 @@ def against(model: Any, agreement: RestartAgreement | None) -> Verdict | None:
     agreement
         Whether its restarts came to the same result; None: not known.
     """
-    model._check_fitted()
     if model.converged_ is False:
         return Verdict("don't", ("the fit had not settled",))
     if agreement is not None and len(agreement.rivals):

@@ -159,7 +159,7 @@ class GaussianARHMM(EMEstimator):
 
         The first observations are drawn from the overall distribution of the training data.
         """
-        self._check_fitted()
+        self.check_fitted()
         rng = np.random.default_rng(random_state)
         lags, n_channels = int(self.lags), self.coefficients_.shape[1]
         factors = np.linalg.cholesky(self.covariances_)

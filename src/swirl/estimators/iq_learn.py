@@ -277,7 +277,7 @@ class IQLearn(EMEstimator, DiscreteEstimator):
 
     def reward_tables(self, gauge: str) -> Float[np.ndarray, "mode history action"]:
         """Rewards [mode, history, action] in one of `gauges`, as `reward_table` has them in dense form."""
-        self._check_fitted()
+        self.check_fitted()
         if gauge == "fitted":
             return self.rewards_
         if gauge != "canonical":
@@ -308,7 +308,7 @@ class IQLearn(EMEstimator, DiscreteEstimator):
             ``"projected"``: the r(h) whose soft-optimal policy is nearest to the fitted one where the mode goes
             (Kullback–Leibler, under the default prior of `SWIRL`), in the least-norm gauge; it needs an environment.
         """
-        self._check_fitted()
+        self.check_fitted()
         if kind == "marginal":
             weights = np.where(np.isnan(self.rewards_), 0.0, self.policies_)
             total = weights.sum(axis=-1)

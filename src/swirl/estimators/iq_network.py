@@ -256,7 +256,7 @@ class IQNetwork(EMEstimator):
 
     def policies(self, data: Any) -> list[Float[np.ndarray, "time mode action"]]:
         """π_z(a|x_t) at each step."""
-        self._check_fitted()
+        self.check_fitted()
         encoded, q, *_ = self._q(as_trajectories(data))
         pi = np.exp(log_softmax(q / self.mode_temperatures_[:, None, None], axis=-1))
         return encoded.split_sessions(pi.swapaxes(0, 1))
@@ -270,7 +270,7 @@ class IQNetwork(EMEstimator):
 
     def step_rewards(self, data: Any) -> list[Float[np.ndarray, "time mode"]]:
         """r_z(t) = Q_z(x_t, a_t) − γ V_z(x_{t+1}) along what happened; NaN where action or successor is missing."""
-        self._check_fitted()
+        self.check_fitted()
         encoded, q, observed, followed = self._q(as_trajectories(data))
         temperature = self.mode_temperatures_[:, None]
         values = temperature * np.asarray(logsumexp(q / temperature[..., None], axis=-1))

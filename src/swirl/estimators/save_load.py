@@ -86,7 +86,7 @@ def _decode_option(value: Any, arrays: dict[str, np.ndarray]) -> Any:
 
 def save_model(model: Any, path: Any, *, overwrite: bool = False) -> Path:
     """Write a fitted model; refuses to overwrite unless told."""
-    model._check_fitted()
+    model.check_fitted()
     arrays: Arrays = {}
     for name, dims in model.stored.items():
         value = getattr(model, f"{name}_", None)

@@ -67,7 +67,7 @@ def to_xarray(model: Any) -> Any:
     """
     import xarray
 
-    model._check_fitted()
+    model.check_fitted()
     env = model.env
     arrays: dict[str, tuple[tuple[str, ...], Any]] = {
         "rewards": (("mode", "history", "action")[: model.rewards_.ndim], model.rewards_),
@@ -445,7 +445,7 @@ class SWIRL(EMEstimator, DiscreteEstimator):
 
         `impossible` says what an impossible transition means, by default what the model's own says.
         """
-        self._check_fitted()
+        self.check_fitted()
         return OnlineFilter(
             self.initial_modes_,
             self.mode_transitions_,
@@ -492,7 +492,7 @@ class SWIRL(EMEstimator, DiscreteEstimator):
 
     def reward_tables(self, gauge: str) -> Float[np.ndarray, "mode history *action"]:
         """Rewards [mode, history(, action)] in one of `gauges`, as `reward_table` has them in dense form."""
-        self._check_fitted()
+        self.check_fitted()
         if gauge == "fitted":
             return self.rewards_
         if gauge == "canonical":
@@ -519,7 +519,7 @@ class SWIRL(EMEstimator, DiscreteEstimator):
             ``"fitted"`` or ``"canonical"``, as for `reward_table`. By default the fitted gauge for r(h), and the
             canonical one for r(h, a), whose fitted gauge is the log-policy: its mean would count a state's choices.
         """
-        self._check_fitted()
+        self.check_fitted()
         full = self._histories.full_length
         rewards = self.reward_tables(gauge or self.map_gauge)[:, full]
         if rewards.ndim == 3:
@@ -545,8 +545,8 @@ class SWIRL(EMEstimator, DiscreteEstimator):
 
     def align_to(self, reference: "SWIRL") -> "SWIRL":
         """Return a copy whose modes are numbered as in `reference`: Hungarian matching of the policies."""
-        self._check_fitted()
-        reference._check_fitted()
+        self.check_fitted()
+        reference.check_fitted()
         if self.initial_modes_.shape != reference.initial_modes_.shape or self.env.n_states != reference.env.n_states:
             raise ValueError("reference: expected a model with the same number of modes and states")
         order = np.argsort(match_by_distance(reference.state_policies(), self.state_policies()))
@@ -564,7 +564,7 @@ class SWIRL(EMEstimator, DiscreteEstimator):
 
     def state_policies(self) -> Float[np.ndarray, "mode state action"]:
         """π_z(a|s): the mean of the policies over the full-length histories that end in each state."""
-        self._check_fitted()
+        self.check_fitted()
         full = self._histories.full_length
         states = self._histories.states[full]
         totals = np.zeros((self.env.n_states, len(self.initial_modes_), self.env.n_actions))
