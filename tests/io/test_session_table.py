@@ -8,8 +8,9 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
+from swirl.data.trajectories import Trajectories
 from swirl.io.columns import Columns
-from swirl.io.session_table import from_frame, read_csv, read_parquet
+from swirl.io.session_table import from_frame, place_of, read_csv, read_parquet
 
 TABLE = pd.DataFrame(
     {
@@ -427,3 +428,12 @@ def test_without_pyarrow_parquet_says_what_to_install(tmp_path, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
     with pytest.raises(ValueError, match=re.escape("pip install 'swirl-irl[parquet]'")):
         read_parquet(tmp_path / "x.parquet")
+
+
+def test_steps_know_their_place_in_the_file(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("session,t,state\nb,1,0\n\nb,0,1\na,0,\na,1,2\n")
+    data = read_csv(path)
+    assert [place_of(data, *at) for at in ((0, 0), (0, 1), (1, 0))] == ["line 4", "line 2", "line 6"]
+    assert place_of(data[1:], 0, 0) == "line 6"
+    assert place_of(Trajectories([[0]]), 0, 0) is None

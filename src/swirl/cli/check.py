@@ -1,14 +1,11 @@
 """`swirl check`: one page on the data before any fit."""
 
-import gzip
-from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 COLOURS = {"FAULT": typer.colors.RED, "WARNING": typer.colors.YELLOW}
-ROW = "row of the file"
 ROLES = {"state": "state", "action": "action", "time": "t"}  # and the usual names of their columns
 
 app = typer.Typer(add_completion=False)
@@ -77,84 +74,18 @@ def check(
 def _examined(path: Path, wanted: str | None, states: Path | None, columns: dict[str, str]) -> tuple[Any, str | None]:
     """Read data and environment and examine them; also return the environment in words."""
     from swirl.io.environment_files import SHORTHANDS
+    from swirl.io.session_table import place_of
     from swirl.workflows.check import examine
     from swirl.workflows.load import read_sessions
 
     if states is not None and (wanted is None or wanted in SHORTHANDS):
         raise ValueError("--states goes with an edge list: give that as --env FILE")
     data, env = read_sessions(path, columns, env=wanted, states=states)
-    return examine(data, env, places=_places(path, columns, data)), None if env is None else repr(env)
 
+    def place(session: int, step: int, role: str) -> str:
+        return f"{place_of(data, session, step)}, column {columns.get(role, ROLES[role])}"
 
-def _places(path: Path, columns: dict[str, str], data: Any) -> Callable[[int, int, str], str | None]:
-    """Where a step stands in the file; the file is read again only if this is asked."""
-    read: list[Any] = []
-
-    def place(session: int, step: int, role: str) -> str | None:
-        if not read:
-            read.append(_rows(path, columns, data))
-        if read[0] is None:
-            return None
-        rows, noun = read[0]
-        return f"{noun} {int(rows[session][step])}, column {columns.get(role, ROLES[role])}"
-
-    return place
-
-
-def _rows(path: Path, columns: dict[str, str], data: Any) -> tuple[list[Any], str] | None:
-    """Row of each step, and what rows are called; None where that cannot be told beyond doubt.
-
-    The importer itself says it: the row goes along as a signal while it sorts, and drops, as it did before.
-    """
-    import pandas as pd
-
-    from swirl.io import session_table
-
-    usual = {"session": "session", "time": "t", "state": "state"}
-    wanted = {role: columns.get(role, name) for role, name in usual.items()}
-    try:
-        frame, noun = _frame(path, {name.strip().casefold() for name in wanted.values()})
-        asked = session_table.Columns(**wanted, subject=None, group=None, action=None, gap=None)
-        sessions = session_table.from_frame(frame, asked, signals=[ROW])
-    except (ValueError, OSError, pd.errors.ParserError):
-        return None  # the file was read before, so this is only about a convenience
-    rows = (sessions.signals or {})[ROW]
-    same = len(rows) == len(data) and all(len(own) == n for own, n in zip(rows, data.lengths, strict=True))
-    return (rows, noun) if same else None
-
-
-def _frame(path: Path, wanted: set[str]) -> tuple[Any, str]:
-    """The wanted columns of a table and, as ROW, each row's line (of text) or number (from 0, of Parquet)."""
-    import pandas as pd
-
-    def chosen(name: str) -> bool:
-        return name.strip().casefold() in wanted
-
-    if path.name.lower().endswith((".parquet", ".pq")):
-        import pyarrow.parquet as pq
-
-        names = [name for name in pq.read_schema(path).names if chosen(name)]
-        frame = pq.read_table(path, columns=names).to_pandas(ignore_metadata=True)
-        return frame.assign(**{ROW: range(len(frame))}), "row"
-    with (
-        gzip.open(path, "rt", encoding="utf-8-sig") if path.suffix == ".gz" else path.open(encoding="utf-8-sig") as file
-    ):
-        header, n_lines = file.readline(), sum(1 for _ in file)
-    separator = max(",;\t", key=header.count)
-    frame = pd.read_csv(
-        path,
-        sep=separator,
-        usecols=chosen,
-        decimal="," if separator == ";" else ".",
-        encoding="utf-8-sig",
-        skip_blank_lines=False,  # they are lines too
-        skipinitialspace=True,
-        low_memory=False,
-    )
-    if len(frame) != n_lines:
-        raise ValueError(f"{path} has values of several lines: its rows are not its lines")
-    frame = frame.assign(**{ROW: range(2, len(frame) + 2)})
-    return frame.dropna(how="all", subset=[name for name in frame if name != ROW]), "line"
+    return examine(data, env, places=place), None if env is None else repr(env)
 
 
 def _show(text: str) -> None:

@@ -96,6 +96,9 @@ class Trajectories(FromFiles):
     [(0, 2), (2, 4)]
     """
 
+    _rows: list[np.ndarray] | None = None  # of the table that the steps were read from, for `session_table.place_of`
+    _row_noun = "row"
+
     def __init__(
         self,
         states: Any,
@@ -253,6 +256,7 @@ class Trajectories(FromFiles):
         chosen.names = tuple(pick(self.names))
         chosen.times = None if self.times is None else pick(self.times)
         chosen.modes = None if self.modes is None else pick(self.modes)
+        chosen._rows = None if self._rows is None else pick(self._rows)
         if self.signals is not None:
             chosen.signals = {name: pick(arrays) for name, arrays in self.signals.items()}
         return chosen

@@ -385,7 +385,7 @@ def assemble(
     def split(values: np.ndarray) -> list[np.ndarray]:
         return np.split(_taken(values, order), first[1:])
 
-    return Trajectories(
+    data = Trajectories(
         states=split(states),
         actions=None if actions is None else split(actions),
         names=None if sessions == [None] else [sessions[i] for i in kept],
@@ -398,6 +398,19 @@ def assemble(
         action_names=action_names,
         notes=notes,
     )
+    rows = np.arange(len(states)) if table.lines is None else table.lines
+    data._rows, data._row_noun = split(rows.astype(np.uint32)), "row" if table.lines is None else "line"
+    return data
+
+
+def place_of(data: Trajectories, session: int, step: int) -> str | None:
+    """Where a step stands in the table that it was read from: a line of text, or a row from 0; None: from no table.
+
+    >>> import pandas as pd
+    >>> place_of(from_frame(pd.DataFrame({"t": [2, 1, 0], "state": [0, 1, 2]})), 0, 1)
+    'row 1'
+    """
+    return None if data._rows is None else f"{data._row_noun} {data._rows[session][step]}"
 
 
 def _constant(
