@@ -138,7 +138,7 @@ def syllable_sessions(
     state_names = _state_names(kept, called)
     return Trajectories(
         states=states,
-        actions=[_actions(s, g) for s, g in zip(states, gaps, strict=True)],
+        actions=[next_labels(s, g) for s, g in zip(states, gaps, strict=True)],
         names=[r.name for r, _ in chosen],
         subjects=[r.subject for r, _ in chosen],
         groups=[r.group for r, _ in chosen],
@@ -172,15 +172,14 @@ def _runs_of(recording: Recording, faults: Faults) -> _Runs | None:
     clock = np.arange(len(frames), dtype=float) if times is None else times
     period = float(np.median(np.diff(clock))) if len(clock) > 1 else np.nan
     after_jump = np.diff(clock, prepend=clock[:1]) > JUMP * period
-    onsets = np.flatnonzero((np.diff(frames, prepend=frames[:1]) != 0) | after_jump | (np.arange(len(frames)) == 0))
-    ends = np.append(onsets[1:], len(frames))[: len(onsets)]  # the frame after a run's last
+    onsets, last = runs(frames, after_jump)
     means = {name: _means(values, onsets) for name, values in signals.items()}
     for name, values in angles.items():
         means[name] = np.arctan2(_means(np.sin(values), onsets), _means(np.cos(values), onsets))
     if times is not None:
-        means["duration"] = clock[ends - 1] + period - clock[onsets]
+        means["duration"] = clock[last] + period - clock[onsets]
     told = (str(recording.name), where, recording.subject, recording.group, times is not None)
-    return _Runs(*told, frames[onsets], ends - onsets, clock[onsets], after_jump[onsets], means, period)
+    return _Runs(*told, frames[onsets], last - onsets + 1, clock[onsets], after_jump[onsets], means, period)
 
 
 def _frames(where: str, value: Any, faults: Faults) -> Int[np.ndarray, " frame"] | None:
@@ -225,8 +224,24 @@ def _gaps(at: Int[np.ndarray, " step"], after_jump: Bool[np.ndarray, " run"]) ->
     return np.flatnonzero((np.diff(at) > 1) | after_jump[at[1:]]) + 1
 
 
-def _actions(states: Int[np.ndarray, " step"], gaps: Int[np.ndarray, " gap"]) -> Int[np.ndarray, " step"]:
-    """Return the next state, and −1 at the end of each segment."""
+def runs(
+    labels: Int[np.ndarray, " entry"], starts: Bool[np.ndarray, " entry"]
+) -> tuple[Int[np.ndarray, " run"], Int[np.ndarray, " run"]]:
+    """First and last entry of each run of equal labels; a run begins wherever `starts` says so, too.
+
+    >>> runs(np.array([3, 3, 5, 5]), np.array([False, False, False, True]))
+    (array([0, 2, 3]), array([1, 2, 3]))
+    """
+    first = np.flatnonzero(starts | (np.diff(labels, prepend=labels[:1]) != 0) | (np.arange(len(labels)) == 0))
+    return first, np.append(first[1:], len(labels))[: len(first)] - 1
+
+
+def next_labels(states: Int[np.ndarray, " step"], gaps: Int[np.ndarray, " gap"]) -> Int[np.ndarray, " step"]:
+    """Return the next state, and −1 at the end of each segment.
+
+    >>> next_labels(np.array([3, 5, 3]), np.array([2]))
+    array([ 5, -1, -1])
+    """
     actions = np.append(states[1:], MISSING)
     actions[gaps - 1] = MISSING
     return actions

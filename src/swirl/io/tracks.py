@@ -4,12 +4,13 @@ The format is found by content, not by the file's name.  `places` and `visits` m
 """
 
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from swirl.errors import Faults, counted, some
 from swirl.io.pose_files import FRAMES, SECONDS, Poses, from_movement, read_hdf5, read_netcdf
@@ -206,12 +207,9 @@ def _track(
         faults.add(f"keypoint={keypoint!r}: {name} has no {some(unknown) or 'such keypoint'}; it has {known}")
         return None
     index = [poses.keypoints.index(part) for part in wanted]
-    positions = poses.positions[:, index]
-    seen = np.asarray(np.isfinite(positions).all(-1))
-    if poses.confidence is not None:
-        seen &= ~(poses.confidence[:, index] < least)  # a confidence that is not known is no objection
-    n = seen.sum(1)
-    mean = np.where(seen[..., None], positions, 0.0).sum(1) / np.where(n, n, np.nan)[:, None]
+    mean, n = mean_of_seen(
+        [(poses.positions[:, i], None if poses.confidence is None else poses.confidence[:, i]) for i in index], least
+    )
     clock = clocked(poses.times, poses.unit, fps, name, faults)
     if clock is None:
         return None
@@ -226,6 +224,33 @@ def _track(
     if lost:
         notes += (f"{name}: {lost:,} of {counted(len(n), 'frame')} without a position.",)
     return Track(name, times, mean, poses.individual, poses.signals, unit, notes)
+
+
+def mean_of_seen(
+    keypoints: Iterable[tuple[np.ndarray, np.ndarray | None]], least_confidence: float | int
+) -> tuple[Float[np.ndarray, "frame 2"], Int[np.ndarray, " frame"]]:
+    """Mean of the keypoints seen in each frame (NaN where none was), and how many those are.
+
+    Parameters
+    ----------
+    keypoints
+        (frame, 2) positions of each, and its confidence in each frame, where that is known.
+
+    Examples
+    --------
+    >>> nose, tail = np.array([[0.0, 1.0], [np.nan, 0.0]]), np.array([[2.0, 3.0], [4.0, 4.0]])
+    >>> mean_of_seen([(nose, None), (tail, np.array([0.9, 0.1]))], 0.6)
+    (array([[ 1.,  2.],
+           [nan, nan]]), array([2, 0]))
+    """
+    total: Any = 0
+    n: Any = 0
+    for positions, confidence in keypoints:
+        seen = np.asarray(np.isfinite(positions).all(1))
+        if confidence is not None:
+            seen &= ~(confidence < least_confidence)  # a confidence that is not known is no objection
+        total, n = total + np.where(seen[:, None], positions, 0.0), n + seen
+    return total / np.where(n, n, np.nan)[:, None], n
 
 
 def clocked(

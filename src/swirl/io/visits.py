@@ -11,6 +11,7 @@ from jaxtyping import Bool, Float, Int
 from swirl.data.trajectories import Trajectories
 from swirl.data.trajectory_checks import MISSING
 from swirl.errors import Faults, counted, some
+from swirl.io.label_runs import runs
 from swirl.io.notes import two_clocks
 from swirl.io.tracks import Track
 
@@ -174,12 +175,12 @@ def _seen(track: Track, place: Int[np.ndarray, " frame"], longest_break: float, 
     missing = np.diff(t) - period
     broken = missing > longest_break + period / 2  # cameras are not punctual
     starts = np.append(True, broken)[: len(p)]
-    first = np.flatnonzero(starts | np.append(True, np.diff(p) != 0)[: len(p)])
+    first, last = runs(p, starts)
     tally.frames += len(times)
     tally.nowhere += len(times) - len(there)
     tally.gaps += int(broken.sum())
     tally.breaks += int(((np.diff(there) > 1) & ~broken).sum())
-    return _Path(p[first], t[first], t[np.append(first[1:], len(p)) - 1] if len(p) else t, starts[first], period)
+    return _Path(p[first], t[first], t[last], starts[first], period)
 
 
 def _settled(path: _Path, least_dwell: float | int, tally: _Tally) -> _Path:
@@ -190,8 +191,7 @@ def _settled(path: _Path, least_dwell: float | int, tally: _Tally) -> _Path:
     segment = np.cumsum(path.starts)[long]
     place, arrival, last = path.place[long], path.arrival[long], path.last[long]
     starts = np.append(True, np.diff(segment) > 0)[: len(place)]
-    first = np.flatnonzero(starts | np.append(True, np.diff(place) != 0)[: len(place)])
-    ends = np.append(first[1:], len(place)) - 1 if len(place) else first
+    first, ends = runs(place, starts)
     return _Path(place[first], arrival[first], last[ends], starts[first], path.period)
 
 

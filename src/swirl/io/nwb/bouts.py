@@ -9,6 +9,7 @@ from jaxtyping import Float, Int
 
 from swirl.data.trajectory_checks import MISSING
 from swirl.errors import Faults, counted, some
+from swirl.io.label_runs import next_labels, runs
 from swirl.io.nwb.file import (
     TIME_COLUMNS,
     columns_for_labels,
@@ -297,18 +298,14 @@ def make_steps(bouts: Bouts, state_names: tuple[str, ...], longest_pause: float 
     limit = _longest_pause(bouts, states, start, stop, apart) if longest_pause is None else float(longest_pause)
     long = apart > limit + bouts.rounding
     gap = broken | long
-    changes = np.append(True, states[1:] != states[:-1])
-    first = np.flatnonzero(changes | gap) if bouts.merge else np.arange(len(states))
-    last = np.append(first[1:], len(states)) - 1
+    first, last = runs(states, gap) if bouts.merge else (np.arange(len(states)),) * 2
     gaps, states = np.flatnonzero(gap[first]), states[first]
-    actions = np.append(states[1:], MISSING)
-    actions[gaps - 1] = MISSING
     notes = [f"{bouts.name}: {counted(len(every), 'row')} of {bouts.where} became {counted(len(states), 'step')}"]
     notes += [f"dropped {counted(len(every) - len(kept), 'row')} without a label"] * (len(kept) < len(every))
     if long.any():
         default = " (the median bout; longest_pause= sets another)" if longest_pause is None else ""
         notes.append(f"{counted(int(long.sum()), 'pause')} of more than {limit:.3g} s{default} made gaps")
-    return Steps(states, actions, start[first], stop[last] - start[first], gaps, notes)
+    return Steps(states, next_labels(states, gaps), start[first], stop[last] - start[first], gaps, notes)
 
 
 def _longest_pause(
@@ -321,5 +318,5 @@ def _longest_pause(
     """Median duration of bouts, where rows with the same label that touch are one; no limit between trials."""
     if not bouts.merge:
         return np.inf
-    first = np.flatnonzero(np.append(True, (states[1:] != states[:-1]) | (apart[1:] > bouts.rounding)))
-    return float(np.median(stop[np.append(first[1:], len(stop)) - 1] - start[first]))
+    first, last = runs(states, apart > bouts.rounding)
+    return float(np.median(stop[last] - start[first]))

@@ -34,7 +34,7 @@ from swirl.io.nwb.file import (
     told_apart,
 )
 from swirl.io.pose_files import SECONDS
-from swirl.io.tracks import Track, check_rate, clocked
+from swirl.io.tracks import Track, check_rate, clocked, mean_of_seen
 
 
 def read_track(
@@ -53,20 +53,18 @@ def read_track(
         series = [group[part] for part in wanted]
         if keypoint is None and len(parts) > 1:
             notes = (f"{name}: the position is the mean of the confident ones of {some(parts, 4)}; keypoint= chooses",)
-    read = [_positions(one, least_confidence, faults) for one in series]
-    times = _times(series[0], 0 if read[0] is None else len(read[0]), faults) if read[0] is not None else None
-    known = [positions for positions in read if positions is not None]
+    read = [_positions(one, faults) for one in series]
+    times = _times(series[0], len(read[0][0]), faults) if read[0] is not None else None
+    known = [found for found in read if found is not None]
     if times is None or len(known) < len(read):
         return None
-    if len({len(positions) for positions in known}) > 1:
-        lengths = some([f"{len(x):,} ({one.name})" for x, one in zip(known, series, strict=True)], 10)
+    if len({len(positions) for positions, _ in known}) > 1:
+        lengths = some([f"{len(x):,} ({one.name})" for (x, _), one in zip(known, series, strict=True)], 10)
         faults.add(
             f"{place(group)}: keypoints have different numbers of frames: {lengths}; choose keypoints that agree"
         )
         return None
-    seen = np.stack([np.isfinite(positions).all(1) for positions in known])
-    total = sum(np.where(s[:, None], positions, 0.0) for s, positions in zip(seen, known, strict=True))
-    n = seen.sum(0)
+    mean, n = mean_of_seen(known, least_confidence)
     if not n.any():
         faults.add(f"{place(group)} has no position with a confidence of least_confidence={least_confidence} or more")
         return None
@@ -76,11 +74,11 @@ def read_track(
     if clock is None:
         return None
     times, unit, told = clock
-    return Track(name, times, total / np.where(n, n, np.nan)[:, None], subject, time_unit=unit, notes=(*told, *notes))
+    return Track(name, times, mean, subject, time_unit=unit, notes=(*told, *notes))
 
 
-def _positions(series: Any, least_confidence: float | int, faults: Faults) -> Float[np.ndarray, "frame 2"] | None:
-    """Read x and y of one series, NaN where they are not confident; None after a fault."""
+def _positions(series: Any, faults: Faults) -> tuple[Float[np.ndarray, "frame 2"], np.ndarray | None] | None:
+    """Read x and y of one series, and how sure they are where it says so; None after a fault."""
     before, data = len(faults), read_values(series, "data", faults)
     if data is None:
         return None
@@ -100,10 +98,7 @@ def _positions(series: Any, least_confidence: float | int, faults: Faults) -> Fl
         faults.add(f"{place(series, 'data')} has the conversion {conversion} and the offset {offset}: expected numbers")
     if len(faults) > before:
         return None
-    positions = data[:, :2] * conversion + offset
-    if sure is not None:
-        positions[sure < least_confidence] = np.nan  # a confidence that is not known is no objection
-    return positions
+    return data[:, :2] * conversion + offset, sure
 
 
 def _times(series: Any, length: int, faults: Faults) -> Float[np.ndarray, " frame"] | None:

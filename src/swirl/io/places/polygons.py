@@ -39,8 +39,7 @@ def _touch(one: Outline, other: Outline) -> bool:
 
 
 def _area(outline: Outline) -> float:
-    x, y = (outline - outline[0]).T
-    return float(abs(np.sum(x * np.roll(y, -1) - np.roll(x, -1) * y)) / 2)
+    return float(abs(_twice_area(outline - outline[0]).sum()) / 2)
 
 
 def _shared(outline: Outline, other: Outline, slack: float) -> float:
@@ -50,7 +49,7 @@ def _shared(outline: Outline, other: Outline, slack: float) -> float:
     at = (np.arange(POINTS) + 0.5) * ends[-1] / POINTS
     closed = np.concatenate([outline, outline[:1]])
     points = np.stack([np.interp(at, ends, closed[:, axis]) for axis in (0, 1)], axis=1)
-    return float(np.mean(_within(points, other) | (_distance(points, other) <= slack)) * ends[-1])
+    return float(np.mean(_inside(points, other) | (_distance(points, other) <= slack)) * ends[-1])
 
 
 def _distance(points: Float[np.ndarray, "point 2"], outline: Outline) -> Float[np.ndarray, "point"]:
@@ -58,15 +57,6 @@ def _distance(points: Float[np.ndarray, "point 2"], outline: Outline) -> Float[n
     offset = points[:, None] - outline
     share = np.clip((offset * along).sum(-1) / np.maximum((along**2).sum(-1), np.finfo(float).tiny), 0, 1)
     return np.sqrt(((offset - share[..., None] * along) ** 2).sum(-1)).min(axis=1)
-
-
-def _within(points: Float[np.ndarray, "point 2"], outline: Outline) -> Bool[np.ndarray, "point"]:
-    """Whether a ray to the right of each point crosses the outline an odd number of times."""
-    x, y = points[:, :1], points[:, 1:]
-    (x0, y0), (x1, y1) = outline.T, np.roll(outline, -1, axis=0).T
-    with np.errstate(divide="ignore", invalid="ignore"):  # level sides: no ray crosses them
-        at = x0 + (y - y0) * (x1 - x0) / (y1 - y0)
-    return (((y0 <= y) != (y1 <= y)) & (x < at)).sum(axis=1) % 2 == 1
 
 
 class Polygons:
