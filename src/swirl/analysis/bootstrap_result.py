@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.stats import t as student
 
+from swirl.analysis.state_summaries import log_odds_less
 from swirl.errors import counted
 from swirl.io import netcdf
 
@@ -209,11 +210,7 @@ def log_odds(policies: Float[np.ndarray, "*draw mode state option"]) -> Float[np
     [[[-0.51, 0.51, nan]], [[0.59, -0.59, nan]]]
     """
     here = np.clip(policies, 0.0, 1.0)
-    there = here.mean(axis=-3, keepdims=True)
-    # What sums leave of 0 or 1 is rounding, not odds.
-    here, there = (np.where(p > 1 - 1e-12, 1.0, np.where(p < 1e-12, 0.0, p)) for p in (here, there))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return (np.log(here) - np.log1p(-here)) - (np.log(there) - np.log1p(-there))
+    return log_odds_less(here, here.mean(axis=-3, keepdims=True))
 
 
 def ended(statuses: Sequence[str]) -> str:

@@ -82,7 +82,7 @@ def reward_correlation(
     elif measure != "paper":
         raise ValueError(f'measure={measure!r}: expected "canonical" or "paper"')
     a, b = a[:, full], b[:, full]
-    each = np.array([[_pearson(x, y) for y in b] for x in a])
+    each = np.array([[pearson(x, y) for y in b] for x in a])
     rows, columns = linear_sum_assignment(-each)
     partner = np.argmax(each, axis=1)  # true modes left over (fewer fitted modes) take their nearest
     partner[rows] = columns
@@ -93,7 +93,7 @@ def reward_correlation(
         raise ValueError('per_mode=True: the "paper" measure is one number over all modes')
     matched = b[partner]
     shifted = matched - matched.mean(axis=1, keepdims=True) + a.mean(axis=1, keepdims=True)
-    return _pearson(a.ravel(), shifted.ravel())
+    return pearson(a.ravel(), shifted.ravel())
 
 
 def _over_histories(table: np.ndarray, histories: Histories) -> np.ndarray:
@@ -119,7 +119,12 @@ def _states(histories: Histories) -> Any:
     return type(lifted)(following, np.asarray(lifted.probability)[:n], np.asarray(lifted.available)[:n])
 
 
-def _pearson(x: np.ndarray, y: np.ndarray) -> float:
+def pearson(x: np.ndarray, y: np.ndarray, *, constant: float = 0.0) -> float:
+    """Correlation of two arrays; `constant` where one of them is that.
+
+    >>> round(pearson(np.array([0.0, 1.0, 2.0]), np.array([1.0, 3.0, 2.0])), 3)
+    0.5
+    """
     x, y = x - x.mean(), y - y.mean()
     scale = np.sqrt(np.sum(x**2) * np.sum(y**2))
-    return float(np.sum(x * y) / scale) if scale > 0 else 0.0
+    return float(np.sum(x * y) / scale) if scale > 0 else constant

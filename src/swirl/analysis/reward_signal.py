@@ -12,6 +12,7 @@ from typing import Any, Literal
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from swirl.analysis.metrics import pearson
 from swirl.analysis.significance import holm
 from swirl.errors import Faults
 
@@ -81,7 +82,7 @@ def signal_correlation(
     compared = ~np.eye(*rewards.shape[1:], dtype=bool) | (not drop_diagonal)
     rewards = _within_state(rewards) if within_state else rewards
     pairs = zip(rewards[:, compared], _within_state(signal_map)[:, compared], strict=True)
-    return np.array([_pearson(x, y) for x, y in pairs])
+    return np.array([_known_pearson(x, y) for x, y in pairs])
 
 
 @dataclass(frozen=True)
@@ -228,10 +229,8 @@ def _within_state(table: Map) -> Map:
     return centred / np.where(spread > 1e-12 * size, spread, np.nan)
 
 
-def _pearson(x: np.ndarray, y: np.ndarray) -> float:
+def _known_pearson(x: np.ndarray, y: np.ndarray) -> float:
     both = np.isfinite(x) & np.isfinite(y)
     if both.sum() < 2:
         return np.nan
-    x, y = x[both] - x[both].mean(), y[both] - y[both].mean()
-    scale = np.sqrt(np.sum(x**2) * np.sum(y**2))
-    return float(np.sum(x * y) / scale) if scale > 0 else np.nan
+    return pearson(x[both], y[both], constant=np.nan)

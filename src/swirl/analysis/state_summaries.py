@@ -15,6 +15,7 @@ from swirl.data.histories import Histories
 from swirl.data.mdp import MDP
 from swirl.estimators.discrete import Target, option_successors
 from swirl.rewards.gauge import GaugeTooLargeError
+from swirl.rewards.tables import group_mean
 
 MOST_STATES = 2_000  # beyond that nobody reads a table of states by states
 
@@ -35,13 +36,7 @@ class Groups:
 
     def mean(self, table: Float[np.ndarray, "mode history *rest"]) -> Float[np.ndarray, "mode group *rest"]:
         """Mean over the histories of each group; NaN (no such action) is left out."""
-        told = table[:, self.told]
-        known = np.isfinite(told)
-        total = np.zeros((len(self.state), len(table), *table.shape[2:]))
-        count = np.zeros_like(total)
-        np.add.at(total, self.member, np.where(known, told, 0.0).swapaxes(0, 1))
-        np.add.at(count, self.member, known.astype(float).swapaxes(0, 1))
-        return np.where(count > 0, total / np.maximum(count, 1), np.nan).swapaxes(0, 1)
+        return group_mean(table[:, self.told], self.member, len(self.state))
 
     def every(self, flag: Bool[np.ndarray, "history"]) -> Bool[np.ndarray, "group"]:
         """Whether the flag holds for all histories of a group."""
@@ -180,18 +175,17 @@ def state_rewards(model: Any) -> Float[np.ndarray, "mode state"]:
 
 def pair_rewards(model: Any) -> Float[np.ndarray, "mode state previous"]:
     """Reward of each state by the state before it, averaged over what came earlier; NaN where nothing is known."""
-    env, n_modes = environment_of(model.world, small=True), len(model.initial_modes_)
+    env = environment_of(model.world, small=True)
     if not model.gauges or model.rewards_.ndim != 2:
         raise DoesNotApply("the model has no reward of states alone")
     if model.histories.length < 2:
         raise DoesNotApply("the reward sees one state only")
-    kept = model.histories.full_length & ~np.asarray(False if model.uninformed_ is None else model.uninformed_, bool)
-    pair = model.histories.table[kept, :2]
-    total, count = np.zeros((env.n_states, env.n_states, n_modes)), np.zeros((env.n_states, env.n_states))
-    np.add.at(total, (pair[:, 0], pair[:, 1]), model.rewards_[:, kept].T)
-    np.add.at(count, (pair[:, 0], pair[:, 1]), 1)
-    known = count[..., None] > 0
-    return np.where(known, total / np.maximum(count[..., None], 1), np.nan).transpose(2, 0, 1)
+    values, pairs = model.rewards_, by_pair(model.histories)
+    if model.uninformed_ is not None:
+        values = np.where(model.uninformed_, np.nan, values)
+    table = np.full((len(values), env.n_states, env.n_states), np.nan)
+    table[:, pairs.state, pairs.previous] = pairs.mean(values)
+    return table
 
 
 def action_rewards(model: Any) -> Float[np.ndarray, "mode state action"]:
@@ -221,3 +215,15 @@ def moves(model: Any) -> tuple[MDP, Float[np.ndarray, "mode state move"]]:
     shares = np.where(total > 0, shares / np.where(total > 0, total, 1.0), np.nan)
     drawn = MDP.deterministic(ways.following, state_names=env.state_names, coordinates=env.coordinates)
     return drawn, shares
+
+
+def log_odds_less(here: Float[np.ndarray, "*any"], there: Float[np.ndarray, "*other"]) -> Float[np.ndarray, "*any"]:
+    """Log-odds of some probabilities less those of others; NaN where they are certain or impossible in both.
+
+    >>> log_odds_less(np.array([0.5, 1.0, 1.0]), np.array([0.25, 0.5, 1.0])).round(2).tolist()
+    [1.1, inf, nan]
+    """
+    # What sums leave of 0 or 1, or beyond it, is rounding, not odds.
+    here, there = (np.where(p > 1 - 1e-12, 1.0, np.where(p < 1e-12, 0.0, p)) for p in (here, there))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return (np.log(here) - np.log1p(-here)) - (np.log(there) - np.log1p(-there))

@@ -43,7 +43,7 @@ from swirl.rewards.backoff import BackoffPenalty
 from swirl.rewards.gauge import canonical
 from swirl.rewards.iq_learn import InverseQ
 from swirl.rewards.state import ValueRewards
-from swirl.rewards.tables import to_dense
+from swirl.rewards.tables import group_mean, to_dense
 from swirl.switching import Fixed, build_switching
 
 StateReward = Literal["projected", "marginal"]
@@ -347,10 +347,8 @@ class IQLearn(EMEstimator, DiscreteEstimator):
     def reward_map(self, kind: StateReward = "projected") -> Float[np.ndarray, "mode state"]:
         """Reward of each state: the unweighted mean of `state_rewards` over reachable earlier states; NaN where no
         full-length history has a known one."""
-        table = self.state_reward_table(kind)
-        table = table.reshape(*table.shape[:2], -1)
-        count = np.sum(~np.isnan(table), axis=-1)
-        return np.divide(np.nansum(table, axis=-1), count, out=np.full(count.shape, np.nan), where=count > 0)
+        full = self._histories.full_length
+        return group_mean(self.state_rewards(kind)[:, full], self._histories.states[full], self._histories.n_states)
 
 
 DEFAULT_Q_PRIOR = Gaussian(3.0, backoff=100.0)

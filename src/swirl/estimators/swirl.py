@@ -43,7 +43,7 @@ from swirl.rewards.parametric import PlannedRewards
 from swirl.rewards.soft_q import read_values, soft_optimal_log_policies
 from swirl.rewards.state import ValueRewards
 from swirl.rewards.state_action import FreePolicies
-from swirl.rewards.tables import to_dense
+from swirl.rewards.tables import group_mean, to_dense
 from swirl.switching import Fixed, build_switching
 from swirl.text import counted
 
@@ -524,10 +524,7 @@ class SWIRL(EMEstimator, DiscreteEstimator):
         rewards = self.reward_tables(gauge or self.map_gauge)[:, full]
         if rewards.ndim == 3:
             rewards = np.nanmean(rewards, axis=2)
-        states = self._histories.states[full]
-        sums = np.stack([np.bincount(states, weights=row, minlength=self.env.n_states) for row in rewards])
-        visits = np.bincount(states, minlength=self.env.n_states)
-        return np.where(visits > 0, sums / np.maximum(visits, 1), np.nan)
+        return group_mean(rewards, self._histories.states[full], self.env.n_states)
 
     @property
     def map_gauge(self) -> str:
@@ -566,11 +563,7 @@ class SWIRL(EMEstimator, DiscreteEstimator):
         """π_z(a|s): the mean of the policies over the full-length histories that end in each state."""
         self.check_fitted()
         full = self._histories.full_length
-        states = self._histories.states[full]
-        totals = np.zeros((self.env.n_states, len(self.initial_modes_), self.env.n_actions))
-        np.add.at(totals, states, self.policies_[:, full].swapaxes(0, 1))
-        sizes = np.maximum(np.bincount(states, minlength=self.env.n_states), 1)
-        return (totals / sizes[:, None, None]).swapaxes(0, 1)
+        return np.nan_to_num(group_mean(self.policies_[:, full], self._histories.states[full], self.env.n_states))
 
     def to_xarray(self) -> Any:
         """Return what was fitted as a labelled `xarray.Dataset`."""

@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 from matplotlib.colors import Colormap, to_rgba
 
+from swirl.analysis.state_summaries import log_odds_less
 from swirl.data.geometry import Layout, layout
 from swirl.data.mdp import MDP
 from swirl.plots.graph_shapes import CORRIDOR_WIDTH, arrows, check_places, discs, draw_corridors, name_places, ready
@@ -170,15 +171,7 @@ def log_odds(
     for index, row in enumerate(stack):
         check_policy("reference" if reference.ndim == 2 else f"reference[{index}]", row, env)
     average = np.mean([state_transitions(row, env) for row in stack], axis=0)
-    with np.errstate(invalid="ignore"):
-        return _log_odds(state_transitions(policy, env)) - _log_odds(average)  # ∞ − ∞, certain in both, is NaN
-
-
-def _log_odds(probability: np.ndarray) -> np.ndarray:
-    # What sums leave of 0 or 1, or beyond it, is rounding, not odds.
-    inside = np.where(probability > 1 - 1e-12, 1.0, np.where(probability < 1e-12, 0.0, probability))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.log(inside) - np.log1p(-inside)
+    return log_odds_less(state_transitions(policy, env), average)
 
 
 def check_scale(vmax: float | int) -> None:

@@ -1,7 +1,7 @@
-"""Rewards as dense tables [mode, s_t, s_{t−1}, …(, action)] and as long lists over histories."""
+"""Rewards as dense tables [mode, s_t, s_{t−1}, …(, action)] and as long lists over histories, and means over these."""
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from swirl.data.histories import Histories
 
@@ -75,3 +75,19 @@ def from_dense(
         means = totals / sizes.reshape(-1, *[1] * (totals.ndim - 1))
         rewards[:, short] = means[groups[short]].swapaxes(0, 1)
     return rewards
+
+
+def group_mean(
+    table: Float[np.ndarray, "mode row *rest"], group: Int[np.ndarray, "row"], n_groups: int
+) -> Float[np.ndarray, "mode group *rest"]:
+    """Mean over the rows of each group; NaN (no such action) is left out, and is the mean of nothing.
+
+    >>> group_mean(np.array([[1.0, 3.0, np.nan, 8.0]]), np.array([0, 0, 1, 1]), 3).tolist()
+    [[2.0, 8.0, nan]]
+    """
+    known = np.isfinite(table)
+    total = np.zeros((n_groups, len(table), *table.shape[2:]))
+    count = np.zeros_like(total)
+    np.add.at(total, group, np.where(known, table, 0.0).swapaxes(0, 1))
+    np.add.at(count, group, known.astype(float).swapaxes(0, 1))
+    return np.where(count > 0, total / np.maximum(count, 1), np.nan).swapaxes(0, 1)

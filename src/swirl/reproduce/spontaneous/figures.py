@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 
 from swirl import plots
 from swirl.analysis.significance import LEVEL
+from swirl.analysis.state_summaries import log_odds_less
 from swirl.data.segments import dwell_times
 from swirl.data.trajectories import Trajectories
 from swirl.datasets import SYLLABLES
@@ -56,7 +57,7 @@ def log_odds(policies: Maps, weights: Float[np.ndarray, "mode"]) -> Maps:
     [[[0.0, 0.0]], [[0.0, 0.0]]]
     """
     mean = np.einsum("z,zsa->sa", weights / weights.sum(), policies)
-    return np.log(policies / (1 - policies)) - np.log(mean / (1 - mean))
+    return log_odds_less(policies, mean)
 
 
 def score_figure(rows: list[dict[str, Any]], references: Mapping[str, float], n_scored: int, n_runs: int) -> Drawing:
