@@ -5,8 +5,8 @@ import time
 import numpy as np
 import paper_recipe
 from problems import Problem, gridworld_training, prepare, random_start
-from report import Options, Section, Table
 
+from report import Options, Section, Table
 from swirl.data.mdp import MDP
 from swirl.estimators.swirl import SWIRL
 from swirl.inference import em
@@ -36,7 +36,7 @@ def same_start(rival: paper_recipe.Parameters, data: paper_recipe.OneHot, proble
     pair = state * n_states + np.where(previous < 0, state, previous)
     switching = np.concatenate([rival.mode_logits, rival.state_logits]).astype(float)
     drawn = random_start(problem)
-    rewards = drawn.rewards._replace(values=values[:, pair][None])
+    rewards = drawn.emissions._replace(values=values[:, pair][None])
     return Parameters(np.log(np.asarray(rival.initial, dtype=float))[None], switching[None], rewards)
 
 

@@ -33,7 +33,7 @@ def step(rewards, parameters, counts):
 def evaluate(rewards, parameters, counts):
     log_pi = rewards.log_emissions(parameters)
     fitted = jax.numpy.sum(jax.numpy.where(counts > 0, counts * log_pi, 0.0))
-    return fitted + rewards.log_prior(parameters), jax.numpy.exp(log_pi), rewards.rewards(parameters)
+    return fitted + rewards.log_prior(parameters), jax.numpy.exp(log_pi), rewards.fitted(parameters)
 
 
 def in_double(function, *args):

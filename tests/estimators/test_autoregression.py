@@ -7,9 +7,9 @@ import jax
 import numpy as np
 import pytest
 from hmmlearn.hmm import GaussianHMM
-from reference_messages import by_enumeration
 from scipy.stats import invwishart, matrix_normal, multivariate_normal
 
+from reference_messages import by_enumeration
 from swirl.estimators.autoregression import Autoregression, Dynamics, MatrixNormal, log_densities, usable_steps
 from swirl.inference import em
 from swirl.inference.estep import numba_loop
@@ -261,9 +261,9 @@ def test_one_mode_under_a_faint_prior_is_least_squares():
     components, chains, steps = assemble(values, 2, n_modes=1, prior=MatrixNormal(1e-9, 2.0, 1e-9))
     (restart,) = em.run(components, chains, n_restarts=1, seed=0, max_iter=1, tol=0.0)
     coefficients, residuals, *_ = np.linalg.lstsq(steps.inputs, steps.targets)
-    np.testing.assert_allclose(restart.parameters.rewards.coefficients[0], coefficients.T, atol=1e-7)
+    np.testing.assert_allclose(restart.parameters.emissions.coefficients[0], coefficients.T, atol=1e-7)
     m, n = 2.0 + D + 1 + 5, len(steps.targets)
-    variances = np.diagonal(components.rewards.covariances(restart.parameters.rewards)[0])
+    variances = np.diagonal(components.emissions.covariances(restart.parameters.emissions)[0])
     np.testing.assert_allclose(variances, residuals / (n + m), rtol=1e-6)
 
 
@@ -369,10 +369,10 @@ def test_em_never_falls_and_finds_the_truth(lags):
         assert rises.min() >= -1e-9 * np.abs(restart.objective)
         assert rises[0] > 1
     best = max(restarts, key=lambda restart: restart.objective)
-    order = np.argsort(-best.parameters.rewards.coefficients[:, 1, 0])  # by the sense of turning
+    order = np.argsort(-best.parameters.emissions.coefficients[:, 1, 0])  # by the sense of turning
     expected = truth(lags)
-    np.testing.assert_allclose(best.parameters.rewards.coefficients[order], expected.coefficients, atol=0.08)
-    covariances = components.rewards.covariances(best.parameters.rewards)[order]
+    np.testing.assert_allclose(best.parameters.emissions.coefficients[order], expected.coefficients, atol=0.08)
+    covariances = components.emissions.covariances(best.parameters.emissions)[order]
     np.testing.assert_allclose(covariances, expected.factors @ np.swapaxes(expected.factors, 1, 2), atol=0.01)
     weights = expected_counts(components, chains, best.parameters).emissions[:, order]
     usable = chains.symbols < chains.n_symbols
@@ -389,7 +389,7 @@ def test_more_modes_than_the_data_need_stay_finite():
     (restart,) = em.run(components, chains, n_restarts=1, seed=0, max_iter=40, tol=0.0)
     assert restart.status in ("iterations ran out", "converged")
     assert np.diff(restart.objective_trace).min() >= -1e-9 * np.abs(restart.objective)
-    assert all(np.isfinite(leaf).all() for leaf in restart.parameters.rewards)
+    assert all(np.isfinite(leaf).all() for leaf in restart.parameters.emissions)
 
 
 @pytest.mark.slow
@@ -403,18 +403,18 @@ def test_units_do_not_matter():
     np.testing.assert_allclose(weights[0], weights[1], atol=1e-7)
     change = np.diff([run.log_likelihood_trace for run in runs], axis=0)
     np.testing.assert_allclose(change, -len(steps.targets) * D * np.log(1000.0), rtol=1e-9)
-    first, second = (run.parameters.rewards for run in runs)
+    first, second = (run.parameters.emissions for run in runs)
     np.testing.assert_allclose(second.coefficients[:, :, :-1], first.coefficients[:, :, :-1], atol=1e-7)
     np.testing.assert_allclose(second.factors / 1000.0, first.factors, atol=1e-7)
 
 
 def test_starting_points_differ_between_modes_and_restarts_and_repeat_with_the_seed():
-    emissions = assemble(simulate(1)[0], 1)[0].rewards
+    emissions = assemble(simulate(1)[0], 1)[0].emissions
     one, same, other = (emissions.random_parameters(np.random.default_rng(seed), 1.0) for seed in (0, 0, 1))
     np.testing.assert_array_equal(one.coefficients, same.coefficients)
     assert np.abs(one.coefficients - other.coefficients).max() > 1e-2
     assert np.abs(one.coefficients[0] - one.coefficients[1]).max() > 1e-2
-    assert emissions.milder() is None
+    assert emissions.warm_up() is None
 
 
 # Faults

@@ -92,7 +92,7 @@ def test_symbols_are_the_steps_of_the_data(kind):
     assert (states[0][49], actions[0][49], states[0][50]) == (4, 2, 3)  # action 2 stays
     data = Trajectories(states, actions, gaps=[parts.gaps[0], *[[]] * 4], n_states=N_STATES, n_actions=N_ACTIONS)
     problem = made(env, impossible="forget")._problem(data)
-    component, chains, latent = problem.components.rewards, problem.chains, problem.components.latent
+    component, chains, latent = problem.components.emissions, problem.chains, problem.components.latent
     table, dense = problem.context[0].table.tolist(), env.dense()
     n_seen = len(component.actions)
     step, met = 0, {}
@@ -266,7 +266,7 @@ def test_modes_keep_their_temperature(slippery):
         restart = slippery.use_restart(index)
         order = np.argsort(-slippery.restarts_[index].occupancy)
         np.testing.assert_array_equal(restart.mode_temperatures_, np.array(TEMPERATURE)[order])
-        q = slippery.restarts_[index].parameters.rewards.q[order]
+        q = slippery.restarts_[index].parameters.emissions.q[order]
         available = np.isfinite(restart.q_)
         np.testing.assert_array_equal(restart.q_[available], q[available])
         assert restart.log_likelihoods_[-1] == pytest.approx(restart.log_likelihood(recording("stochastic")).sum())

@@ -5,9 +5,9 @@ from copy import copy
 import jax
 import numpy as np
 import pytest
-from reference_messages import forward_loop
 from sklearn.base import clone
 
+from reference_messages import forward_loop
 from small_worlds import N_ACTIONS, N_MODES, N_STATES, recording
 from swirl.data.trajectories import Trajectories
 from swirl.estimators.base import NotFittedError
@@ -55,7 +55,7 @@ def by_hand(history):
     """A model with random weights: (model, component, parameters) of the measured data."""
     settings = {"history": history, "temperature": TEMPERATURE, "discount": DISCOUNT, "hidden": 4, "decay": 0.3}
     model = IQNetwork("pose", **settings, strength=0.2)
-    component = model._problem(measured()).components.rewards
+    component = model._problem(measured()).components.emissions
     with float64():
         start = component.random_parameters(np.random.default_rng(1), 2.0)
     visits = np.random.default_rng(2).dirichlet(np.ones(N_MODES), size=len(component.rows)).T
@@ -290,7 +290,7 @@ def test_the_seed_alone_decides(fitted):
     other = clone(again).set_params(random_state=1).fit(labelled())
     assert np.abs(other.input_weights_ - one.input_weights_).max() > 0.1
     # Each restart draws minibatches of its own, and the next M-step others.
-    keys = [r.parameters.rewards.key.tolist() for r in one.restarts_]
+    keys = [r.parameters.emissions.key.tolist() for r in one.restarts_]
     assert len({tuple(key) for key in keys}) == 3
 
 
@@ -307,7 +307,7 @@ def test_a_file_gives_the_model_back(fitted, tmp_path):
     assert one.score(data) == two.score(data) != fitted.score(data)
     more = copy(again).set_params(max_iter=1).fit(data, resume=True)
     assert more.objective_trace_[0] == pytest.approx(fitted.objective_trace_[-1], rel=1e-9)
-    assert more.restarts_[0].parameters.rewards.rate <= RATE
+    assert more.restarts_[0].parameters.emissions.rate <= RATE
 
 
 # Errors

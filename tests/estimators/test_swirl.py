@@ -345,7 +345,7 @@ def test_a_fit_does_not_depend_on_the_names_of_modes():
             Parameters(
                 r.parameters.log_initial[swap],
                 r.parameters.switching[swap][:, swap],
-                jax.tree.map(lambda leaf: leaf[swap], r.parameters.rewards),
+                jax.tree.map(lambda leaf: leaf[swap], r.parameters.emissions),
             ),
             r.objective_trace,
             r.log_likelihood_trace,

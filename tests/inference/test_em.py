@@ -1,7 +1,5 @@
 """The EM loop: the objective never falls, and the fit says truthfully how it ended."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 
@@ -13,12 +11,13 @@ from swirl.inference import em, engines
 from swirl.inference.estep import numba_loop
 from swirl.inference.mstep import Parameters
 from swirl.priors import Cauchy, Gaussian
+from swirl.rewards.component import EmissionComponent
 
 FREE = [
     (reward, switching) for reward in ("state", "state-action") for switching in ("independent", "state", "state-table")
 ]
 QUICK = {"n_restarts": 2, "max_iter": 12, "tol": 1e-9}
-SMOOTH = SimpleNamespace(may_fall=False, noise=0.0)
+SMOOTH = EmissionComponent  # with the contract's defaults
 
 
 def largest_fall(model):

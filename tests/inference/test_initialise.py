@@ -183,7 +183,7 @@ def test_the_groups_are_fitted():
     kind = np.array([0, 1, 1, 0, 1])
     chains = chains_of([np.full(6, 5 * k) for k in kind])
     start = seeded_start(tabular(), chains, np.random.default_rng(0))
-    got = np.exp(start.rewards).reshape(2, -1)
+    got = np.exp(start.emissions).reshape(2, -1)
     order = np.argsort(-got[:, 0])
     np.testing.assert_allclose(got[order][:, [0, 5]], [[12.5, 0.5], [0.5, 18.5]], rtol=1e-12)
     np.testing.assert_allclose(np.exp(start.log_initial)[order], [3 / 7, 4 / 7], rtol=1e-12)

@@ -341,7 +341,7 @@ def test_the_policies_are_those_of_the_last_iteration():
 def test_one_mode_is_the_convex_optimum():
     env = world("stochastic")
     fit = fitted_with_one_mode()
-    parts = fit.restarts_[0].parameters.rewards
+    parts = fit.restarts_[0].parameters.emissions
     assert parts.goals.shape == (1, 0)
     histories = Histories.reachable(env.successors, 3)
     counts = np.zeros((histories.n_contexts, N_ACTIONS))
@@ -388,7 +388,7 @@ def test_one_mode_is_saved_too(tmp_path):
     fit = fitted_with_one_mode()
     again = load(fit.save(tmp_path / "model.nc"))
     assert again.score(recording()) == fit.score(recording())
-    assert again.restarts_[0].parameters.rewards.goals.shape == (1, 0)
+    assert again.restarts_[0].parameters.emissions.goals.shape == (1, 0)
 
 
 def test_a_fit_can_be_resumed():
@@ -412,7 +412,7 @@ def test_names_of_modes_do_not_matter():
             Parameters(
                 r.parameters.log_initial[swap],
                 r.parameters.switching[swap][:, swap],
-                r.parameters.rewards._replace(goals=r.parameters.rewards.goals[swap]),
+                r.parameters.emissions._replace(goals=r.parameters.emissions.goals[swap]),
             ),
             r.objective_trace,
             r.log_likelihood_trace,
@@ -449,8 +449,8 @@ def test_goals_see_no_more_than_the_history():
     options = {"history": 2, "reward_prior": prior}
     components, rows = model(reward=Habit(5), **options).build_components(histories)
     expected, _ = model(reward=Habit(2), **options).build_components(histories)
-    assert components.rewards.n_short == histories.n_histories
-    np.testing.assert_array_equal(components.rewards.goal_precision, expected.rewards.goal_precision)
+    assert components.emissions.n_short == histories.n_histories
+    np.testing.assert_array_equal(components.emissions.goal_precision, expected.emissions.goal_precision)
     np.testing.assert_array_equal(rows, histories.contexts)
 
 

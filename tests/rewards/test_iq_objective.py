@@ -334,4 +334,4 @@ def test_random_starts_are_in_units_of_logits():
     assert start.q.shape == (N_MODES, *AVAILABLE.shape)
     assert start.visits.shape == (N_MODES, len(TRIPLES))
     np.testing.assert_allclose(start.q.std(axis=(1, 2)) / TEMPERATURE, 2.0, rtol=0.3)
-    assert component().milder() is None
+    assert component().warm_up() is None

@@ -137,7 +137,7 @@ def test_linear_in_one_feature_per_history_is_the_free_reward():
 def test_linear_in_states_repeats_over_earlier_states():
     form = planned(FORMS["linear"], Gaussian(1.0))
     weights = form.random_parameters(np.random.default_rng(0), 1.0)
-    rewards = in_double(form.rewards, weights)
+    rewards = in_double(form.fitted, weights)
     expected = weights["weights"] @ FORMS["linear"].features.T
     np.testing.assert_allclose(rewards, expected[:, lifted().states], rtol=1e-12)
 
@@ -145,7 +145,7 @@ def test_linear_in_states_repeats_over_earlier_states():
 def test_network_equals_the_plain_sum_and_ignores_what_was_before_the_start():
     form, histories = planned(FORMS["network"], Gaussian(1.0)), lifted()
     weights = form.random_parameters(np.random.default_rng(0), 1.0)
-    rewards = in_double(form.rewards, weights)
+    rewards = in_double(form.fitted, weights)
     for z in range(N_MODES):
         for h, history in enumerate(histories.table):
             seen = sum(weights["input"][z, lag, s] for lag, s in enumerate(history) if s >= 0) + weights["bias"][z]
@@ -214,4 +214,4 @@ def test_starts_are_in_units_of_each_modes_temperature(form):
     road = planned(form, Gaussian(1.0))
     unit = dataclasses.replace(road, temperature=np.ones(N_MODES))
     drawn, plain = (r.random_parameters(np.random.default_rng(0), 1.0) for r in (road, unit))
-    np.testing.assert_allclose(road.rewards(drawn), TEMPERATURE[:, None] * unit.rewards(plain), rtol=1e-5)
+    np.testing.assert_allclose(road.fitted(drawn), TEMPERATURE[:, None] * unit.fitted(plain), rtol=1e-5)

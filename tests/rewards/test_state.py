@@ -57,7 +57,7 @@ def test_what_follows_is_worked_out_once_for_each_context(length, kind):
     values = start(rewards).values
     plain = partial(rewards_from_values, discount=DISCOUNT, temperature=TEMPERATURE)
     every = in_double(plain, histories.successors, values)
-    np.testing.assert_allclose(in_double(rewards.rewards, start(rewards)), every, rtol=1e-13, atol=1e-13)
+    np.testing.assert_allclose(in_double(rewards.fitted, start(rewards)), every, rtol=1e-13, atol=1e-13)
     assert rewards.contexts.n_nodes == histories.n_contexts
 
 
@@ -168,7 +168,7 @@ def test_the_unit_of_reward_changes_nothing_under_a_cauchy_prior_either():
         prior = Cauchy(0.2 * times)
         rewards = ValueRewards.build(lifted(), prior, discount=DISCOUNT, temperature=times * TEMPERATURE)
         parameters, found = rewards.random_parameters(np.random.default_rng(0), 1.0), []
-        for now in (rewards.milder(), rewards):  # as EM does: some steps under the milder prior first
+        for now in (rewards.warm_up(), rewards):  # as EM does: some steps under the milder prior first
             for _ in range(3):
                 parameters = in_double(step, now, parameters, counts)
                 found.append(float(in_double(evaluate, now, parameters, counts)[0]))

@@ -30,6 +30,7 @@ from scipy.linalg import solve_triangular
 
 from swirl.errors import Faults, counted, some
 from swirl.precision import FloatArray
+from swirl.rewards.component import EmissionComponent
 
 LOG_2PI = math.log(2 * math.pi)
 WINDOW = 50  # steps from which one mode of a starting point is fitted
@@ -222,7 +223,7 @@ def _whiten(factor: Float[np.ndarray, "input input"], inputs: Float[np.ndarray, 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Autoregression:
+class Autoregression(EmissionComponent):
     """The component of the model for autoregressive emissions; its parameters are `Dynamics`.
 
     Examples
@@ -297,9 +298,6 @@ class Autoregression:
             gain = np.maximum(alone - best, 0.0)
         return self.units.leave(Dynamics(*(part[chosen] for part in fits)), np)
 
-    def milder(self) -> None:
-        """The M-step is exact: no need."""
-
     def log_emissions(self, parameters: Dynamics) -> Float[Array, "symbol mode"]:
         """Log N(y; C_z u, Σ_z) as a table of symbols (usable steps), in the units of the data."""
         inputs, targets = jnp.asarray(self.inputs), jnp.asarray(self.targets)
@@ -307,11 +305,12 @@ class Autoregression:
         densities = jax.lax.map(lambda mode: _log_normal(mode, inputs, targets, jnp), self.units.enter(parameters))
         return densities.T - _log_determinant(jnp.asarray(self.units.targets), jnp)
 
-    def rewards(self, parameters: Dynamics) -> Float[Array, "mode coordinate input"]:
-        """C_z; named as EM asks."""
+    def fitted(self, parameters: Dynamics) -> Float[Array, "mode coordinate input"]:
+        """C_z."""
         return jnp.asarray(parameters.coefficients)
 
-    def covariances(self, parameters: Dynamics) -> Float[np.ndarray, "mode coordinate coordinate"]:
+    @staticmethod
+    def covariances(parameters: Dynamics) -> Float[np.ndarray, "mode coordinate coordinate"]:
         """Σ_z."""
         factors = np.asarray(parameters.factors)
         return factors @ np.swapaxes(factors, -1, -2)

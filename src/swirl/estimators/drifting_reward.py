@@ -32,12 +32,11 @@ from swirl.estimators.discrete import DiscreteEstimator, check_env, initial_stat
 from swirl.estimators.em_estimator import note_discount, note_temperature, temperatures, whole_number
 from swirl.inference.likelihood import Evidence, reach
 from swirl.inference.sampling import draw
-from swirl.optimise import lbfgs
+from swirl.optimise import HIDDEN, lbfgs
 from swirl.precision import float64
 from swirl.rewards.soft_q import log_policy_from_rewards, soft_optimal_log_policies
 
 STEPS_PER_CALL = 50
-HIDDEN = -1e30  # of an action that does not lead there: finite, so that its gradient is 0
 
 
 class _Problem(NamedTuple):

@@ -132,9 +132,9 @@ class GaussianARHMM(EMEstimator):
 
     def _take(self, tables: Tables, fitted: np.ndarray, order: np.ndarray) -> None:
         del tables
-        emissions = self.restarts_[self.best_restart_].parameters.rewards
+        emissions = self.restarts_[self.best_restart_].parameters.emissions
         self.coefficients_ = fitted[order]
-        self.covariances_ = self._components.rewards.covariances(emissions)[order]
+        self.covariances_ = Autoregression.covariances(emissions)[order]
 
     def _context_of_file(self) -> tuple[Components, Any]:
         """Components without data: enough to read restarts."""

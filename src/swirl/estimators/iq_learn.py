@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from numbers import Real
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, cast
 
 import jax
 import numpy as np
@@ -336,7 +336,7 @@ class IQLearn(EMEstimator, DiscreteEstimator):
         counts = counts.reshape(n_modes, -1).T
         values = jax.tree.map(np.zeros_like, exact.random_parameters(np.random.default_rng(0), 1.0))
         with float64():  # first under the milder prior, as EM does
-            values, _ = numpy_tree(_climbed(exact.milder() or exact, values, counts, np.asarray(WARM_UP)))
+            values, _ = numpy_tree(_climbed(exact.warm_up() or exact, values, counts, np.asarray(WARM_UP)))
             _, rewards = numpy_tree(_climbed(exact, values, counts, np.asarray(PROJECTION_STEPS)))
         return self._canonical(rewards)
 
@@ -360,7 +360,7 @@ def _climbed(
 ) -> tuple[Any, Float[Array, "mode history"]]:
     """Raise Σ W log π + log prior over r(h): the values after some steps, and their rewards."""
     values = jax.lax.fori_loop(0, steps, lambda _, p: exact.improve(p, counts), start)
-    return values, exact.rewards(values)
+    return values, exact.fitted(values)
 
 
 def expected_visits(
@@ -372,8 +372,8 @@ def expected_visits(
         log_emissions = tables.log_emissions if latent is None else np.asarray(latent.extend(tables.log_emissions))
         counts = emission_counts(replace(tables, log_emissions=log_emissions), chains)
         counts = counts if latent is None else np.asarray(latent.resolve(tables.log_emissions, counts))
-    histories, actions = np.asarray(components.rewards.histories), np.asarray(components.rewards.actions)
-    np.add.at(visits.transpose(1, 2, 0), (histories, actions), counts)
+    symbols = cast(InverseQ, components.emissions)
+    np.add.at(visits.transpose(1, 2, 0), (np.asarray(symbols.histories), np.asarray(symbols.actions)), counts)
     return visits
 
 

@@ -65,17 +65,17 @@ def held_out(
         Folds are fitted so many at a time: as many as EM fits restarts, so that both run the same compiled program.
     """
     components, sessions = problem.components, np.concatenate(parts)
-    blank = components.rewards.random_parameters(np.random.default_rng(0), 0.0)
+    blank = components.emissions.random_parameters(np.random.default_rng(0), 0.0)
     total, seen = 0.0, replace(components, latent=None)
-    moving = components.rewards.n_modes > 1 or components.latent is not None  # with each E-step the counts change
+    moving = components.emissions.n_modes > 1 or components.latent is not None  # with each E-step the counts change
     with float64():
         for first in range(0, len(parts), n_restarts):
             here = range(first, min(first + n_restarts, len(parts)))
             own = np.minimum(first + np.arange(n_restarts), len(parts) - 1)  # folds, the last one repeated
             active = first + np.arange(n_restarts) < len(parts)
             rest: Counts = jax.tree.map(lambda each, own=own: each.sum(axis=0) - each[own], counts)
-            parameters = numpy_tree(em.stack([replace(like, rewards=blank)] * n_restarts))
-            for each in [seen.milder()] * MILD_STEPS + [seen] * STEPS:
+            parameters = numpy_tree(em.stack([replace(like, emissions=blank)] * n_restarts))
+            for each in [seen.warm_up()] * MILD_STEPS + [seen] * STEPS:
                 if each is not None:
                     parameters = numpy_tree(improve_restarts(each, parameters, rest, active)[0])
             tables = numpy_tree(tables_and_prior(components, parameters)[0])

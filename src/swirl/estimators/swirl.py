@@ -341,7 +341,7 @@ class SWIRL(EMEstimator, DiscreteEstimator):
 
     def _take(self, tables: Tables, fitted: Any, order: np.ndarray) -> None:
         histories, rows = self._context
-        if isinstance(shared := self._components.rewards, SharedValues):  # its tables know the visited contexts only
+        if isinstance(shared := self._components.emissions, SharedValues):  # its tables know the visited contexts only
             values = values_of(histories, fitted.habit, fitted.goals, len(order))
             rewards, log_policies = read_values(
                 histories.successors,
@@ -352,7 +352,7 @@ class SWIRL(EMEstimator, DiscreteEstimator):
         else:
             log_policies = np.asarray(tables.log_emissions).T.reshape(len(order), -1, self.env.n_actions)[:, rows]
             rewards = fitted
-        component = self._components.rewards
+        component = self._components.emissions
         if isinstance(component, SharedValues) or (isinstance(component, ValueRewards) and component.width is not None):
             with suppress(GaugeTooLargeError):  # then the gauge stays as the optimiser left it
                 rewards = self._canonical(histories, rewards)  # these priors leave the gauge to us

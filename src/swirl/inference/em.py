@@ -22,6 +22,7 @@ from swirl.inference.estep.counts import Chains, Tables
 from swirl.inference.initialise import starting_points
 from swirl.inference.mstep import Components, Parameters
 from swirl.precision import float64, numpy_tree
+from swirl.rewards.component import EmissionComponent
 
 WARM_UP = 20  # iterations under the milder prior
 FALL = 1e-6  # relative fall of the objective that cannot be rounding
@@ -76,11 +77,11 @@ def stack(parameters: list[Parameters]) -> Parameters:
 
 @jax.jit
 def _unpack(components: Components, parameters: Parameters) -> tuple[Tables, Any]:
-    return replace(components, latent=None).tables(parameters), components.rewards.rewards(parameters.rewards)
+    return replace(components, latent=None).tables(parameters), components.emissions.fitted(parameters.emissions)
 
 
 def unpack(components: Components, parameters: Parameters) -> tuple[Tables, Any]:
-    """Hidden chain (of choices that are seen) and rewards, or whatever stands for them, of one restart, as numpy."""
+    """Hidden chain (of choices that are seen) and what was fitted (rewards, coefficients) of one restart, as numpy."""
     with float64():
         return numpy_tree(_unpack(components, parameters))
 
@@ -90,8 +91,8 @@ class _Ledger:
     """Objectives of every restart so far, and how those that have ended did."""
 
     tol: float
-    components: Any
-    """For `Components.may_fall` and `Components.noise`."""
+    emissions: type[EmissionComponent]
+    """For its `objective_may_decrease` and `noise`."""
     objectives: list[np.ndarray]
     log_likelihoods: list[np.ndarray]
     status: list[str]
@@ -99,20 +100,22 @@ class _Ledger:
     lengths: np.ndarray
 
     @classmethod
-    def open(cls, tol: float, components: Any, log_likelihood: np.ndarray, log_prior: np.ndarray) -> "_Ledger":
+    def open(
+        cls, tol: float, emissions: type[EmissionComponent], log_likelihood: np.ndarray, log_prior: np.ndarray
+    ) -> "_Ledger":
         n = len(log_likelihood)
         objective = log_likelihood + log_prior
         lengths = np.ones(n, dtype=int)
-        return cls(tol, components, [objective], [log_likelihood], [""] * n, np.full(n, np.inf), lengths)
+        return cls(tol, emissions, [objective], [log_likelihood], [""] * n, np.full(n, np.inf), lengths)
 
     def record(self, log_likelihood: np.ndarray, log_prior: np.ndarray) -> None:
         """Enter one iteration; a restart ends where something is wrong."""
         objective, before = log_likelihood + log_prior, self.objectives[-1]
-        running = self.running
+        running, rises = self.running, not self.emissions.objective_may_decrease
         for r in np.flatnonzero(running).tolist():
             if not np.isfinite(objective[r]):
                 self.status[r] = "not finite"
-            elif not self.components.may_fall and before[r] - objective[r] > FALL * max(abs(objective[r]), 1.0):
+            elif rises and before[r] - objective[r] > FALL * max(abs(objective[r]), 1.0):
                 self.status[r] = "objective fell"
         self.objectives.append(objective)
         self.log_likelihoods.append(log_likelihood)
@@ -122,8 +125,8 @@ class _Ledger:
         """Settle which restarts have converged; the last iterations were plain ones."""
         for r in np.flatnonzero(self.running).tolist():
             trace = self.trace(self.objectives, r)
-            tol = max(self.tol, self.components.noise * abs(trace[-1]))
-            if self.components.may_fall:  # then only whether it still moves can be asked
+            tol = max(self.tol, self.emissions.noise * abs(trace[-1]))
+            if self.emissions.objective_may_decrease:  # then only whether it still moves can be asked
                 self.remaining[r] = abs(recent_gain(trace))
             else:
                 self.remaining[r] = remaining_gain(trace)
@@ -163,7 +166,7 @@ def run(
     A restart ends when no more than `tol` nats remain to be gained (`convergence`), when `max_iter` M-steps are made,
     or when something is wrong; Ctrl-C ends them all and keeps what they have. After the first iterations every other
     one is extrapolated (`engines`).
-    New starting points first take a few steps under a milder prior where the prior has one (`Components.milder`).
+    New starting points first take a few steps under a milder prior where the prior has one (`Components.warm_up`).
     """
     began = time.perf_counter()
     with float64():
@@ -175,10 +178,12 @@ def run(
         tables, _ = tables_and_prior(components, start)
         iterations = choose(engine, chains, numpy_tree(tables))
         interrupted = False
-        if fresh and (milder := components.milder()) is not None:
+        if fresh and (milder := components.warm_up()) is not None:
             start, interrupted = _warm_up(iterations, milder, start)
         state = iterations.first(components, start)
-        ledger = _Ledger.open(tol, components, np.asarray(state.counts.log_likelihood), np.asarray(state.log_prior))
+        ledger = _Ledger.open(
+            tol, type(components.emissions), np.asarray(state.counts.log_likelihood), np.asarray(state.log_prior)
+        )
         made = max_iter if interrupted else 0
         try:
             for stretch in schedule(components.accelerated):

@@ -77,7 +77,7 @@ def improve_restarts(
     components: Components, parameters: Parameters, counts: Counts, active: Bool[Array, "restart"]
 ) -> tuple[Parameters, Tables, Array]:
     """One M-step of every restart that is `active`, and the chains it leads to."""
-    if jax.default_backend() == "cpu" and getattr(components.rewards, "one_at_a_time", False):
+    if jax.default_backend() == "cpu" and components.emissions.sequential_restarts:
 
         def one(each: tuple[Parameters, Counts, Array]) -> Parameters:  # a restart that has ended costs nothing
             return jax.lax.cond(each[2], components.improve, lambda same, _: same, *each[:2])

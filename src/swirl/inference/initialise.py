@@ -45,9 +45,11 @@ class Candidates(NamedTuple):
 def never_switches(components: Components) -> bool:
     """Whether modes are given and keep to themselves, so that each segment has one of several.
 
+    >>> from swirl.rewards.state_action import FreePolicies
     >>> from swirl.switching import build_switching
     >>> forms = [build_switching(form, n_states=4, n_modes=2, prior=None) for form in ("fixed", "independent")]
-    >>> [never_switches(Components(None, form, np.asarray(1.0))) for form in forms]
+    >>> policies = FreePolicies(np.ones((4, 2), bool), np.ones(2), np.asarray(1.0), None)
+    >>> [never_switches(Components(policies, form, np.asarray(1.0))) for form in forms]
     [True, False]
     """
     if not isinstance(components.switching, FixedSwitching):
@@ -81,7 +83,7 @@ def starting_points(
     >>> components = Components(policies, build_switching("fixed", 1, 2, None), np.asarray(1.0))
     >>> chains = Chains(np.repeat([0, 1, 0, 1], 5), np.zeros(20, int), np.arange(0, 21, 5), n_symbols=2, n_states=1)
     >>> seeded, drawn = starting_points(components, chains, n_restarts=2, seed=0, scale=1.0)
-    >>> np.exp(seeded.rewards[:, 0]).round(2)  # ten of either symbol, and a pseudo-count
+    >>> np.exp(seeded.emissions[:, 0]).round(2)  # ten of either symbol, and a pseudo-count
     array([[ 1., 11.],
            [11.,  1.]])
     """
@@ -98,7 +100,7 @@ def starting_points(
 
 def find_candidates(components: Components, chains: Chains, rng: np.random.Generator) -> Candidates | None:
     """Draw segments that may become seeds and fit each; None if there are fewer segments than modes."""
-    counts, n_modes = symbol_counts(chains), components.rewards.n_modes
+    counts, n_modes = symbol_counts(chains), components.emissions.n_modes
     observed = np.flatnonzero(np.diff(counts.indptr))
     if len(observed) < n_modes:
         return None
@@ -129,7 +131,7 @@ def seeded_start(
     See `starting_points`.
     """
     candidates = find_candidates(components, chains, rng) if candidates is None else candidates
-    n_modes = components.rewards.n_modes
+    n_modes = components.emissions.n_modes
     if candidates is None:
         return components.random_parameters(rng, 1.0)
     seeds = draw_seeds(candidates, n_modes, rng)
@@ -194,7 +196,7 @@ def _fit(
     with float64():
         counts = Counts(sizes, transitions, emissions, np.zeros(()))
         start = numpy_tree(components.random_parameters(rng, SCALE))
-        return numpy_tree(_improve(components.milder() or components, start, counts, np.asarray(n_steps)))
+        return numpy_tree(_improve(components.warm_up() or components, start, counts, np.asarray(n_steps)))
 
 
 @jax.jit

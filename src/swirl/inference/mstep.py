@@ -5,7 +5,7 @@ term in P_z, each of which sees the data through one table of counts (design.md#
 """
 
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -14,19 +14,8 @@ from jaxtyping import Array, Float
 
 from swirl.inference.estep.counts import Counts, LatentChoices, Tables
 from swirl.precision import FloatArray
+from swirl.rewards.component import EmissionComponent
 from swirl.switching import Switching, log_normalise
-
-
-class RewardComponent(Protocol):
-    """What EM asks of a reward form."""
-
-    @property
-    def n_modes(self) -> int: ...  # noqa: D102
-    def random_parameters(self, rng: np.random.Generator, scale: float) -> Any: ...  # noqa: D102
-    def milder(self) -> "RewardComponent | None": ...  # noqa: D102
-    def log_emissions(self, parameters: Any) -> Array: ...  # noqa: D102
-    def log_prior(self, parameters: Any) -> Array: ...  # noqa: D102
-    def improve(self, parameters: Any, counts: Array) -> Any: ...  # noqa: D102
 
 
 @jax.tree_util.register_dataclass
@@ -36,7 +25,7 @@ class Parameters:
 
     log_initial: Float[FloatArray, "*restart mode"]
     switching: Any
-    rewards: Any
+    emissions: Any
 
 
 @jax.tree_util.register_dataclass
@@ -44,7 +33,7 @@ class Parameters:
 class Components:
     """The parts of one model, with their priors."""
 
-    rewards: Any
+    emissions: EmissionComponent
     switching: Switching
     initial_pseudocount: Float[FloatArray, ""]
     latent: LatentChoices | None = None
@@ -52,44 +41,34 @@ class Components:
 
     def random_parameters(self, rng: np.random.Generator, scale: float) -> Parameters:
         """Draw the starting point of one restart."""
-        n_modes = self.rewards.n_modes
+        n_modes = self.emissions.n_modes
         return Parameters(
             log_initial=np.full(n_modes, -np.log(n_modes)),
             switching=self.switching.random_parameters(rng),
-            rewards=self.rewards.random_parameters(rng, scale),
+            emissions=self.emissions.random_parameters(rng, scale),
         )
 
-    def milder(self) -> "Components | None":
+    def warm_up(self) -> "Components | None":
         """The same model under a prior with fewer local optima, for the first steps; None where there is no need."""
-        rewards = self.rewards.milder()
-        return None if rewards is None else replace(self, rewards=rewards)
-
-    @property
-    def may_fall(self) -> bool:
-        """Whether the objective may fall from one iteration to the next without anything being wrong."""
-        return getattr(self.rewards, "may_fall", False)
-
-    @property
-    def noise(self) -> float:
-        """Share of the objective by which it moves at random, where the M-step draws samples."""
-        return getattr(self.rewards, "noise", 0.0)
+        emissions = self.emissions.warm_up()
+        return None if emissions is None else replace(self, emissions=emissions)
 
     @property
     def accelerated(self) -> bool:
         """Whether parameters may be extrapolated: wherever a point between and beyond others means something."""
-        return not self.may_fall and getattr(self.rewards, "extrapolates", True)
+        return self.emissions.extrapolates and not self.emissions.objective_may_decrease
 
     def normalised(self, parameters: Parameters) -> Parameters:
         """Make probabilities sum to one again after an extrapolation."""
         return Parameters(
             log_initial=jax.nn.log_softmax(jnp.asarray(parameters.log_initial)),
             switching=self.switching.normalised(parameters.switching),
-            rewards=parameters.rewards,
+            emissions=parameters.emissions,
         )
 
     def tables(self, parameters: Parameters) -> Tables:
         """The hidden chain that the parameters stand for: what the E-step reads, latent choices included."""
-        log_emissions = self.rewards.log_emissions(parameters.rewards)
+        log_emissions = self.emissions.log_emissions(parameters.emissions)
         return Tables(
             log_initial=jnp.asarray(parameters.log_initial),
             log_transitions=self.switching.log_transitions(parameters.switching),
@@ -99,21 +78,21 @@ class Components:
     def log_prior(self, parameters: Parameters) -> Float[Array, ""]:
         """Sum of the log-priors of all components, up to a constant."""
         return (
-            self.initial_pseudocount * jnp.sum(parameters.log_initial)
+            jnp.asarray(self.initial_pseudocount) * jnp.sum(parameters.log_initial)
             + self.switching.log_prior(parameters.switching)
-            + self.rewards.log_prior(parameters.rewards)
+            + self.emissions.log_prior(parameters.emissions)
         )
 
     def emission_counts(self, parameters: Parameters, counts: Any) -> Float[Array, "symbol mode"]:
         """Expected counts of every choice, from the E-step's at the same `parameters`: latent ones are shared out."""
         if self.latent is None:
             return jnp.asarray(counts)
-        return self.latent.resolve(self.rewards.log_emissions(parameters.rewards), counts)
+        return self.latent.resolve(self.emissions.log_emissions(parameters.emissions), counts)
 
     def improve(self, parameters: Parameters, counts: Counts) -> Parameters:
         """Raise G + log prior: one M-step, from the counts that the E-step found at `parameters`."""
         return Parameters(
             log_initial=log_normalise(jnp.asarray(counts.initial) + self.initial_pseudocount),
             switching=self.switching.improve(parameters.switching, jnp.asarray(counts.transitions)),
-            rewards=self.rewards.improve(parameters.rewards, self.emission_counts(parameters, counts.emissions)),
+            emissions=self.emissions.improve(parameters.emissions, self.emission_counts(parameters, counts.emissions)),
         )

@@ -1,6 +1,7 @@
 """Reward forms: what r may depend on, and how it is fitted.
 
 `forms`         the options a user gives: "state", "state-action", Linear(features), Network(...)
+`component`     what EM asks of any of them
 `state`         r(h), fitted through its values: the exact solver
 `habit_goals`   r(h) of a habit that all modes share and goals of each mode
 `state_action`  r(h, a), fitted through its policy: closed form

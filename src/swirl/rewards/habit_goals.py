@@ -22,6 +22,7 @@ from swirl.data.histories import Histories
 from swirl.optimise import masked_log_softmax, maximise_logit, squared
 from swirl.precision import FloatArray
 from swirl.priors import Gaussian
+from swirl.rewards.component import RewardComponent
 
 
 class SharedParameters(NamedTuple):
@@ -35,7 +36,7 @@ class SharedParameters(NamedTuple):
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class SharedValues:
+class SharedValues(RewardComponent):
     """The component of the model that turns counts of (row, action) into parts of values."""
 
     following: Int[FloatArray, "row action branch"]
@@ -55,7 +56,7 @@ class SharedValues:
     """Number of histories that have goals."""
     discount: Float[FloatArray, ""]
     temperature: Float[FloatArray, "mode"]
-    one_at_a_time: ClassVar[bool] = True
+    sequential_restarts: ClassVar[bool] = True
     # One step per M-step, as for `state.ValueRewards`: the counts move on anyway.
     max_steps: int = field(default=1, metadata={"static": True})
     max_cg_steps: int = field(default=60, metadata={"static": True})
@@ -109,11 +110,6 @@ class SharedValues:
         )
 
     @property
-    def n_modes(self) -> int:
-        """Number of modes."""
-        return self.temperature.shape[0]
-
-    @property
     def n_habits(self) -> int:
         """Number of active parts of the habit: all, or none."""
         return self.habit_precision.shape[0]
@@ -128,10 +124,7 @@ class SharedValues:
         goals = scale * np.asarray(self.temperature)[:, None] * rng.standard_normal((self.n_modes, self.n_short))
         return SharedParameters(np.zeros(self.n_histories if self.n_habits else 0), goals)
 
-    def milder(self) -> None:
-        """The prior is normal: no other is needed for the first steps."""
-
-    def rewards(self, parameters: SharedParameters) -> SharedParameters:
+    def fitted(self, parameters: SharedParameters) -> SharedParameters:
         """What stands for the fit: the parts; `values_of` adds them up for every history."""
         return parameters
 

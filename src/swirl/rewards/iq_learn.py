@@ -27,6 +27,7 @@ from jaxtyping import Array, Bool, Float, Int
 from swirl.optimise import HIDDEN, newton_cg
 from swirl.precision import FloatArray
 from swirl.rewards.backoff import BackoffPenalty
+from swirl.rewards.component import RewardComponent
 
 RIDGE = 1e-3  # on Q/α: holds the level of a history that no step touches
 
@@ -42,10 +43,10 @@ class QParameters(NamedTuple):
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class InverseQ:
+class InverseQ(RewardComponent):
     """The component of the model for Q(h, a)."""
 
-    may_fall: ClassVar[bool] = True
+    objective_may_decrease: ClassVar[bool] = True
 
     histories: Int[FloatArray, "symbol"]
     actions: Int[FloatArray, "symbol"]
@@ -60,19 +61,11 @@ class InverseQ:
     strength: Float[FloatArray, ""]
     """λ of ½ λ r² per visit; ½ is IQ-Learn's φ(x) = x − x²/4."""
 
-    @property
-    def n_modes(self) -> int:
-        """Number of modes."""
-        return self.temperature.shape[0]
-
     def random_parameters(self, rng: np.random.Generator, scale: float) -> QParameters:
         """Q to start a restart from, with standard deviation `scale` in units of logits."""
         draws = rng.standard_normal((self.n_modes, *self.available.shape))
         q = scale * np.asarray(self.temperature)[:, None, None] * draws
         return QParameters(q, np.zeros((self.n_modes, len(self.histories))))
-
-    def milder(self) -> None:
-        """The prior is log-concave: no need."""
 
     def _soft(self, q: Float[Array, "history action"], temperature: Array) -> tuple[Array, Array]:
         """V(h) and log π(a|h), the latter 0 where an action is not available."""
@@ -94,7 +87,7 @@ class InverseQ:
         _, log_pi = jax.vmap(self._soft)(parameters.q, jnp.asarray(self.temperature))
         return log_pi[:, self.histories, self.actions].T
 
-    def rewards(self, parameters: QParameters) -> Float[Array, "mode history action"]:
+    def fitted(self, parameters: QParameters) -> Float[Array, "mode history action"]:
         """Q itself: the reward needs successors, which the estimator has."""
         return parameters.q
 

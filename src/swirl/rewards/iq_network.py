@@ -19,6 +19,7 @@ import optax
 from jaxtyping import Array, Bool, Float, Int
 
 from swirl.precision import FloatArray
+from swirl.rewards.component import RewardComponent
 
 RATE = 3e-3
 
@@ -36,7 +37,7 @@ class NetworkParameters(NamedTuple):
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class InverseQNetwork:
+class InverseQNetwork(RewardComponent):
     """The component of the model for Q(x, a) from one hidden layer of tanh units in each mode."""
 
     inputs: Float[FloatArray, "step feature"]
@@ -56,13 +57,8 @@ class InverseQNetwork:
     hidden: int = field(metadata={"static": True})
     batch_size: int = field(metadata={"static": True})
     n_batches: int = field(metadata={"static": True})
-    may_fall: ClassVar[bool] = True
+    objective_may_decrease: ClassVar[bool] = True
     noise: ClassVar[float] = 1e-5
-
-    @property
-    def n_modes(self) -> int:
-        """Number of modes."""
-        return self.temperature.shape[0]
 
     def random_parameters(self, rng: np.random.Generator, scale: float) -> NetworkParameters:
         """Networks to start a restart from; `scale` is the standard deviation of their logits Q/α, roughly."""
@@ -78,9 +74,6 @@ class InverseQNetwork:
         moments = jax.tree.map(np.asarray, optax.scale_by_adam().init(weights))
         key = rng.integers(2**32, size=2, dtype=np.uint32)
         return NetworkParameters(weights, moments, key, np.asarray(RATE), np.zeros((self.n_modes, len(self.rows))))
-
-    def milder(self) -> None:
-        """There is none."""
 
     def q_values(self, weights: Any, inputs: Float[FloatArray, "row feature"]) -> Float[Array, "row action"]:
         """Q(x, a) of one mode's network, in units of reward."""
@@ -108,7 +101,7 @@ class InverseQNetwork:
 
         return jax.lax.map(one, (parameters.weights, jnp.asarray(self.temperature))).T
 
-    def rewards(self, parameters: NetworkParameters) -> Any:
+    def fitted(self, parameters: NetworkParameters) -> Any:
         """The networks' weights: rewards are of steps (`step_terms`)."""
         return parameters.weights
 

@@ -22,6 +22,7 @@ from swirl.optimise import lbfgs, masked_log_softmax
 from swirl.precision import FloatArray
 from swirl.priors import Gaussian
 from swirl.rewards.backoff import BackoffPenalty
+from swirl.rewards.component import RewardComponent
 from swirl.rewards.forms import Linear, Network, Tabular
 from swirl.rewards.soft_q import log_policy_from_values, q_values, soft_values, uniform_expected_next
 
@@ -116,7 +117,7 @@ class TabularMap:
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class PlannedRewards:
+class PlannedRewards(RewardComponent):
     """The component of the model for rewards that need planning; its parameters are weights."""
 
     successors: Successors
@@ -157,20 +158,12 @@ class PlannedRewards:
             prior.of == "linearised",
         )
 
-    @property
-    def n_modes(self) -> int:
-        """Number of modes."""
-        return self.temperature.shape[0]
-
     def random_parameters(self, rng: np.random.Generator, scale: float) -> Weights:
         """Weights to start a restart from, one set per mode, in units of its temperature."""
         modes = [self.form.scaled(self.form.random(rng, scale), t) for t in np.asarray(self.temperature)]
         return jax.tree.map(lambda *leaves: np.stack(leaves), *modes)
 
-    def milder(self) -> None:
-        """The prior is log-concave: no need."""
-
-    def rewards(self, weights: Weights) -> Float[Array, "mode history *action"]:
+    def fitted(self, weights: Weights) -> Float[Array, "mode history *action"]:
         """r_z(h) or r_z(h, a)."""
         return jax.vmap(self.form.rewards)(weights)
 

@@ -23,6 +23,7 @@ from swirl.optimise import Penalty, maximise_logit
 from swirl.precision import FloatArray
 from swirl.priors import Cauchy, Gaussian
 from swirl.rewards.backoff import BackoffPenalty
+from swirl.rewards.component import RewardComponent
 from swirl.rewards.soft_q import expected_next, log_policy_from_values, soft_future, uniform_expected_next
 
 MILDER_STRENGTH = 30.0
@@ -43,7 +44,7 @@ class ValueParameters(NamedTuple):
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class ValueRewards:
+class ValueRewards(RewardComponent):
     """The component of the model that turns counts of (context, action) into values and rewards."""
 
     contexts: Successors
@@ -58,8 +59,7 @@ class ValueRewards:
     width: Float[FloatArray, "mode"] | None
     """Of the Cauchy prior, in units of reward; None when the prior is Gaussian."""
     linearised: bool = field(metadata={"static": True})
-    one_at_a_time: ClassVar[bool] = True
-    """On a CPU: side by side, each restart would take as many steps of CG as the slowest, and ended ones too."""
+    sequential_restarts: ClassVar[bool] = True
     # One step per M-step: measured on the labyrinth, as good per iteration as five and less than half the time.
     max_steps: int = field(default=1, metadata={"static": True})
     reweightings: int = field(default=REWEIGHTINGS, metadata={"static": True})
@@ -90,11 +90,6 @@ class ValueRewards:
             prior.of == "linearised",
         )
 
-    @property
-    def n_modes(self) -> int:
-        """Number of modes."""
-        return self.temperature.shape[0]
-
     def random_parameters(self, rng: np.random.Generator, scale: float) -> ValueParameters:
         """Values to start a restart from: independent, with standard deviation `scale` in units of logits."""
         shape = (self.n_modes, len(self.context))
@@ -103,7 +98,7 @@ class ValueRewards:
         )
         return ValueParameters(scale * np.asarray(self.temperature)[:, None] * rng.standard_normal(shape), means)
 
-    def milder(self) -> "ValueRewards | None":
+    def warm_up(self) -> "ValueRewards | None":
         """Strong but all but normal: what then outgrows the Cauchy prior's corner is there for all restarts alike.
 
         Its width is the temperature, so that it is as mild whatever the unit of reward.
@@ -123,7 +118,7 @@ class ValueRewards:
         """Log π_z(a|h) as a table of symbols (context · n_actions + action)."""
         return self.log_policy(parameters).reshape(self.n_modes, -1).T
 
-    def rewards(self, parameters: ValueParameters) -> Float[Array, "mode history"]:
+    def fitted(self, parameters: ValueParameters) -> Float[Array, "mode history"]:
         """r(V), the inverse of the soft Bellman operator."""
         future = soft_future(self.contexts, parameters.values, discount=self.discount, temperature=self.temperature)
         return jnp.asarray(parameters.values) - future[:, self.context]

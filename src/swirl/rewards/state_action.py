@@ -20,11 +20,12 @@ from swirl.optimise import Penalty, masked_log_softmax, maximise_logit
 from swirl.precision import FloatArray
 from swirl.priors import Dirichlet, Gaussian
 from swirl.rewards.backoff import BackoffPenalty
+from swirl.rewards.component import RewardComponent
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class FreePolicies:
+class FreePolicies(RewardComponent):
     """The component of the model for r(h, a); its parameters are logits of the policies."""
 
     available: Bool[FloatArray, "history action"]
@@ -55,17 +56,9 @@ class FreePolicies:
             BackoffPenalty.build(histories, prior) if gaussian else None,
         )
 
-    @property
-    def n_modes(self) -> int:
-        """Number of modes."""
-        return self.temperature.shape[0]
-
     def random_parameters(self, rng: np.random.Generator, scale: float) -> Float[np.ndarray, "mode history action"]:
         """Logits to start a restart from, with standard deviation `scale`."""
         return scale * rng.standard_normal((self.n_modes, *self.available.shape))
-
-    def milder(self) -> None:
-        """The prior is log-concave: no need."""
 
     def log_policy(self, logits: Float[Array, "mode history action"]) -> Float[Array, "mode history action"]:
         """Log π_z(a|h); −∞ where the action is not available."""
@@ -76,7 +69,7 @@ class FreePolicies:
         """Log π_z(a|h) as a table of symbols (history · n_actions + action)."""
         return self.log_policy(logits).reshape(self.n_modes, -1).T
 
-    def rewards(self, logits: Float[Array, "mode history action"]) -> Float[Array, "mode history action"]:
+    def fitted(self, logits: Float[Array, "mode history action"]) -> Float[Array, "mode history action"]:
         """r(h, a) = α log π(a|h), the gauge with V = 0; NaN where the action is not available."""
         log_pi = self.log_policy(logits)
         return jnp.where(self.available, jnp.asarray(self.temperature)[:, None, None] * log_pi, jnp.nan)

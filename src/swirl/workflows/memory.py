@@ -265,7 +265,7 @@ def _m_step(s: Sizes) -> Prediction:
     switches = s.n_restarts * s.n_states * s.n_modes**2
     if s.kind == "values":
         vectors = (2 if len(s.paths) == 1 else 10) * s.n_histories
-        at_once, each = (side_by_side, 10.6) if s.on_gpu else (s.n_modes, 14.5)  # `ValueRewards.one_at_a_time`
+        at_once, each = (side_by_side, 10.6) if s.on_gpu else (s.n_modes, 14.5)  # `ValueRewards.sequential_restarts`
         numbers = at_once * (each * s.n_contexts * s.branches + vectors)
     elif s.kind == "policies":
         numbers = side_by_side * 2 * s.n_histories * s.n_actions

@@ -1,0 +1,76 @@
+"""The contract between EM and what it fits: how likely each observed choice is in each mode.
+
+A *symbol* is a row of the table that a component hands to the E-step, such as (history, action); the E-step hands back
+how often each symbol is expected in each mode.  A component is a frozen dataclass and a pytree of arrays, made
+once per fit; what EM moves are its *parameters*, a pytree whose form is the component's own business.
+"""
+
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar
+
+import numpy as np
+from jaxtyping import Array, Float
+
+from swirl.precision import FloatArray
+
+
+class EmissionComponent(ABC):
+    """What EM asks of emissions: rewards with their policies, or the emissions of an autoregressive HMM."""
+
+    n_modes: int
+    """Number of modes."""
+    objective_may_decrease: ClassVar[bool] = False
+    """Whether the objective may fall from one iteration to the next without anything being wrong."""
+    noise: ClassVar[float] = 0.0
+    """Share of the objective by which it moves at random, where the M-step draws samples."""
+    extrapolates: ClassVar[bool] = True
+    """Whether a point between and beyond other parameters means something, so that EM may be accelerated."""
+    sequential_restarts: ClassVar[bool] = False
+    """Whether restarts go one at a time on a CPU: side by side each would take as many steps as the slowest."""
+
+    @abstractmethod
+    def random_parameters(self, rng: np.random.Generator, scale: float) -> Any:
+        """Draw the starting point of one restart.
+
+        Parameters
+        ----------
+        scale
+            Standard deviation of the logits that the parameters stand for, roughly; 0 where they are to be blank.
+        """
+
+    def warm_up(self) -> "EmissionComponent | None":
+        """The same component under a prior with fewer local optima, for the first steps; None: no need of one."""
+        return None
+
+    @abstractmethod
+    def log_emissions(self, parameters: Any, /) -> Float[Array, "symbol mode"]:
+        """Logarithm of the probability (or density) of every symbol in every mode: what the E-step reads."""
+
+    @abstractmethod
+    def log_prior(self, parameters: Any, /) -> Float[Array, ""]:
+        """Log-density of the prior, up to a constant: what joins the log-likelihood in the objective."""
+
+    @abstractmethod
+    def improve(self, parameters: Any, counts: Float[Array, "symbol mode"], /) -> Any:
+        """Raise Σ counts · log emissions + log prior: the M-step, from `parameters` to no worse ones.
+
+        Parameters
+        ----------
+        counts
+            Expected number of times that each symbol was seen in each mode, from the E-step at `parameters`.
+        """
+
+    @abstractmethod
+    def fitted(self, parameters: Any, /) -> Any:
+        """What a user asks of the parameters, such as the rewards, with the mode first: the estimator takes it."""
+
+
+class RewardComponent(EmissionComponent):
+    """Emissions that are the soft-optimal policies of rewards, one temperature for each mode."""
+
+    temperature: Float[FloatArray, "mode"]
+
+    @property
+    def n_modes(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """Number of modes."""
+        return self.temperature.shape[0]
