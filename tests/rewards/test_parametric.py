@@ -12,7 +12,7 @@ from small_m_steps import DISCOUNT, TEMPERATURE, component, evaluate, in_double,
 from small_worlds import N_ACTIONS, N_MODES, N_STATES, lifted
 from swirl.priors import Gaussian
 from swirl.rewards import Linear, Network, Tabular
-from swirl.rewards.parametric import PlannedRewards
+from swirl.rewards.forms import PolicySettings
 
 pytestmark = pytest.mark.slow  # compiles programs of its own
 
@@ -25,7 +25,7 @@ FORMS = {
 
 
 def planned(form, prior, kind="deterministic", length=2):
-    return PlannedRewards.build(lifted(length, kind), form, prior, discount=DISCOUNT, temperature=TEMPERATURE)
+    return form.build(lifted(length, kind), prior, PolicySettings(DISCOUNT, TEMPERATURE))[0]
 
 
 def history_counts(histories, seed=0):
@@ -188,9 +188,8 @@ def test_forms_that_mean_nothing_are_refused(wrong):
 def trace_of(form, times, n_steps=3):
     """Objectives of a start and some M-steps, one temperature per mode, times something."""
     histories = lifted()
-    road = PlannedRewards.build(
-        histories, form, Gaussian(0.3 / times**2, backoff=None), discount=DISCOUNT, temperature=times * TEMPERATURE
-    )
+    prior = Gaussian(0.3 / times**2, backoff=None)
+    road, _ = form.build(histories, prior, PolicySettings(DISCOUNT, times * TEMPERATURE))
     counts, _ = history_counts(histories)
     weights = road.random_parameters(np.random.default_rng(3), 1.0)
     trace = []

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from copy import copy
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -36,13 +36,10 @@ from swirl.inference.mode_matching import match_by_distance
 from swirl.inference.mstep import Components
 from swirl.inference.online_filter import OnlineFilter
 from swirl.priors import Adaptive, Bouts, Cauchy, Dirichlet, Gaussian, HabitGoals, in_units
-from swirl.rewards.forms import Habit, RewardForm, Tabular, resolve_form
+from swirl.rewards.component import RewardComponent
+from swirl.rewards.forms import PolicySettings, RewardForm, resolve_form
 from swirl.rewards.gauge import GaugeTooLargeError, canonical
-from swirl.rewards.habit_goals import SharedValues, values_of
-from swirl.rewards.parametric import PlannedRewards
-from swirl.rewards.soft_q import read_values, soft_optimal_log_policies
-from swirl.rewards.state import ValueRewards
-from swirl.rewards.state_action import FreePolicies
+from swirl.rewards.soft_q import soft_optimal_log_policies
 from swirl.rewards.tables import group_mean, to_dense
 from swirl.switching import Fixed, build_switching
 from swirl.text import counted
@@ -218,10 +215,10 @@ class SWIRL(EMEstimator, DiscreteEstimator):
     @property
     def _adaptive(self) -> Adaptive | None:
         """The prior that each fit chooses, where it does."""
-        form = resolve_form(self.reward)
-        if not (isinstance(form, Tabular) and form.on != "state-action" and form.road == "exact"):
+        default = resolve_form(self.reward).priors.default
+        if not isinstance(default, Adaptive):
             return None
-        prior = DEFAULT_REWARD_PRIOR if self.reward_prior is None else self.reward_prior
+        prior = default if self.reward_prior is None else self.reward_prior
         return prior if isinstance(prior, Adaptive) else None
 
     @property
@@ -278,84 +275,22 @@ class SWIRL(EMEstimator, DiscreteEstimator):
         `visited` are the contexts that the data visit, for forms that need rows for those only; `visits` the steps in
         each state.
         """
-        rewards, rows = self._reward_component(histories, visited)
+        form = resolve_form(self.reward)
+        prior = self._prior_in_use or form.priors.default
+        if not form.priors.allows(prior):
+            raise ValueError(f"reward_prior={self.reward_prior!r}: reward={self.reward!r} takes {form.priors.allowed}")
+        settings = PolicySettings(self.discount, self._temperatures(), visited)
+        rewards, rows = form.build(histories, prior, settings)
         switching = build_switching(self.switching, self.env.n_states, int(self.n_modes), self.switching_prior, visits)
         return Components(rewards, switching, initial_pseudocount=np.asarray(1.0)), rows
 
-    def _reward_component(
-        self, histories: Histories, visited: Int[np.ndarray, "context"] | None
-    ) -> tuple[Any, Int[np.ndarray, "history"]]:
-        """Build the reward component, and say which of its policy rows each history uses."""
-        form, prior = resolve_form(self.reward), self._prior_in_use
-        own = np.arange(histories.n_histories)
-        temperature = self._temperatures()
-        if isinstance(form, Tabular) and form.on == "state-action":
-            prior = prior or Dirichlet(1.0)
-            if not isinstance(prior, Dirichlet | Gaussian):
-                raise self._wrong_prior("priors.Dirichlet or priors.Gaussian")
-            return FreePolicies.build(histories, prior, temperature=temperature), own
-        if isinstance(form, Tabular) and form.road == "exact":
-            if not isinstance(prior, Cauchy | Gaussian):
-                raise self._wrong_prior("priors.Cauchy or priors.Gaussian")
-            if isinstance(prior, Gaussian) and prior.of == "value":
-                return self._shared(histories, visited, histories.length, None, prior)
-            exact = ValueRewards.build(histories, prior, discount=self.discount, temperature=temperature)
-            return exact, histories.contexts
-        if isinstance(form, Habit):
-            prior = prior or HabitGoals()
-            if not isinstance(prior, HabitGoals):
-                raise self._wrong_prior("priors.HabitGoals")
-            return self._shared(histories, visited, form.goal_history, prior.habit, prior.goal)
-        prior = prior or Gaussian(1.0)
-        if not isinstance(prior, Gaussian) or prior.of == "value":
-            raise self._wrong_prior('priors.Gaussian of "reward" or "linearised"')
-        planned = PlannedRewards.build(histories, form, prior, discount=self.discount, temperature=temperature)
-        return planned, own
-
-    def _shared(
-        self,
-        histories: Histories,
-        visited: Int[np.ndarray, "context"] | None,
-        goal_history: int,
-        habit: Gaussian | None,
-        goal: Gaussian,
-    ) -> tuple[SharedValues, Int[np.ndarray, "history"]]:
-        """Values that are sums of parts, with policy rows for the visited contexts only."""
-        if visited is None or histories.n_contexts <= FEW_CONTEXTS:
-            visited = np.arange(histories.n_contexts)
-        rows = np.zeros(histories.n_contexts, dtype=np.int64)  # of contexts that are not visited: any, never read
-        rows[visited] = np.arange(len(visited))
-        component = SharedValues.build(
-            histories,
-            min(goal_history, histories.length),
-            habit=habit,
-            goal=goal,
-            discount=self.discount,
-            temperature=self._temperatures(),
-            rows=visited,
-        )
-        return component, rows[histories.contexts]
-
-    def _wrong_prior(self, allowed: str) -> ValueError:
-        return ValueError(f"reward_prior={self.reward_prior!r}: reward={self.reward!r} takes {allowed}")
-
     def _take(self, tables: Tables, fitted: Any, order: np.ndarray) -> None:
         histories, rows = self._context
-        if isinstance(shared := self._components.emissions, SharedValues):  # its tables know the visited contexts only
-            values = values_of(histories, fitted.habit, fitted.goals, len(order))
-            rewards, log_policies = read_values(
-                histories.successors,
-                values,
-                discount=float(shared.discount),
-                temperature=np.asarray(shared.temperature),
-            )
-        else:
-            log_policies = np.asarray(tables.log_emissions).T.reshape(len(order), -1, self.env.n_actions)[:, rows]
-            rewards = fitted
-        component = self._components.emissions
-        if isinstance(component, SharedValues) or (isinstance(component, ValueRewards) and component.width is not None):
+        component = cast(RewardComponent, self._components.emissions)
+        rewards, log_policies = component.read(histories, rows, np.asarray(tables.log_emissions), fitted)
+        if component.gauge_is_free:
             with suppress(GaugeTooLargeError):  # then the gauge stays as the optimiser left it
-                rewards = self._canonical(histories, rewards)  # these priors leave the gauge to us
+                rewards = self._canonical(histories, rewards)
         self._set_rewards(histories, rewards[order], log_policies[order])
         self.mode_temperatures_ = temperatures(self._as_fitted["temperature"], len(order))[order]
 
@@ -568,10 +503,6 @@ class SWIRL(EMEstimator, DiscreteEstimator):
     def to_xarray(self) -> Any:
         """Return what was fitted as a labelled `xarray.Dataset`."""
         return to_xarray(self)
-
-
-DEFAULT_REWARD_PRIOR = Adaptive()
-FEW_CONTEXTS = 2_000  # up to here all have a row: then folds of the same data have the same shapes, and compile once
 
 
 def _uninformed(encoded: Encoded, histories: Histories) -> Bool[np.ndarray, "history"]:

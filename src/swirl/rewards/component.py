@@ -6,11 +6,13 @@ once per fit; what EM moves are its *parameters*, a pytree whose form is the com
 """
 
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
+from swirl.data.histories import Histories
 from swirl.precision import FloatArray
 
 
@@ -74,3 +76,76 @@ class RewardComponent(EmissionComponent):
     def n_modes(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
         """Number of modes."""
         return self.temperature.shape[0]
+
+    @property
+    def gauge_is_free(self) -> bool:
+        """Whether the prior leaves it open which of the rewards with the same policies is shown (design.md#gauge)."""
+        return False
+
+    def read(
+        self,
+        histories: Histories,
+        rows: Int[np.ndarray, "history"],
+        log_emissions: Float[np.ndarray, "symbol mode"],
+        fitted: Any,
+    ) -> tuple[Float[np.ndarray, "mode history *action"], Float[np.ndarray, "mode history action"]]:
+        """Rewards and log-policies of every history.
+
+        Parameters
+        ----------
+        rows
+            The row of the table of choices that each history uses.
+        log_emissions, fitted
+            That table, and what `fitted` gave.
+        """
+        by_row = np.asarray(log_emissions).T.reshape(self.n_modes, -1, histories.successors.n_actions)
+        return fitted, by_row[:, rows]
+
+
+@dataclass(frozen=True)
+class ProblemSizes:
+    """What the memory that a component needs depends on."""
+
+    n_states: int
+    n_actions: int
+    n_branches: int
+    paths: tuple[int, ...]
+    """Number of paths of 1, 2, …, L states through the environment."""
+    n_modes: int
+    n_restarts: int
+    n_steps: int
+    on_gpu: bool
+
+    @property
+    def n_histories(self) -> int:
+        """Number of histories of up to L states."""
+        return sum(self.paths)
+
+    @property
+    def n_contexts(self) -> int:
+        """Number of histories that a policy made by r(h) can tell apart (`Histories.n_contexts`)."""
+        return self.paths[0] if len(self.paths) == 1 else sum(self.paths[:-1])
+
+    @property
+    def branches(self) -> int:
+        """Successors of one history, over all actions."""
+        return self.n_actions * self.n_branches
+
+
+class Footprint(NamedTuple):
+    """The memory that a component needs, for the prediction that is made before a fit."""
+
+    baseline: float
+    """Bytes of Python, JAX and their compilers at work, measured on a 5 × 5 gridworld, where nothing else counts."""
+    rows: int
+    """Rows of the table of choices: histories that the policies tell apart."""
+    parameters: int
+    """Numbers that EM moves, of one restart."""
+    tables: int
+    """Bytes that it holds besides `Histories`."""
+    copied: int
+    """Bytes of the tables that an M-step reads, which JAX copies."""
+    optimiser: float
+    """Numbers that the M-step of all restarts works with: XLA's own account of its buffers."""
+    gauge_is_free: bool = False
+    """Whether the canonical gauge is computed afterwards, under the default prior."""

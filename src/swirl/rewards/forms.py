@@ -1,13 +1,113 @@
-"""The reward forms that a user can ask for, as values."""
+"""The reward forms that a user can ask for, as values: each knows its component, its priors and its size.
 
+A new form is a component (`component.RewardComponent`) in a file of its own, and a class here that stands in `FORMS`.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
+from jaxtyping import Float, Int
+
+from swirl.data.histories import Histories
+from swirl.priors import Adaptive, Cauchy, Dirichlet, Gaussian, HabitGoals
+from swirl.rewards.component import Footprint, ProblemSizes, RewardComponent
+from swirl.rewards.habit_goals import SharedValues
+from swirl.rewards.parametric import LinearMap, NetworkMap, PlannedRewards, TabularMap, linear_map, network_map
+from swirl.rewards.state import ValueRewards
+from swirl.rewards.state_action import FreePolicies
+
+Built = tuple[RewardComponent, Int[np.ndarray, "history"]]
+FEW_CONTEXTS = 2_000  # up to here all have a row: then folds of the same data have the same shapes, and compile once
+
+
+class PolicySettings(NamedTuple):
+    """What a policy depends on besides its reward, and where the data have been."""
+
+    discount: float
+    temperature: Float[np.ndarray, "mode"]
+    visited: Int[np.ndarray, "context"] | None = None
+    """Contexts that the data visit, for components that need rows for those only; None: all."""
+
+
+class Priors(NamedTuple):
+    """Which priors a form takes."""
+
+    default: Any
+    """Where none is given; `priors.Adaptive` where each fit is to choose one."""
+    allowed: str
+    """In words."""
+    allows: Callable[[Any], bool]
+
+
+class RewardForm(ABC):
+    """What an estimator asks of a form."""
+
+    in_config: ClassVar[bool] = True
+    """Whether a configuration file can hold it: numbers and words can be written there, arrays cannot."""
+
+    @property
+    @abstractmethod
+    def priors(self) -> Priors:
+        """Which priors it takes, and which where none is given."""
+
+    @abstractmethod
+    def build(self, histories: Histories, prior: Any, settings: PolicySettings) -> Built:
+        """Make the component, and say which row of its table of choices each history uses.
+
+        Parameters
+        ----------
+        prior
+            One that `priors` allows.
+        """
+
+    @abstractmethod
+    def footprint(self, sizes: ProblemSizes, /) -> Footprint:
+        """The memory that the component needs."""
+
+
+def _sums_of_parts(
+    histories: Histories, goal_history: int, habit: Gaussian | None, goal: Gaussian, settings: PolicySettings
+) -> Built:
+    """Values that are sums of parts, with rows for the visited contexts only."""
+    visited = settings.visited
+    if visited is None or histories.n_contexts <= FEW_CONTEXTS:
+        visited = np.arange(histories.n_contexts)
+    rows = np.zeros(histories.n_contexts, dtype=np.int64)  # of contexts that are not visited: any, never read
+    rows[visited] = np.arange(len(visited))
+    component = SharedValues.build(
+        histories,
+        min(goal_history, histories.length),
+        habit=habit,
+        goal=goal,
+        discount=settings.discount,
+        temperature=settings.temperature,
+        rows=visited,
+    )
+    return component, rows[histories.contexts]
+
+
+def _planned(
+    histories: Histories, rewards: LinearMap | NetworkMap | TabularMap, prior: Gaussian, settings: PolicySettings
+) -> Built:
+    """Rewards that need planning, a row for each history."""
+    planned = PlannedRewards.build(
+        histories, rewards, prior, discount=settings.discount, temperature=settings.temperature
+    )
+    return planned, np.arange(histories.n_histories)
+
+
+PLANNED = Priors(
+    Gaussian(1.0),
+    'priors.Gaussian of "reward" or "linearised"',
+    lambda prior: isinstance(prior, Gaussian) and prior.of != "value",
+)
 
 
 @dataclass(frozen=True)
-class Tabular:
+class Tabular(RewardForm):
     """A free reward for every history, or for every history and action.
 
     Parameters
@@ -29,9 +129,37 @@ class Tabular:
         if self.on == "state-action" and self.road == "soft-q":
             raise ValueError('road="soft-q": for on="state-action" the closed form is the same optimum; use "exact"')
 
+    @property
+    def priors(self) -> Priors:
+        """Dirichlet or normal for r(h, a); for r(h) each fit chooses one, unless it is planned."""
+        if self.road == "soft-q":
+            return PLANNED
+        kinds = (Dirichlet, Gaussian) if self.on == "state-action" else (Cauchy, Gaussian)
+        default = Dirichlet(1.0) if self.on == "state-action" else Adaptive()
+        words = " or ".join(f"priors.{kind.__name__}" for kind in kinds)
+        return Priors(default, words, lambda prior: isinstance(prior, kinds))
+
+    def build(self, histories: Histories, prior: Any, settings: PolicySettings) -> Built:
+        """Make the component of r(h, a), or of r(h) by either road."""
+        if self.on == "state-action":
+            free = FreePolicies.build(histories, prior, temperature=settings.temperature)
+            return free, np.arange(histories.n_histories)
+        if self.road == "soft-q":
+            return _planned(histories, TabularMap(histories.n_histories), prior, settings)
+        if isinstance(prior, Gaussian) and prior.of == "value":
+            return _sums_of_parts(histories, histories.length, None, prior, settings)
+        exact = ValueRewards.build(histories, prior, discount=settings.discount, temperature=settings.temperature)
+        return exact, histories.contexts
+
+    def footprint(self, sizes: ProblemSizes) -> Footprint:
+        """The memory that the component needs."""
+        if self.road == "soft-q":
+            return PlannedRewards.footprint(sizes, 0)
+        return (FreePolicies if self.on == "state-action" else ValueRewards).footprint(sizes)
+
 
 @dataclass(frozen=True, eq=False)
-class Linear:
+class Linear(RewardForm):
     """r = Σ_f w_f · features_f, a weight vector w for each mode.
 
     Parameters
@@ -46,6 +174,7 @@ class Linear:
     'state'
     """
 
+    in_config: ClassVar[bool] = False
     features: Any
     on: Literal["state", "state-action", "history"] = "state"
 
@@ -60,9 +189,22 @@ class Linear:
             )
         object.__setattr__(self, "features", features)
 
+    @property
+    def priors(self) -> Priors:
+        """A normal prior on the weights."""
+        return PLANNED
+
+    def build(self, histories: Histories, prior: Any, settings: PolicySettings) -> Built:
+        """Make the component that plans."""
+        return _planned(histories, linear_map(histories, self.features, self.on), prior, settings)
+
+    def footprint(self, sizes: ProblemSizes) -> Footprint:
+        """The memory that the component needs."""
+        return PlannedRewards.footprint(sizes, self.features[0].size)
+
 
 @dataclass(frozen=True, eq=False)
-class Network:
+class Network(RewardForm):
     """r(h) from one hidden layer of tanh units that see the states of the history.
 
     The prior is on the weights, ½ λ (‖output‖² + α² ‖input‖²): those inside tanh have no unit, so that only r/α counts.
@@ -87,9 +229,22 @@ class Network:
                 raise ValueError(f"features has shape {features.shape}: expected [state, feature], all entries finite")
             object.__setattr__(self, "features", features)
 
+    @property
+    def priors(self) -> Priors:
+        """A normal prior on the weights."""
+        return PLANNED
+
+    def build(self, histories: Histories, prior: Any, settings: PolicySettings) -> Built:
+        """Make the component that plans."""
+        return _planned(histories, network_map(histories, self.features, self.hidden), prior, settings)
+
+    def footprint(self, sizes: ProblemSizes) -> Footprint:
+        """The memory that the component needs."""
+        return PlannedRewards.footprint(sizes, 9 * self.hidden)
+
 
 @dataclass(frozen=True)
-class Habit:
+class Habit(RewardForm):
     """A habit that all modes share, on the whole history, and goals of each mode on a short one; they add in V.
 
     V_z(h) = habit(h) + goal_z(newest states of h). Where long histories say much about the next step whatever the
@@ -107,8 +262,22 @@ class Habit:
         if isinstance(self.goal_history, bool) or not isinstance(self.goal_history, int) or self.goal_history < 1:
             raise ValueError(f"goal_history={self.goal_history!r}: expected a whole number, at least 1")
 
+    @property
+    def priors(self) -> Priors:
+        """Normal priors on the parts."""
+        return Priors(HabitGoals(), "priors.HabitGoals", lambda prior: isinstance(prior, HabitGoals))
 
-RewardForm = Tabular | Linear | Network | Habit
+    def build(self, histories: Histories, prior: Any, settings: PolicySettings) -> Built:
+        """Make the component whose values are sums of parts."""
+        return _sums_of_parts(histories, self.goal_history, prior.habit, prior.goal, settings)
+
+    def footprint(self, sizes: ProblemSizes) -> Footprint:
+        """The memory that the component needs."""
+        return SharedValues.footprint(sizes, self.goal_history)
+
+
+FORMS: tuple[type[RewardForm], ...] = (Habit, Tabular, Linear, Network)
+"""Every form, for files and configurations."""
 
 
 def resolve_form(reward: str | RewardForm) -> RewardForm:

@@ -22,7 +22,8 @@ from swirl.data.histories import Histories
 from swirl.optimise import masked_log_softmax, maximise_logit, squared
 from swirl.precision import FloatArray
 from swirl.priors import Gaussian
-from swirl.rewards.component import RewardComponent
+from swirl.rewards.component import Footprint, ProblemSizes, RewardComponent
+from swirl.rewards.soft_q import read_values
 
 
 class SharedParameters(NamedTuple):
@@ -119,6 +120,29 @@ class SharedValues(RewardComponent):
         """Number of active parts that have goals."""
         return self.goal_precision.shape[0]
 
+    @staticmethod
+    def footprint(s: ProblemSizes, goal_history: int) -> Footprint:
+        """The memory that it needs; on a GPU all restarts are side by side."""
+        rows = min(s.n_contexts, s.n_steps)
+        active = min(s.n_histories, rows * s.branches * len(s.paths))
+        goals = sum(s.paths[:goal_history])
+        one = 11 * (active + s.n_modes * min(goals, active)) + 2 * s.n_modes * rows * s.branches
+        own = rows * (12 * s.branches + s.n_actions)
+        return Footprint(
+            baseline=580e6,
+            rows=rows,
+            parameters=s.n_histories + s.n_modes * goals,
+            tables=own + s.n_histories * (8 * len(s.paths) + 16),
+            copied=own,
+            optimiser=max(2 * s.n_restarts * s.n_modes * active, (s.n_restarts if s.on_gpu else 1) * one),
+            gauge_is_free=True,
+        )
+
+    @property
+    def gauge_is_free(self) -> bool:
+        """The prior is on V: it says nothing of the rewards that have the same policies."""
+        return True
+
     def random_parameters(self, rng: np.random.Generator, scale: float) -> SharedParameters:
         """No habit, and goals that differ: independent, with standard deviation `scale` in units of logits."""
         goals = scale * np.asarray(self.temperature)[:, None] * rng.standard_normal((self.n_modes, self.n_short))
@@ -127,6 +151,19 @@ class SharedValues(RewardComponent):
     def fitted(self, parameters: SharedParameters) -> SharedParameters:
         """What stands for the fit: the parts; `values_of` adds them up for every history."""
         return parameters
+
+    def read(
+        self,
+        histories: Histories,
+        rows: Int[np.ndarray, "history"],
+        log_emissions: Float[np.ndarray, "symbol mode"],
+        fitted: SharedParameters,
+    ) -> tuple[Float[np.ndarray, "mode history"], Float[np.ndarray, "mode history action"]]:
+        """Rewards and log-policies of every history, from the parts: the table knows the visited contexts only."""
+        del rows, log_emissions
+        values = values_of(histories, fitted.habit, fitted.goals, self.n_modes)
+        temperature = np.asarray(self.temperature)
+        return read_values(histories.successors, values, discount=float(self.discount), temperature=temperature)
 
     def log_emissions(self, parameters: SharedParameters) -> Float[Array, "symbol mode"]:
         """Log π_z(a|h) of the rows as a table of symbols (row · n_actions + action)."""

@@ -9,7 +9,7 @@ Only r/α shapes behaviour, so starts, planning and optimisation are all in unit
 """
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
@@ -22,11 +22,9 @@ from swirl.optimise import lbfgs, masked_log_softmax
 from swirl.precision import FloatArray
 from swirl.priors import Gaussian
 from swirl.rewards.backoff import BackoffPenalty
-from swirl.rewards.component import RewardComponent
-from swirl.rewards.forms import Linear, Network, Tabular
+from swirl.rewards.component import Footprint, ProblemSizes, RewardComponent
 from swirl.rewards.soft_q import log_policy_from_values, q_values, soft_values, uniform_expected_next
 
-PlannedForm = Tabular | Linear | Network
 Weights = dict[str, Any]
 
 
@@ -135,27 +133,40 @@ class PlannedRewards(RewardComponent):
     def build(
         cls,
         histories: Histories,
-        form: PlannedForm,
+        form: "LinearMap | NetworkMap | TabularMap",
         prior: Gaussian,
         *,
         discount: float,
         temperature: Float[np.ndarray, "mode"],
     ) -> "PlannedRewards":
         """Collect what planning needs from the histories, the form and the prior."""
-        if prior.backoff is not None and not isinstance(form, Tabular):
+        free = isinstance(form, TabularMap)
+        if prior.backoff is not None and not free:
+            name = type(form).__name__.removesuffix("Map")
             raise ValueError(
-                f"backoff={prior.backoff!r}: rewards.{type(form).__name__} has weights, not histories, to shrink; "
-                "use backoff=None"
+                f"backoff={prior.backoff!r}: rewards.{name} has weights, not histories, to shrink; use backoff=None"
             )
-        penalty = BackoffPenalty.build(histories, prior) if isinstance(form, Tabular) else None
+        penalty = BackoffPenalty.build(histories, prior) if free else None
         return cls(
             histories.successors,
-            _map(form, histories),
+            form,
             np.asarray(prior.strength, dtype=float),
             penalty,
             np.asarray(discount, dtype=float),
             np.asarray(temperature, dtype=float),
             prior.of == "linearised",
+        )
+
+    @staticmethod
+    def footprint(s: ProblemSizes, features: int) -> Footprint:
+        """The memory that it needs; `features` are the numbers that it works with for each history."""
+        return Footprint(
+            baseline=950e6,
+            rows=s.n_histories,
+            parameters=s.n_modes * s.n_histories,
+            tables=8 * s.n_histories * features,
+            copied=s.n_histories * (12 * s.branches + s.n_actions + 8 * features),
+            optimiser=s.n_restarts * s.n_modes * s.n_histories * (22.5 * s.branches + features),
         )
 
     def random_parameters(self, rng: np.random.Generator, scale: float) -> Weights:
@@ -223,20 +234,24 @@ class PlannedRewards(RewardComponent):
         return jax.vmap(one)(weights, counts, jnp.asarray(self.temperature))
 
 
-def _map(form: PlannedForm, histories: Histories) -> LinearMap | NetworkMap | TabularMap:
-    """Spread a form's features over the histories."""
-    if isinstance(form, Tabular):
-        return TabularMap(histories.n_histories)
-    if isinstance(form, Network):
-        features = np.eye(histories.n_states) if form.features is None else form.features
-        _expect("Network", "features", features.shape[0], histories.n_states, "states")
-        return NetworkMap(histories.table, features, form.hidden)
-    features = form.features
-    if form.on == "history":
+def network_map(histories: Histories, features: Float[np.ndarray, "state feature"] | None, hidden: int) -> NetworkMap:
+    """Lay the features of each state before a network; by default each state is a feature of its own."""
+    features = np.eye(histories.n_states) if features is None else features
+    _expect("Network", "features", features.shape[0], histories.n_states, "states")
+    return NetworkMap(histories.table, features, hidden)
+
+
+def linear_map(
+    histories: Histories,
+    features: Float[np.ndarray, "row *action feature"],
+    on: Literal["state", "state-action", "history"],
+) -> LinearMap:
+    """Spread the features of states, or of states and actions, over the histories; those of histories are as given."""
+    if on == "history":
         _expect("Linear", "features", features.shape[0], histories.n_histories, "reachable histories")
         return LinearMap(features)
     _expect("Linear", "features", features.shape[0], histories.n_states, "states")
-    if form.on == "state-action":
+    if on == "state-action":
         _expect("Linear", "features, axis 1,", features.shape[1], histories.successors.n_actions, "actions")
     return LinearMap(np.ascontiguousarray(features[histories.states]))
 

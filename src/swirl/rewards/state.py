@@ -23,7 +23,7 @@ from swirl.optimise import Penalty, maximise_logit
 from swirl.precision import FloatArray
 from swirl.priors import Cauchy, Gaussian
 from swirl.rewards.backoff import BackoffPenalty
-from swirl.rewards.component import RewardComponent
+from swirl.rewards.component import Footprint, ProblemSizes, RewardComponent
 from swirl.rewards.soft_q import expected_next, log_policy_from_values, soft_future, uniform_expected_next
 
 MILDER_STRENGTH = 30.0
@@ -89,6 +89,26 @@ class ValueRewards(RewardComponent):
             np.full(len(temperature), prior.width) if isinstance(prior, Cauchy) else None,
             prior.of == "linearised",
         )
+
+    @staticmethod
+    def footprint(s: ProblemSizes) -> Footprint:
+        """The memory that it needs; on a GPU all restarts are side by side."""
+        one = len(s.paths) == 1
+        at_once, each = (s.n_restarts * s.n_modes, 10.6) if s.on_gpu else (s.n_modes, 14.5)
+        return Footprint(
+            baseline=590e6,
+            rows=s.n_contexts,
+            parameters=s.n_modes * (s.n_histories + (0 if one else s.n_contexts)),  # sums of parts of shorter histories
+            tables=8 * s.n_contexts * s.branches + 24 * s.n_histories,
+            copied=s.n_contexts * (20 * s.branches + s.n_actions) + 24 * s.n_histories,
+            optimiser=at_once * (each * s.n_contexts * s.branches + (2 if one else 10) * s.n_histories),
+            gauge_is_free=True,
+        )
+
+    @property
+    def gauge_is_free(self) -> bool:
+        """Whether the prior leaves the gauge open: which member the Cauchy prior picks is decided by its corners."""
+        return self.width is not None
 
     def random_parameters(self, rng: np.random.Generator, scale: float) -> ValueParameters:
         """Values to start a restart from: independent, with standard deviation `scale` in units of logits."""

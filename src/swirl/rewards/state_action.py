@@ -20,7 +20,7 @@ from swirl.optimise import Penalty, masked_log_softmax, maximise_logit
 from swirl.precision import FloatArray
 from swirl.priors import Dirichlet, Gaussian
 from swirl.rewards.backoff import BackoffPenalty
-from swirl.rewards.component import RewardComponent
+from swirl.rewards.component import Footprint, ProblemSizes, RewardComponent
 
 
 @jax.tree_util.register_dataclass
@@ -55,6 +55,12 @@ class FreePolicies(RewardComponent):
             np.asarray(0.0 if gaussian else prior.pseudocount),
             BackoffPenalty.build(histories, prior) if gaussian else None,
         )
+
+    @staticmethod
+    def footprint(s: ProblemSizes) -> Footprint:
+        """The memory that it needs."""
+        pairs = s.n_histories * s.n_actions
+        return Footprint(450e6, s.n_histories, s.n_modes * pairs, 0, pairs, s.n_restarts * s.n_modes * 2 * pairs)
 
     def random_parameters(self, rng: np.random.Generator, scale: float) -> Float[np.ndarray, "mode history action"]:
         """Logits to start a restart from, with standard deviation `scale`."""

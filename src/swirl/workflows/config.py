@@ -25,10 +25,10 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSeriali
 
 from swirl.errors import Faults
 from swirl.priors import Adaptive, Bouts, Cauchy, Dirichlet, Gaussian, HabitGoals
-from swirl.rewards.forms import Habit, Network, Tabular
+from swirl.rewards.forms import FORMS
 
 MOST = 1000  # modes, states of a history, restarts: beyond is a slip of the pen
-OPTIONS = (Gaussian, Cauchy, Adaptive, Dirichlet, HabitGoals, Bouts, Habit, Tabular, Network)
+OPTIONS = (Gaussian, Cauchy, Adaptive, Dirichlet, HabitGoals, Bouts, *[form for form in FORMS if form.in_config])
 KINDS: dict[str, Any] = {cls.__name__: cls for cls in OPTIONS}
 
 
@@ -47,8 +47,8 @@ def _option(value: Any) -> Any:
     required = [name for name, own in known.items() if own.default is MISSING and own.default_factory is MISSING]
     if lacking := [name for name in required if name not in fields]:
         raise ValueError(f"{kind} lacks {', '.join(lacking)}")
-    number = int if kind in ("Habit", "Network") else float  # TOML tells 1 from 1.0, users do not
-    return KINDS[kind](**{key: _numbers(x, number) for key, x in fields.items()})
+    whole = {name for name, own in known.items() if own.type is int}  # TOML tells 1 from 1.0, users do not
+    return KINDS[kind](**{key: _numbers(x, int if key in whole else float) for key, x in fields.items()})
 
 
 def _numbers(value: Any, number: type) -> Any:

@@ -25,61 +25,30 @@ from swirl.errors import counted
 from swirl.inference.engines import Engine
 from swirl.inference.estep import numba_loop
 from swirl.inference.estep.batching import LANES
-from swirl.rewards.forms import Habit, Linear, Network, RewardForm, Tabular, resolve_form
+from swirl.rewards.component import Footprint, ProblemSizes
+from swirl.rewards.forms import RewardForm, resolve_form
 from swirl.rewards.gauge import _LARGEST_BLOCK
 from swirl.switching import Fixed
 from swirl.system import cores
 from swirl.text import amount
 
-Kind = Literal["values", "policies", "planned", "shared"]
-
 
 @dataclass(frozen=True)
-class Sizes:
+class Sizes(ProblemSizes):
     """What the need of a fit depends on."""
 
-    n_states: int
-    n_actions: int
-    n_branches: int
-    paths: tuple[int, ...]
-    """Number of paths of 1, 2, …, L states through the environment."""
-    n_modes: int
-    n_restarts: int
-    n_steps: int
     n_sessions: int
     longest: int
     """Steps of the longest session."""
-    kind: Kind
-    """Which module of `rewards` fits them."""
-    features: int
-    """Numbers that a parametric reward works with for each history."""
-    goal_history: int
+    form: RewardForm
     switching: str
     engine: Engine
-    on_gpu: bool
     n_threads: int
 
     @property
-    def n_histories(self) -> int:
-        """Number of histories of up to L states."""
-        return sum(self.paths)
-
-    @property
-    def n_contexts(self) -> int:
-        """Number of histories that a policy made by r(h) can tell apart (`Histories.n_contexts`)."""
-        return self.paths[0] if len(self.paths) == 1 else sum(self.paths[:-1])
-
-    @property
-    def n_rows(self) -> int:
-        """Rows of the table of choices: histories that the policies tell apart."""
-        if self.kind == "shared":
-            return min(self.n_contexts, self.n_steps)
-        return self.n_contexts if self.kind == "values" else self.n_histories
-
-    @property
-    def branches(self) -> int:
-        """Successors of one history, over all actions."""
-        return self.n_actions * self.n_branches
+    def component(self) -> Footprint:
+        """What the reward component needs, as its form tells."""
+        return self.form.footprint(self)
 
     @property
     def padded(self) -> int:
@@ -169,8 +138,6 @@ class Prediction:
 
 
 REAL = 8  # bytes of a number
-# Python, JAX and their compilers at work: measured on a 5 × 5 gridworld, where nothing else counts.
-BASELINE = {"values": 590e6, "policies": 450e6, "planned": 950e6, "shared": 580e6}
 SWITCHING_NET = 150e6  # more, for compiling the network of switching="state-net"
 # Programs and work space, measured on an H200 (up to 268 MB); what the driver takes is not in JAX's limit.
 ON_GPU = 240e6
@@ -186,49 +153,26 @@ def of_sizes(sizes: Sizes) -> Prediction:
 
 def _held(s: Sizes, moment: Moment, **parts: Bytes) -> Prediction:
     whole = {part: round(parts.get(part, 0.0)) for part in PARTS}
-    compiling = BASELINE[s.kind] + (SWITCHING_NET if s.switching == "state-net" else 0)
+    compiling = s.component.baseline + (SWITCHING_NET if s.switching == "state-net" else 0)
     whole["baseline"] = round(ON_GPU if s.on_gpu else compiling)
     return Prediction(**whole, moment=moment, sizes=s)
 
 
 def _parameters(s: Sizes) -> Bytes:
     """What EM moves in the rewards, of all restarts."""
-    if s.kind == "values":  # and, of a Cauchy prior, the sums of parts of shorter histories
-        numbers = s.n_modes * (s.n_histories + (s.n_contexts if len(s.paths) > 1 else 0))
-    elif s.kind == "shared":
-        numbers = s.n_histories + s.n_modes * sum(s.paths[: s.goal_history])
-    else:
-        numbers = s.n_modes * s.n_histories * (s.n_actions if s.kind == "policies" else 1)
-    return REAL * s.n_restarts * numbers
+    return REAL * s.n_restarts * s.component.parameters
 
 
 def _chain(s: Sizes) -> Bytes:
     """One table of emissions and one of switches, of all restarts; counts are as large."""
-    return REAL * s.n_restarts * s.n_modes * (s.n_rows * s.n_actions + s.n_states * s.n_modes)
+    return REAL * s.n_restarts * s.n_modes * (s.component.rows * s.n_actions + s.n_states * s.n_modes)
 
 
 def _tables(s: Sizes) -> Bytes:
     """`Histories`, and what the reward component holds besides."""
     length = len(s.paths)
     lifted = s.n_histories * (8 * length + 12 * s.branches + s.n_actions + 40) + 60 * s.n_states * s.branches
-    own = {
-        "values": 8 * s.n_contexts * s.branches + 24 * s.n_histories,
-        "policies": 0,
-        "planned": REAL * s.n_histories * s.features,
-        "shared": s.n_rows * (12 * s.branches + s.n_actions) + s.n_histories * (8 * length + 16),
-    }
-    return lifted + own[s.kind]
-
-
-def _copied(s: Sizes) -> Bytes:
-    """The copy that JAX makes of the tables that an M-step reads; on a GPU, all that is there of them."""
-    if s.kind == "shared":
-        return s.n_rows * (12 * s.branches + s.n_actions)
-    if s.kind == "policies":
-        return s.n_histories * s.n_actions
-    if s.kind == "values":
-        return s.n_contexts * (20 * s.branches + s.n_actions) + 24 * s.n_histories
-    return s.n_histories * (12 * s.branches + s.n_actions + REAL * s.features)
+    return lifted + s.component.tables
 
 
 def _reading(s: Sizes) -> Iterable[Prediction]:
@@ -241,7 +185,7 @@ def _reading(s: Sizes) -> Iterable[Prediction]:
 def _e_step(s: Sizes) -> Prediction:
     if s.engine == "compiled":
         width = LANES if s.n_sessions >= LANES else 1
-        entries = s.n_rows * s.n_actions * s.n_modes
+        entries = s.component.rows * s.n_actions * s.n_modes
         most = min(numba_loop.MOST_CHUNKS, s.n_sessions // width, max(1, numba_loop.LARGEST_TABLES // entries))
         jobs = max(1, min(s.n_steps // numba_loop.STEPS_PER_CHUNK, most))
         jobs += s.n_sessions > LANES and s.n_sessions % LANES > 0  # those that go alone
@@ -254,42 +198,27 @@ def _e_step(s: Sizes) -> Prediction:
     numbers = 2 * pairs + s.n_modes + 4 if s.engine == "scan" else 6.2 * pairs + 3 * s.n_modes + 5
     numbers /= 2 if s.on_gpu else 1
     steps = 8 * s.padded if s.on_gpu else 33 * s.n_steps + 16 * s.padded
-    tables = _copied(s) + 3 * _parameters(s) + (0 if s.on_gpu else _tables(s))
+    tables = s.component.copied + 3 * _parameters(s) + (0 if s.on_gpu else _tables(s))
     messages = REAL * s.n_restarts * s.padded * numbers
     return _held(s, "E-step", steps=steps, messages=messages, counts=4 * _chain(s), histories=tables)
 
 
 def _m_step(s: Sizes) -> Prediction:
     """The factors are XLA's own account of the buffers of `engines.improve_restarts`."""
-    side_by_side, moves = s.n_restarts * s.n_modes, s.n_histories * s.branches
-    switches = s.n_restarts * s.n_states * s.n_modes**2
-    if s.kind == "values":
-        vectors = (2 if len(s.paths) == 1 else 10) * s.n_histories
-        at_once, each = (side_by_side, 10.6) if s.on_gpu else (s.n_modes, 14.5)  # `ValueRewards.sequential_restarts`
-        numbers = at_once * (each * s.n_contexts * s.branches + vectors)
-    elif s.kind == "policies":
-        numbers = side_by_side * 2 * s.n_histories * s.n_actions
-    elif s.kind == "planned":
-        numbers = side_by_side * (22.5 * moves + s.n_histories * s.features)
-    else:
-        active = min(s.n_histories, s.n_rows * s.branches * len(s.paths))
-        goals = min(sum(s.paths[: s.goal_history]), active)
-        at_once = s.n_restarts if s.on_gpu else 1
-        one = 11 * (active + s.n_modes * goals) + 2 * s.n_modes * s.n_rows * s.branches
-        numbers = max(2 * side_by_side * active, at_once * one)
+    numbers, switches = s.component.optimiser, s.n_restarts * s.n_states * s.n_modes**2
     if s.switching == "state":
         numbers += switches
     elif s.switching == "state-net":
         numbers += 5 * switches + 176 * s.n_restarts * (s.n_states + s.n_modes**2)
     steps = 8 * s.padded if s.on_gpu else 44 * s.n_steps
-    tables = _copied(s) + 3 * _parameters(s) + (0 if s.on_gpu else _tables(s))
+    tables = s.component.copied + 3 * _parameters(s) + (0 if s.on_gpu else _tables(s))
     return _held(s, "M-step", steps=steps, counts=3 * _chain(s), histories=tables, optimiser=REAL * numbers)
 
 
 def _afterwards(s: Sizes) -> Prediction:
     """Policies of every history, and the canonical gauge where the default prior leaves it open."""
     tables = _tables(s) + _parameters(s) + 3 * REAL * s.n_modes * s.n_histories * s.n_actions
-    if s.kind in ("values", "shared"):
+    if s.component.gauge_is_free:
         tables += (200 if s.n_branches == 1 else 160) * s.n_histories * s.branches
         if s.n_branches > 1 and len(s.paths) == 1 and s.n_states <= _LARGEST_BLOCK:
             # A dense null space; longer histories fall into parts of a few nodes.
@@ -331,15 +260,11 @@ def predict(
     >>> predict(ring, n_modes=2, history=2, n_steps=10**6, n_sessions=20, n_restarts=8).moment
     'reading'
     """
-    form = resolve_form(reward)
     fixed = isinstance(switching, Fixed) or switching == "fixed"
     on_gpu = jax.default_backend() != "cpu"
     if engine == "auto":  # as `engines.choose` will: tables that are given may hold zeros
         fast = "associative" if on_gpu else "compiled"
         engine = fast if not fixed and (on_gpu or numba_loop.available()) else "scan"
-    features = (
-        form.features[0].size if isinstance(form, Linear) else 9 * form.hidden if isinstance(form, Network) else 0
-    )
     return of_sizes(
         Sizes(
             n_states=env.n_states,
@@ -351,21 +276,13 @@ def predict(
             n_steps=n_steps,
             n_sessions=n_sessions,
             longest=max(-(-n_steps // max(n_sessions, 1)), longest or 0),
-            kind=_kind(form),
-            features=features,
-            goal_history=form.goal_history if isinstance(form, Habit) else 0,
+            form=resolve_form(reward),
             switching="fixed" if isinstance(switching, Fixed) else switching,
             engine=engine,
             on_gpu=on_gpu,
             n_threads=cores(),
         )
     )
-
-
-def _kind(form: RewardForm) -> Kind:
-    if isinstance(form, Tabular) and form.road == "exact":
-        return "policies" if form.on == "state-action" else "values"
-    return "shared" if isinstance(form, Habit) else "planned"
 
 
 SHARE = 0.9  # of what there is that a fit may take
