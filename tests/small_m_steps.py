@@ -5,14 +5,14 @@ import numpy as np
 
 from small_worlds import N_ACTIONS, N_MODES, lifted
 from swirl.precision import float64, numpy_tree
-from swirl.rewards.state import ValueRewards
+from swirl.rewards.state import StateReward
 
 DISCOUNT = 0.9
 TEMPERATURE = np.array([1.0, 0.5])
 
 
 def component(prior, length=2, kind="deterministic", discount=DISCOUNT, temperature=TEMPERATURE):
-    return ValueRewards.build(lifted(length, kind), prior, discount=discount, temperature=temperature)
+    return StateReward.build(lifted(length, kind), prior, discount=discount, temperature=temperature)
 
 
 def random_counts(histories, seed=0, scale=30.0):

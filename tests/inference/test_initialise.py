@@ -24,7 +24,7 @@ from swirl.inference.initialise import (
     starting_points,
 )
 from swirl.inference.mstep import Components
-from swirl.rewards.state_action import FreePolicies
+from swirl.rewards.state_action import StateActionReward
 from swirl.switching import Fixed, build_switching
 
 N_CONTEXTS, N_CHOICES = 3, 2
@@ -33,7 +33,7 @@ N_SYMBOLS = N_CONTEXTS * N_CHOICES
 
 def tabular(n_modes=2, switching="fixed"):
     """Free policies over three contexts and two choices, pseudo-count ½."""
-    policies = FreePolicies(np.ones((N_CONTEXTS, N_CHOICES), bool), np.ones(n_modes), np.asarray(0.5), None)
+    policies = StateActionReward(np.ones((N_CONTEXTS, N_CHOICES), bool), np.ones(n_modes), np.asarray(0.5), None)
     return Components(policies, build_switching(switching, 1, n_modes, None), np.asarray(1.0))
 
 

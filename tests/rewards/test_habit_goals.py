@@ -19,7 +19,7 @@ from swirl.inference.mstep import Parameters
 from swirl.precision import float64, numpy_tree
 from swirl.priors import Cauchy, Gaussian, HabitGoals
 from swirl.rewards import Habit, Linear
-from swirl.rewards.habit_goals import SharedParameters, SharedValues, values_of
+from swirl.rewards.habit_goals import HabitGoalsParameters, HabitGoalsReward, values_of
 from swirl.rewards.soft_q import read_values, soft_optimal_policies
 
 DISCOUNT = 0.9
@@ -31,7 +31,7 @@ PRIOR = HabitGoals(Gaussian(0.3, backoff=2.0), Gaussian(0.7, backoff=3.0))
 
 
 def component(length=3, goal_history=2, kind="stochastic", temperature=TEMPERATURE, rows=None, habit=True):
-    return SharedValues.build(
+    return HabitGoalsReward.build(
         lifted(length, kind),
         goal_history,
         habit=PRIOR.habit if habit else None,
@@ -44,7 +44,7 @@ def component(length=3, goal_history=2, kind="stochastic", temperature=TEMPERATU
 
 def random_parts(shared, seed=0):
     rng = np.random.default_rng(seed)
-    return SharedParameters(rng.standard_normal(shared.n_histories), rng.standard_normal((N_MODES, shared.n_short)))
+    return HabitGoalsParameters(rng.standard_normal(shared.n_histories), rng.standard_normal((N_MODES, shared.n_short)))
 
 
 def random_counts(histories, seed=0, scale=20.0):
@@ -212,7 +212,7 @@ def test_rows_that_are_not_visited_move_nothing():
     everything, some = component(), component(rows=visited)
     assert 0 < len(some.active) < len(everything.active)
     nothing = everything.random_parameters(np.random.default_rng(0), 1.0)
-    a = b = SharedParameters(nothing.habit, 0 * nothing.goals)
+    a = b = HabitGoalsParameters(nothing.habit, 0 * nothing.goals)
     for _ in range(4):
         a = in_double(step, everything, a, symbols(counts))
         b = in_double(step, some, b, symbols(counts[:, visited]))
@@ -238,11 +238,11 @@ def test_the_goals_of_one_mode_are_a_habit():
     """A habit of one mode, or its goals without a habit: the same parts under another name."""
     histories = lifted(3, "stochastic")
     options = {"discount": DISCOUNT, "temperature": np.ones(1), "rows": np.arange(12)}
-    habit = SharedValues.build(histories, 1, habit=PRIOR.habit, goal=PRIOR.goal, **options)
-    goals = SharedValues.build(histories, 3, habit=None, goal=PRIOR.habit, **options)
+    habit = HabitGoalsReward.build(histories, 1, habit=PRIOR.habit, goal=PRIOR.goal, **options)
+    goals = HabitGoalsReward.build(histories, 3, habit=None, goal=PRIOR.habit, **options)
     none, drawn = (shared.random_parameters(np.random.default_rng(0), 1.0) for shared in (habit, goals))
     assert (none.goals.shape, drawn.habit.shape) == ((1, 0), (0,))
-    renamed = SharedParameters(drawn.goals[0], none.goals)
+    renamed = HabitGoalsParameters(drawn.goals[0], none.goals)
     for a, b in zip(in_double(evaluate, goals, drawn), in_double(evaluate, habit, renamed), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-12)
     np.testing.assert_array_equal(values_of(histories, *drawn, 1), values_of(histories, *renamed, 1))

@@ -13,7 +13,7 @@ from swirl.priors import Gaussian
 from swirl.rewards import iq_learn
 from swirl.rewards.backoff import BackoffPenalty
 from swirl.rewards.iq_learn import RIDGE, InverseQ, QParameters
-from swirl.rewards.state_action import FreePolicies
+from swirl.rewards.state_action import StateActionReward
 
 pytestmark = pytest.mark.slow  # compiles programs of its own
 
@@ -307,10 +307,10 @@ def test_gradient_and_curvature(monkeypatch):
 
 
 def test_without_penalty_the_policies_are_free():
-    """λ = 0: the level of Q is free and goes to 0, so that the logits are those of `FreePolicies`."""
+    """λ = 0: the level of Q is free and goes to 0, so that the logits are those of `StateActionReward`."""
     plain = Gaussian(0.3, backoff=(1e12, 1.0))  # no part of shorter histories, but compiled already
     best = in_double(climb, component(strength=0.0, prior=plain), random_q(), COUNTS)[0].q
-    free = FreePolicies.build(HISTORIES, Gaussian(0.3 + RIDGE), temperature=TEMPERATURE)
+    free = StateActionReward.build(HISTORIES, Gaussian(0.3 + RIDGE), temperature=TEMPERATURE)
     table = np.zeros((N_MODES, *AVAILABLE.shape))
     np.add.at(table.transpose(1, 2, 0), (TRIPLES[:, 0], TRIPLES[:, 1]), COUNTS)
     logits = np.zeros_like(table)

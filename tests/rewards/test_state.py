@@ -12,7 +12,7 @@ from small_m_steps import DISCOUNT, TEMPERATURE, component, evaluate, in_double,
 from small_worlds import N_ACTIONS, N_MODES, lifted
 from swirl.priors import Cauchy, Gaussian
 from swirl.rewards.soft_q import rewards_from_values
-from swirl.rewards.state import ValueParameters, ValueRewards
+from swirl.rewards.state import StateReward, ValueParameters
 
 PRIORS = {
     "reward": Gaussian(0.3, of="reward"),
@@ -166,7 +166,7 @@ def test_the_unit_of_reward_changes_nothing_under_a_cauchy_prior_either():
 
     def trace(times):
         prior = Cauchy(0.2 * times)
-        rewards = ValueRewards.build(lifted(), prior, discount=DISCOUNT, temperature=times * TEMPERATURE)
+        rewards = StateReward.build(lifted(), prior, discount=DISCOUNT, temperature=times * TEMPERATURE)
         parameters, found = rewards.random_parameters(np.random.default_rng(0), 1.0), []
         for now in (rewards.warm_up(), rewards):  # as EM does: some steps under the milder prior first
             for _ in range(3):

@@ -9,7 +9,7 @@ from small_m_steps import DISCOUNT, TEMPERATURE, evaluate, in_double, step
 from small_worlds import N_ACTIONS, N_MODES, lifted
 from swirl.priors import Dirichlet, Gaussian
 from swirl.rewards.soft_q import soft_optimal_policies, soft_values
-from swirl.rewards.state_action import FreePolicies
+from swirl.rewards.state_action import StateActionReward
 
 HISTORIES = lifted()
 AVAILABLE = np.asarray(HISTORIES.successors.available)
@@ -17,7 +17,7 @@ PRIORS = {"dirichlet": Dirichlet(0.5), "gaussian": Gaussian(0.5), "backoff": Gau
 
 
 def component(prior):
-    return FreePolicies.build(HISTORIES, prior, temperature=TEMPERATURE)
+    return StateActionReward.build(HISTORIES, prior, temperature=TEMPERATURE)
 
 
 def random_counts(seed=0):

@@ -30,7 +30,7 @@ from swirl.estimators.em_estimator import EMEstimator, Problem, whole_number
 from swirl.inference.estep.counts import Tables
 from swirl.inference.mstep import Components
 from swirl.priors import Bouts, Dirichlet, Gaussian
-from swirl.rewards.state_action import FreePolicies
+from swirl.rewards.state_action import CategoricalEmissions
 from swirl.rewards.tables import to_dense
 from swirl.switching import Fixed, build_switching
 
@@ -123,7 +123,7 @@ class ARHMM(EMEstimator, DiscreteEstimator):
     def build_components(self, histories: Histories, visits: Float[np.ndarray, "state"] | None = None) -> Components:
         """Make what EM moves from the constructor's arguments; `visits` are the data's steps in each state."""
         n_modes = int(self.n_modes)
-        emissions = FreePolicies.build(
+        emissions = CategoricalEmissions.build(
             histories,
             self.emission_prior or Dirichlet(1.0),
             temperature=np.ones(n_modes),

@@ -42,11 +42,11 @@ from swirl.priors import Cauchy, Gaussian
 from swirl.rewards.backoff import BackoffPenalty
 from swirl.rewards.gauge import canonical
 from swirl.rewards.iq_learn import InverseQ
-from swirl.rewards.state import ValueRewards
+from swirl.rewards.state import StateReward
 from swirl.rewards.tables import group_mean, to_dense
 from swirl.switching import Fixed, build_switching
 
-StateReward = Literal["projected", "marginal"]
+StateRewardKind = Literal["projected", "marginal"]
 PROJECTION_STEPS = 300
 
 
@@ -298,7 +298,7 @@ class IQLearn(EMEstimator, DiscreteEstimator):
         discount = self._as_fitted["discount"]
         return canonical(rewards, histories.successors, discount=discount, full_length=histories.full_length)
 
-    def state_rewards(self, kind: StateReward = "projected") -> Float[np.ndarray, "mode history"]:
+    def state_rewards(self, kind: StateRewardKind = "projected") -> Float[np.ndarray, "mode history"]:
         """A reward r(h) without an action argument, read from the fitted policies.
 
         Parameters
@@ -327,7 +327,7 @@ class IQLearn(EMEstimator, DiscreteEstimator):
         expected = self.visits_.sum(axis=-1, keepdims=True) * self.policies_
         counts = np.zeros((n_modes, histories.n_contexts, n_actions))
         np.add.at(counts.swapaxes(0, 1), histories.contexts, expected.swapaxes(0, 1))
-        exact = ValueRewards.build(
+        exact = StateReward.build(
             histories,
             Cauchy(),
             discount=float(self._as_fitted["discount"]),
@@ -340,11 +340,11 @@ class IQLearn(EMEstimator, DiscreteEstimator):
             _, rewards = numpy_tree(_climbed(exact, values, counts, np.asarray(PROJECTION_STEPS)))
         return self._canonical(rewards)
 
-    def state_reward_table(self, kind: StateReward = "projected") -> Float[np.ndarray, "mode *dense"]:
+    def state_reward_table(self, kind: StateRewardKind = "projected") -> Float[np.ndarray, "mode *dense"]:
         """`state_rewards` as a dense table [mode, s_t, s_{t−1}, …], to compare with other rewards r(h)."""
         return to_dense(self.state_rewards(kind), self._histories)
 
-    def reward_map(self, kind: StateReward = "projected") -> Float[np.ndarray, "mode state"]:
+    def reward_map(self, kind: StateRewardKind = "projected") -> Float[np.ndarray, "mode state"]:
         """Reward of each state: the unweighted mean of `state_rewards` over reachable earlier states; NaN where no
         full-length history has a known one."""
         full = self._histories.full_length
@@ -356,7 +356,7 @@ DEFAULT_Q_PRIOR = Gaussian(3.0, backoff=100.0)
 
 @jax.jit
 def _climbed(
-    exact: ValueRewards, start: Any, counts: Float[Array, "symbol mode"], steps: Int[Array, ""]
+    exact: StateReward, start: Any, counts: Float[Array, "symbol mode"], steps: Int[Array, ""]
 ) -> tuple[Any, Float[Array, "mode history"]]:
     """Raise Σ W log π + log prior over r(h): the values after some steps, and their rewards."""
     values = jax.lax.fori_loop(0, steps, lambda _, p: exact.improve(p, counts), start)

@@ -45,10 +45,10 @@ class Candidates(NamedTuple):
 def never_switches(components: Components) -> bool:
     """Whether modes are given and keep to themselves, so that each segment has one of several.
 
-    >>> from swirl.rewards.state_action import FreePolicies
+    >>> from swirl.rewards.state_action import StateActionReward
     >>> from swirl.switching import build_switching
     >>> forms = [build_switching(form, n_states=4, n_modes=2, prior=None) for form in ("fixed", "independent")]
-    >>> policies = FreePolicies(np.ones((4, 2), bool), np.ones(2), np.asarray(1.0), None)
+    >>> policies = StateActionReward(np.ones((4, 2), bool), np.ones(2), np.asarray(1.0), None)
     >>> [never_switches(Components(policies, form, np.asarray(1.0))) for form in forms]
     [True, False]
     """
@@ -77,9 +77,9 @@ def starting_points(
     In the last row the prior would rather leave a mode empty, and that better objective is found by random starts
     only: hence not all are seeded.
 
-    >>> from swirl.rewards.state_action import FreePolicies
+    >>> from swirl.rewards.state_action import StateActionReward
     >>> from swirl.switching import build_switching
-    >>> policies = FreePolicies(np.ones((1, 2), bool), np.ones(2), np.asarray(1.0), None)
+    >>> policies = StateActionReward(np.ones((1, 2), bool), np.ones(2), np.asarray(1.0), None)
     >>> components = Components(policies, build_switching("fixed", 1, 2, None), np.asarray(1.0))
     >>> chains = Chains(np.repeat([0, 1, 0, 1], 5), np.zeros(20, int), np.arange(0, 21, 5), n_symbols=2, n_states=1)
     >>> seeded, drawn = starting_points(components, chains, n_restarts=2, seed=0, scale=1.0)

@@ -14,10 +14,10 @@ from jaxtyping import Float, Int
 from swirl.data.histories import Histories
 from swirl.priors import Adaptive, Cauchy, Dirichlet, Gaussian, HabitGoals
 from swirl.rewards.component import Footprint, ProblemSizes, RewardComponent
-from swirl.rewards.habit_goals import SharedValues
+from swirl.rewards.habit_goals import HabitGoalsReward
 from swirl.rewards.parametric import LinearMap, NetworkMap, PlannedRewards, TabularMap, linear_map, network_map
-from swirl.rewards.state import ValueRewards
-from swirl.rewards.state_action import FreePolicies
+from swirl.rewards.state import StateReward
+from swirl.rewards.state_action import StateActionReward
 
 Built = tuple[RewardComponent, Int[np.ndarray, "history"]]
 FEW_CONTEXTS = 2_000  # up to here all have a row: then folds of the same data have the same shapes, and compile once
@@ -77,7 +77,7 @@ def _sums_of_parts(
         visited = np.arange(histories.n_contexts)
     rows = np.zeros(histories.n_contexts, dtype=np.int64)  # of contexts that are not visited: any, never read
     rows[visited] = np.arange(len(visited))
-    component = SharedValues.build(
+    component = HabitGoalsReward.build(
         histories,
         min(goal_history, histories.length),
         habit=habit,
@@ -142,20 +142,20 @@ class Tabular(RewardForm):
     def build(self, histories: Histories, prior: Any, settings: PolicySettings) -> Built:
         """Make the component of r(h, a), or of r(h) by either road."""
         if self.on == "state-action":
-            free = FreePolicies.build(histories, prior, temperature=settings.temperature)
+            free = StateActionReward.build(histories, prior, temperature=settings.temperature)
             return free, np.arange(histories.n_histories)
         if self.road == "soft-q":
             return _planned(histories, TabularMap(histories.n_histories), prior, settings)
         if isinstance(prior, Gaussian) and prior.of == "value":
             return _sums_of_parts(histories, histories.length, None, prior, settings)
-        exact = ValueRewards.build(histories, prior, discount=settings.discount, temperature=settings.temperature)
+        exact = StateReward.build(histories, prior, discount=settings.discount, temperature=settings.temperature)
         return exact, histories.contexts
 
     def footprint(self, sizes: ProblemSizes) -> Footprint:
         """The memory that the component needs."""
         if self.road == "soft-q":
             return PlannedRewards.footprint(sizes, 0)
-        return (FreePolicies if self.on == "state-action" else ValueRewards).footprint(sizes)
+        return (StateActionReward if self.on == "state-action" else StateReward).footprint(sizes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -273,7 +273,7 @@ class Habit(RewardForm):
 
     def footprint(self, sizes: ProblemSizes) -> Footprint:
         """The memory that the component needs."""
-        return SharedValues.footprint(sizes, self.goal_history)
+        return HabitGoalsReward.footprint(sizes, self.goal_history)
 
 
 FORMS: tuple[type[RewardForm], ...] = (Habit, Tabular, Linear, Network)

@@ -26,7 +26,7 @@ from swirl.rewards.component import Footprint, ProblemSizes, RewardComponent
 from swirl.rewards.soft_q import read_values
 
 
-class SharedParameters(NamedTuple):
+class HabitGoalsParameters(NamedTuple):
     """What EM moves, in units of value."""
 
     habit: Any
@@ -37,7 +37,7 @@ class SharedParameters(NamedTuple):
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class SharedValues(RewardComponent):
+class HabitGoalsReward(RewardComponent):
     """The component of the model that turns counts of (row, action) into parts of values."""
 
     following: Int[FloatArray, "row action branch"]
@@ -58,7 +58,7 @@ class SharedValues(RewardComponent):
     discount: Float[FloatArray, ""]
     temperature: Float[FloatArray, "mode"]
     sequential_restarts: ClassVar[bool] = True
-    # One step per M-step, as for `state.ValueRewards`: the counts move on anyway.
+    # One step per M-step, as for `state.StateReward`: the counts move on anyway.
     max_steps: int = field(default=1, metadata={"static": True})
     max_cg_steps: int = field(default=60, metadata={"static": True})
 
@@ -73,7 +73,7 @@ class SharedValues(RewardComponent):
         discount: float,
         temperature: Float[np.ndarray, "mode"],
         rows: Int[np.ndarray, "row"] | None = None,
-    ) -> "SharedValues":
+    ) -> "HabitGoalsReward":
         """Collect what the M-step needs.
 
         Parameters
@@ -143,12 +143,12 @@ class SharedValues(RewardComponent):
         """The prior is on V: it says nothing of the rewards that have the same policies."""
         return True
 
-    def random_parameters(self, rng: np.random.Generator, scale: float) -> SharedParameters:
+    def random_parameters(self, rng: np.random.Generator, scale: float) -> HabitGoalsParameters:
         """No habit, and goals that differ: independent, with standard deviation `scale` in units of logits."""
         goals = scale * np.asarray(self.temperature)[:, None] * rng.standard_normal((self.n_modes, self.n_short))
-        return SharedParameters(np.zeros(self.n_histories if self.n_habits else 0), goals)
+        return HabitGoalsParameters(np.zeros(self.n_histories if self.n_habits else 0), goals)
 
-    def fitted(self, parameters: SharedParameters) -> SharedParameters:
+    def fitted(self, parameters: HabitGoalsParameters) -> HabitGoalsParameters:
         """What stands for the fit: the parts; `values_of` adds them up for every history."""
         return parameters
 
@@ -157,7 +157,7 @@ class SharedValues(RewardComponent):
         histories: Histories,
         rows: Int[np.ndarray, "history"],
         log_emissions: Float[np.ndarray, "symbol mode"],
-        fitted: SharedParameters,
+        fitted: HabitGoalsParameters,
     ) -> tuple[Float[np.ndarray, "mode history"], Float[np.ndarray, "mode history action"]]:
         """Rewards and log-policies of every history, from the parts: the table knows the visited contexts only."""
         del rows, log_emissions
@@ -165,17 +165,17 @@ class SharedValues(RewardComponent):
         temperature = np.asarray(self.temperature)
         return read_values(histories.successors, values, discount=float(self.discount), temperature=temperature)
 
-    def log_emissions(self, parameters: SharedParameters) -> Float[Array, "symbol mode"]:
+    def log_emissions(self, parameters: HabitGoalsParameters) -> Float[Array, "symbol mode"]:
         """Log π_z(a|h) of the rows as a table of symbols (row · n_actions + action)."""
         x = self._active_parts(parameters)
         return self._log_policy(x).reshape(self.n_modes, -1).T
 
-    def log_prior(self, parameters: SharedParameters) -> Float[Array, ""]:
+    def log_prior(self, parameters: HabitGoalsParameters) -> Float[Array, ""]:
         """Normal log-density, up to a constant."""
         habit, goals = self._split(self._active_parts(parameters))
         return -0.5 * (jnp.sum(self.habit_precision * habit**2) + jnp.sum(self.goal_precision * goals**2))
 
-    def _active_parts(self, parameters: SharedParameters) -> Float[Array, "unknown"]:
+    def _active_parts(self, parameters: HabitGoalsParameters) -> Float[Array, "unknown"]:
         """The habit and the goals that the rows depend on, side by side."""
         active = jnp.asarray(self.active)
         habit = jnp.asarray(parameters.habit)[active] if self.n_habits else jnp.asarray(parameters.habit)
@@ -208,7 +208,7 @@ class SharedValues(RewardComponent):
     def _log_policy(self, x: Float[Array, "unknown"]) -> Float[Array, "mode row action"]:
         return masked_log_softmax(self._logits(x), jnp.asarray(self.available))
 
-    def improve(self, parameters: SharedParameters, counts: Float[Array, "symbol mode"]) -> SharedParameters:
+    def improve(self, parameters: HabitGoalsParameters, counts: Float[Array, "symbol mode"]) -> HabitGoalsParameters:
         """Raise Σ W log π + log prior over the habit and all goals at once: the M-step (paper Eq. 3)."""
         available = jnp.asarray(self.available)
         counts = counts.T.reshape(self.n_modes, *available.shape)
@@ -234,7 +234,7 @@ class SharedValues(RewardComponent):
         )
         habit, goals = self._split(x)
         active = jnp.asarray(self.active)
-        return SharedParameters(
+        return HabitGoalsParameters(
             jnp.zeros_like(parameters.habit).at[active].set(habit) if self.n_habits else jnp.asarray(parameters.habit),
             jnp.zeros_like(parameters.goals).at[:, active[: self.n_goals]].set(goals),
         )

@@ -44,7 +44,7 @@ class ValueParameters(NamedTuple):
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class ValueRewards(RewardComponent):
+class StateReward(RewardComponent):
     """The component of the model that turns counts of (context, action) into values and rewards."""
 
     contexts: Successors
@@ -69,7 +69,7 @@ class ValueRewards(RewardComponent):
     @classmethod
     def build(
         cls, histories: Histories, prior: Gaussian | Cauchy, *, discount: float, temperature: Float[np.ndarray, "mode"]
-    ) -> "ValueRewards":
+    ) -> "StateReward":
         """Collect what the M-step needs from the histories and the prior."""
         successors, n = histories.successors, histories.n_contexts
         contexts = Successors(
@@ -118,7 +118,7 @@ class ValueRewards(RewardComponent):
         )
         return ValueParameters(scale * np.asarray(self.temperature)[:, None] * rng.standard_normal(shape), means)
 
-    def warm_up(self) -> "ValueRewards | None":
+    def warm_up(self) -> "StateReward | None":
         """Strong but all but normal: what then outgrows the Cauchy prior's corner is there for all restarts alike.
 
         Its width is the temperature, so that it is as mild whatever the unit of reward.

@@ -25,7 +25,7 @@ from swirl.rewards.component import Footprint, ProblemSizes, RewardComponent
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class FreePolicies(RewardComponent):
+class StateActionReward(RewardComponent):
     """The component of the model for r(h, a); its parameters are logits of the policies."""
 
     available: Bool[FloatArray, "history action"]
@@ -43,7 +43,7 @@ class FreePolicies(RewardComponent):
         *,
         temperature: Float[np.ndarray, "mode"],
         available: Bool[np.ndarray, "history option"] | None = None,
-    ) -> "FreePolicies":
+    ) -> "StateActionReward":
         """Collect what the M-step needs from the histories and the prior.
 
         `available` says what can be chosen at each history; by default the actions of the environment.
@@ -119,3 +119,7 @@ class FreePolicies(RewardComponent):
             max_steps=5,
             max_cg_steps=50,
         )
+
+
+CategoricalEmissions = StateActionReward
+"""The same table of free probabilities, where the choices are next states: the emissions of an ARHMM."""

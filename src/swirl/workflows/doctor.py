@@ -294,7 +294,7 @@ def iteration() -> tuple[list[list[float]], float, float]:
     from swirl.precision import float64, numpy_tree
     from swirl.priors import Dirichlet
     from swirl.rewards.soft_q import read_values
-    from swirl.rewards.state_action import FreePolicies
+    from swirl.rewards.state_action import StateActionReward
     from swirl.switching import TableSwitching
 
     histories, prior = Histories.reachable(MDP.deterministic(RING).successors, 1), Dirichlet(PSEUDOCOUNT)
@@ -304,7 +304,7 @@ def iteration() -> tuple[list[list[float]], float, float]:
     tables = Tables(first, np.repeat(switches[:, None], 3, axis=1), logits.reshape(1, 2, -1).swapaxes(1, 2).copy())
     # The form of reward whose M-step is in closed form: others compile for seconds, and no plain loop follows them.
     components = Components(
-        FreePolicies.build(histories, prior, temperature=one),
+        StateActionReward.build(histories, prior, temperature=one),
         TableSwitching.build(3, 2, prior, pooled=True),
         np.asarray(PSEUDOCOUNT),
     )
