@@ -340,6 +340,12 @@ def test_groups_subjects_and_names_can_be_given(tmp_path, results):
     assert sessions.state_names == ("rear", "5", "groom")
     sessions = read_moseq(results, index={"Mäuse/B": "c"}, syllable_info={5: "run"})
     assert (sessions.groups, sessions.state_names) == ((None, "c"), ("3", "run", "9"))
+    index.write_text("Name;Subject\nMäuse/B.csv;m2\nMäuse/B.csv;m2\n")  # as tracks and NWB files have them too
+    sessions = read_moseq(results, index=index)
+    assert (sessions.subjects, sessions.groups) == ((None, "m2"), (None, None))
+    index.write_text("name,group\nMäuse/B,a\nMäuse/B,b\n")
+    with pytest.raises(ValueError, match=r"line 3: 'Mäuse/B' is there before, with another group or subject"):
+        read_moseq(results, index=index)
     with pytest.raises(ValueError, match="index names who; the recordings are 21_11 mouse A, Mäuse/B"):
         read_moseq(results, index={"who": "c"})
 
@@ -351,7 +357,7 @@ def test_an_index_that_is_found_but_does_not_fit_is_only_noted(tmp_path, results
         sessions = read_moseq(results)
         assert sessions.groups == (None, None)
         assert any(note.startswith(f"did not use {index}") for note in sessions.notes)
-        with pytest.raises(ValueError, match=r"index.csv (names other|has the columns this, that)"):
+        with pytest.raises(ValueError, match=r"index.csv(?: names other|, line 1: no column name among this, that)"):
             read_moseq(results, index=index)
 
 

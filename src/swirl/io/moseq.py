@@ -18,6 +18,7 @@ from swirl.data.trajectories import Trajectories
 from swirl.errors import Faults, some
 from swirl.io import hdf5
 from swirl.io.label_runs import Recording, syllable_sessions
+from swirl.io.session_index import Labels, found_in, read_index
 
 CANNOT = "The MoSeq results cannot be read"
 DAMAGED = "cannot be read as HDF5; it may be damaged or cut short: copy it again"
@@ -293,37 +294,35 @@ def _times(
     return times / (rate or 1), unit
 
 
-def groups(
-    index: Any, folder: Path, names: set[str], notes: list[str], faults: Faults
-) -> dict[str, dict[str, str | None]]:
+def groups(index: Any, folder: Path, names: set[str], notes: list[str], faults: Faults) -> Labels:
     """Read group (and subject) by recording."""
     if isinstance(index, Mapping):
-        told = {str(name): {"group": group} for name, group in index.items()}
+        listed: Labels = {str(name): {"group": group} for name, group in index.items()}
         file = "index"
     else:
         model = folder.resolve().parent if folder.name == "results" else folder.resolve()
-        table, file = _side_table(index, "index.csv", [folder, model, model.parent], ("name", "group"), notes, faults)
-        if table is None:
+        file = _side_file(index, "index.csv", [folder, model, model.parent])
+        if file is None:
             return {}
-        told = {}
-        entries = table.astype(object).where(table.notna(), None).to_dict("records")
-        for row, entry in enumerate(entries):
-            if told.setdefault(name := entry.pop("name"), entry) != entry:
-                faults.add(
-                    f"{file}, {lines_of(np.array([row]))}: {name!r} is there before, with another group or subject"
-                )
-        told.pop(None, None)
-    if names and not names & set(told):
-        known = f"{some(sorted(told)) or 'no recording'}; the recordings are {some(sorted(names))}"
+        doubts, listed = Faults(), {}
+        try:
+            listed = read_index(file, doubts)
+        except ValueError as error:
+            doubts.add(str(error))
+        if _doubted(file, index, doubts, notes, faults):
+            return {}
+    found = found_in(listed, names)
+    if names and not found:
+        known = f"{some(sorted(listed)) or 'no recording'}; the recordings are {some(sorted(names))}"
         if index is None:
             notes.append(f"did not use {file}: it names {known}")
             return {}
         faults.add(f"{file} names {known}: give it their names")
     elif index is None:
         notes.append(f"groups are from {file}")
-    if lacking := sorted(names - set(told)):
+    if lacking := sorted(names - set(found)):
         notes.append(f"{file} names no group for {some(lacking)}")
-    return told
+    return {name: listed[own] for name, own in found.items()}
 
 
 def labels(syllable_info: Any, folder: Path, notes: list[str], faults: Faults) -> dict[int, str]:
@@ -331,10 +330,12 @@ def labels(syllable_info: Any, folder: Path, notes: list[str], faults: Faults) -
     if isinstance(syllable_info, Mapping):
         return dict(syllable_info)
     places = [folder, folder.resolve().parent] if folder.name == "results" else [folder]
-    table, file = _side_table(syllable_info, "syll_info.csv", places, ("syllable", "label"), notes, faults)
-    if table is None or file is None:
+    file, doubts = _side_file(syllable_info, "syll_info.csv", places), Faults()
+    if file is None:
         return {}
-    doubts = Faults()
+    table = read_columns(file, ("syllable", "label").__contains__, ("syllable", "label"), doubts)
+    if _doubted(file, syllable_info, doubts, notes, faults):
+        return {}
     numbers = numbers_of(file, table, "syllable", doubts)
     if (wrong := np.flatnonzero(~np.isfinite(numbers) | (np.floor(numbers) < numbers))).size and not len(doubts):
         doubts.add(f"{file}, {lines_of(wrong)}, column 'syllable': expected whole numbers")
@@ -366,21 +367,18 @@ def by_number(keep: Any, called: dict[int, str] | None, faults: Faults) -> Any:
     return [label for label in found if not isinstance(label, str)]
 
 
-def _side_table(
-    given: Any, name: str, places: list[Path], columns: tuple[str, ...], notes: list[str], faults: Faults
-) -> tuple[Any, Path | None]:
-    """Read a small table that was given, or found; one that was found and does not serve is only noted."""
-    found = next((place / name for place in places if (place / name).is_file()), None)
-    file = found if given is None else Path(given)
-    if file is None:
-        return None, None
-    doubts = Faults()
-    table = read_columns(file, lambda column: column in (*columns, "subject"), columns, doubts)
+def _side_file(given: Any, name: str, places: list[Path]) -> Path | None:
+    """The small table that was given, or is found."""
+    return next((place / name for place in places if (place / name).is_file()), None) if given is None else Path(given)
+
+
+def _doubted(file: Path, given: Any, doubts: Faults, notes: list[str], faults: Faults) -> bool:
+    """Whether a small table does not serve: a fault where it was given, only noted where it was found."""
     if given is not None:
         faults.messages += doubts.messages
     elif len(doubts):
         notes.append(f"did not use {file}: {doubts.messages[0]}")
-    return table, file
+    return len(doubts) > 0
 
 
 NOT_RECORDINGS = ("index.csv", "syll_info.csv", "stats_df.csv", "moseq_df.csv")
@@ -411,8 +409,8 @@ def read_moseq(
     fps
         Frames per second; it goes before what the file says (moseq_df.csv says it since keypoint-MoSeq 0.8).
     index
-        A CSV with columns `name` and `group` (and `subject`, if there is one), or a dict, name → group. None: the
-        project's `index.csv` is looked for beside the file and one folder up.
+        A CSV with columns `name`, and `group` or `subject` or both, or a dict, name → group. None: the project's
+        `index.csv` is looked for beside the file and one folder up.
     syllable_info
         A CSV with columns `syllable` and `label`, or a dict, syllable → name. None: `syll_info.csv` is looked for
         beside the file.

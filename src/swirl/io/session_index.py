@@ -1,5 +1,6 @@
 """Animals and groups of recordings whose files do not say: a table beside them (name, subject, group)."""
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,40 @@ from swirl.errors import Faults, counted, some
 from swirl.io import text_table
 
 EXPECTED = "expected a CSV with the columns name (of the session), and subject or group or both"
+
+Labels = dict[str, dict[str, str | None]]
+
+
+def read_index(path: Path, faults: Faults) -> Labels:
+    """Read subject and group by name; a name that stands there twice must have the same both times.
+
+    >>> import tempfile
+    >>> file = Path(tempfile.mkdtemp()) / "index.csv"
+    >>> _ = file.write_text("name,subject,remark\\nday1,m7,first\\nday2,,\\n")
+    >>> read_index(file, Faults())
+    {'day1': {'subject': 'm7'}, 'day2': {'subject': None}}
+    """
+    rows = text_table.rows(path, ("name",), faults, EXPECTED)
+    given = [column for column in ("subject", "group") if rows and column in rows[0][1]]
+    if rows and not given:
+        faults.add(f"{path}: no column subject or group; {EXPECTED}")
+    listed: Labels = {}
+    for line, row in rows:
+        entry = {column: row[column] or None for column in given}
+        if listed.setdefault(row["name"], entry) != entry:
+            faults.add(f"{path}, line {line}: {row['name']!r} is there before, with another group or subject")
+    return listed
+
+
+def found_in(listed: Labels, names: Collection[str]) -> dict[str, str]:
+    """Under which name of an index each session is: its own, or that of the file it came from.
+
+    >>> found_in({"day1.csv": {}, "day2": {}}, ["day1", "day2", "day3"])
+    {'day1': 'day1.csv', 'day2': 'day2'}
+    """
+    by_stem = {name.rsplit(".", 1)[0]: name for name in listed if name not in names}
+    known = {name: name if name in listed else by_stem.get(name) for name in names}
+    return {name: found for name, found in known.items() if found is not None}
 
 
 def label_sessions(sessions: Trajectories, index: Any) -> Trajectories:
@@ -29,26 +64,21 @@ def label_sessions(sessions: Trajectories, index: Any) -> Trajectories:
     (('m7', 'm7'), ('drug', 'control'))
     """
     path, faults = Path(index), Faults()
-    rows = text_table.rows(path, ("name",), faults, EXPECTED)
     cannot = f"{path} cannot be used as an index of the sessions"
+    listed = read_index(path, faults)
     faults.raise_if_any(cannot)
-    given = [column for column in ("subject", "group") if column in rows[0][1]]
-    if not given:
-        faults.add(f"no column subject or group; {EXPECTED}")
-    listed: dict[str, dict[str, str]] = {}
-    for line, row in rows:
-        if row["name"] in listed:
-            faults.add(f"line {line}: {row['name']!r} stands there more than once")
-        listed[row["name"]] = row
-    by_stem = {name.rsplit(".", 1)[0]: row for name, row in listed.items()}
-    names = sessions.names
-    missing = [repr(name) for name in names if name not in listed and name not in by_stem]
-    if missing:
+    found = found_in(listed, sessions.names)
+    if missing := [repr(name) for name in sessions.names if name not in found]:
         faults.add(f"no line for session {some(missing)}: add it; the file lists {some(list(listed))}")
     faults.raise_if_any(cannot)
-    found = [listed.get(name) or by_stem[name] for name in names]
-    subjects, groups = ([row[x] or None for row in found] if x in given else None for x in ("subject", "group"))
-    unused = len(listed) - len({row["name"] for row in found})
-    note = f"took {' and '.join(given)} of {counted(len(names), 'session')} from {path.name}"
+    labels = {
+        column: [listed[found[name]][column] for name in sessions.names]
+        for column in ("subject", "group")
+        if column in next(iter(listed.values()))
+    }
+    unused = len(listed) - len(set(found.values()))
+    note = f"took {' and '.join(labels)} of {counted(len(sessions), 'session')} from {path.name}"
     note += f"; {counted(unused, 'line')} of it not used" if unused else ""
-    return sessions.with_labels(subjects=subjects, groups=groups, notes=(*sessions.notes, note))
+    return sessions.with_labels(
+        subjects=labels.get("subject"), groups=labels.get("group"), notes=(*sessions.notes, note)
+    )
