@@ -21,6 +21,7 @@ from swirl.inference.estep.counts import Chains, Tables
 from swirl.precision import float64
 from swirl.rewards.forms import Habit, Linear, Network, Tabular
 from swirl.switching import Fixed
+from swirl.text import amount
 from swirl.workflows import memory
 
 RING = MDP.deterministic([[0, 1], [1, 2], [2, 0]])
@@ -165,7 +166,7 @@ def test_parts_make_up_the_whole_and_the_words():
     needs = memory.predict(RING, **(USUAL | {"n_steps": 2_000_000, "n_modes": 4, "engine": "scan"}))
     assert needs.total == sum(getattr(needs, part) for part in memory.PARTS)
     assert needs.moment == "E-step"
-    assert needs.worded().startswith(f"about {memory.amount(needs.total)}: {memory.amount(needs.messages)} of messages")
+    assert needs.worded().startswith(f"about {amount(needs.total)}: {amount(needs.messages)} of messages")
     assert "2,000,000 steps × 4 modes × 8 restarts" in needs.worded()
     in_threads = replace(needs, sizes=replace(needs.sizes, engine="compiled", n_threads=2))
     assert "20,000 steps × 4 modes, in each of 2 threads" in in_threads.worded()

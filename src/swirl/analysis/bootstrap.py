@@ -16,7 +16,6 @@ from swirl.analysis.bootstrap_result import Bootstrap, ended, logit, mark_of, sp
 from swirl.analysis.state_summaries import by_state
 from swirl.data.encoding import Encoded
 from swirl.data.trajectories import Trajectories
-from swirl.errors import counted
 from swirl.estimators.base import HiddenModeEstimator, as_trajectories, quietly
 from swirl.estimators.em_estimator import EMEstimator, Problem
 from swirl.inference import em
@@ -24,6 +23,7 @@ from swirl.inference.engines import choose, tables_and_prior
 from swirl.inference.mode_matching import match_by_distance, match_by_overlap
 from swirl.precision import float64, numpy_tree
 from swirl.rewards.gauge import GaugeTooLargeError
+from swirl.text import counted
 
 LEAST_UNITS = 5
 MOST_HISTORIES = 60_000  # for the least-norm reward, which is a linear problem of that size

@@ -12,8 +12,8 @@ from jaxtyping import Float
 from scipy.stats import t as student
 
 from swirl.analysis.state_summaries import log_odds_less
-from swirl.errors import counted
 from swirl.io import netcdf
+from swirl.text import counted
 
 PROBABILITIES = ("occupancy", "leaving", "mode_transitions", "initial_modes", "policies")
 NAMES = (*PROBABILITIES, "durations", "preferences", "rewards")

@@ -10,8 +10,8 @@ from scipy.stats import t as student
 
 from swirl.analysis.grid_search import Choice, paired
 from swirl.data.folds import animals
-from swirl.errors import counted
 from swirl.estimators.base import HiddenModeEstimator, Scored
+from swirl.text import counted
 
 Z95 = 1.959964
 MANY = 30  # sessions or subjects; of fewer, Student's t knows how little their spread is known

@@ -17,8 +17,8 @@ from swirl.analysis.mode_signal import signal_called
 from swirl.analysis.state_summaries import DoesNotApply, action_targets, environment_of
 from swirl.data.mdp import MDP
 from swirl.data.trajectories import Trajectories
-from swirl.errors import counted
 from swirl.estimators.base import HiddenModeEstimator, as_trajectories, quietly
+from swirl.text import counted
 
 OF_STATES = {"state": "state", "next": "next state", "previous": "previous state", "action": "action"}
 OF_SYLLABLES = {

@@ -13,8 +13,8 @@ from jaxtyping import Float, Int
 
 from swirl.data.folds import animals, folds
 from swirl.data.trajectories import Trajectories
-from swirl.errors import counted
 from swirl.estimators.base import HiddenModeEstimator, Scored, as_trajectories, quietly
+from swirl.text import counted
 
 SWITCHING = {"fixed": 0, "independent": 1}  # simpler than any that depends on the state
 

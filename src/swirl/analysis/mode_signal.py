@@ -14,8 +14,9 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from swirl.data.trajectories import Trajectories
-from swirl.errors import Faults, counted
+from swirl.errors import Faults
 from swirl.estimators.base import as_trajectories
+from swirl.text import counted
 
 Over = Literal["session", "subject"]
 

@@ -21,7 +21,8 @@ def doctor(
     into a bug report.
     """
     if empty_cache:
-        from swirl.system import amount, compiled_folder, empty_compiled
+        from swirl.system import compiled_folder, empty_compiled
+        from swirl.text import amount
 
         n_files, freed = empty_compiled()
         told = {"folder": str(compiled_folder().parent), "deleted_files": n_files, "freed_bytes": freed}

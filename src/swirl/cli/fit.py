@@ -187,9 +187,9 @@ def _missing(facts: dict[str, Any]) -> str:
 
 def worded(facts: dict[str, Any]) -> str:
     """The summary as lines for people."""
-    from swirl.errors import counted
     from swirl.estimators.base import PER
     from swirl.estimators.fit_warnings import SAID
+    from swirl.text import counted
 
     shares = ", ".join(f"{share:.0%}" for share in facts["mode_shares"])
     per = PER[facts["scored"]]

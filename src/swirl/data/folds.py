@@ -7,7 +7,8 @@ import numpy as np
 from jaxtyping import Int
 
 from swirl.data.trajectories import Trajectories
-from swirl.errors import Notice, counted, some
+from swirl.errors import Notice
+from swirl.text import counted, some
 
 ENOUGH_ANIMALS = 5  # to hold whole animals out, and to tell how much they differ
 SHORT = 20  # steps; shorter sessions may be alike by chance

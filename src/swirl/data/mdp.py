@@ -9,7 +9,8 @@ from jaxtyping import Bool, Float, Int
 from swirl.data.successors import Successors
 from swirl.data.trajectories import Flat, Trajectories
 from swirl.data.trajectory_checks import MISSING
-from swirl.errors import Faults, checked_names, counted, some
+from swirl.errors import Faults, checked_names
+from swirl.text import counted, some
 
 _CANNOT = "The MDP cannot be built"
 _TOLERANCE = 1e-6  # how far a row's sum may lie from one: float32 tables pass, wrong ones do not

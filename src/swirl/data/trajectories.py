@@ -27,7 +27,8 @@ from swirl.data.trajectory_checks import (
     sentences,
     signals_by_name,
 )
-from swirl.errors import Faults, checked_names, counted, some
+from swirl.errors import Faults, checked_names
+from swirl.text import counted, some
 
 CANNOT = "Trajectories cannot be built"
 

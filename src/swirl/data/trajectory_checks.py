@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from swirl.errors import Faults, some
+from swirl.errors import Faults
+from swirl.text import some
 
 MISSING = -1
 """The action (or mode) at a step where none was observed."""

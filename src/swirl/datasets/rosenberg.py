@@ -23,7 +23,8 @@ from swirl.data.trajectories import Trajectories
 from swirl.data.trajectory_checks import MISSING
 from swirl.datasets.dataset import Dataset
 from swirl.datasets.labyrinth import EXIT, LABYRINTH_HOME, labyrinth_bout_env
-from swirl.errors import Faults, some
+from swirl.errors import Faults
+from swirl.text import some
 
 FRAMES_PER_SECOND = 30
 OUTSIDE = 127

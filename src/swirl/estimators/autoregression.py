@@ -28,9 +28,10 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 from scipy.linalg import solve_triangular
 
-from swirl.errors import Faults, counted, some
+from swirl.errors import Faults
 from swirl.precision import FloatArray
 from swirl.rewards.component import EmissionComponent
+from swirl.text import counted, some
 
 LOG_2PI = math.log(2 * math.pi)
 WINDOW = 50  # steps from which one mode of a starting point is fitted

@@ -20,11 +20,12 @@ from swirl.data.encoding import Encoded
 from swirl.data.histories import Histories
 from swirl.data.mdp import MDP
 from swirl.data.trajectories import Trajectories
-from swirl.errors import Notice, counted, some
+from swirl.errors import Notice
 from swirl.estimators.fit_warnings import RestartAgreement, Verdict
 from swirl.inference.likelihood import Evidence
 from swirl.inference.messages import filter_sessions, smooth_sessions, viterbi_sessions
 from swirl.inference.mode_matching import adjusted_rand_index, match_by_overlap
+from swirl.text import counted, some
 
 Scored = Literal["action", "next_state", "density"]
 E = TypeVar("E", bound="Estimator")

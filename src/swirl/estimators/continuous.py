@@ -7,7 +7,7 @@ from jaxtyping import Float
 
 from swirl.data.encoding import Encoded
 from swirl.data.trajectories import Trajectories
-from swirl.errors import some
+from swirl.text import some
 
 
 def read_signal(

@@ -17,7 +17,7 @@ from typing import Any, Literal
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from swirl.errors import counted
+from swirl.text import counted
 
 SAME_ARI = 0.9
 """Least adjusted Rand index of the same segmentation: for two modes of equal shares, 2.6 % of the steps differ."""

@@ -12,7 +12,8 @@ import numpy as np
 from jaxtyping import Bool, Int
 
 from swirl.data.trajectory_checks import MISSING
-from swirl.errors import Faults, counted, some
+from swirl.errors import Faults
+from swirl.text import counted, some
 
 LARGEST_LABEL = 10**6 - 1  # models hold arrays with one row per label: a larger number is an identifier or a time
 A_NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?")

@@ -16,9 +16,10 @@ import numpy as np
 from swirl.data.environments import any_may_follow_any, check_room, moves_seen
 from swirl.data.mdp import MDP
 from swirl.data.trajectories import Trajectories
-from swirl.errors import Faults, some
+from swirl.errors import Faults
 from swirl.io import text_table
 from swirl.io.atomic_write import check_target, whole_file
+from swirl.text import some
 
 LARGEST_LABEL = 10**6 - 1
 """Of labels that are whole numbers: a model has a row for each number up to the largest."""

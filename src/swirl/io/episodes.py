@@ -10,7 +10,8 @@ import numpy as np
 
 from swirl.data.trajectories import Trajectories
 from swirl.data.trajectory_checks import MISSING, one_each
-from swirl.errors import Faults, counted, some
+from swirl.errors import Faults
+from swirl.text import counted, some
 
 _CANNOT = "The episodes cannot become sessions"
 

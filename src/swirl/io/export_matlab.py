@@ -14,8 +14,9 @@ from jaxtyping import Float
 from swirl._version import __version__
 from swirl.data.trajectories import Trajectories
 from swirl.data.trajectory_checks import float_array, mode_paths, per_session
-from swirl.errors import Faults, checked_names, some
+from swirl.errors import Faults, checked_names
 from swirl.io.atomic_write import whole_file
+from swirl.text import some
 
 NOTE = (
     "Labels of states, actions and modes, and the steps in gaps (at which a new segment starts), count from 0, as in "

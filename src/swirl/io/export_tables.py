@@ -10,8 +10,9 @@ import numpy as np
 from swirl.data.segments import find_segments, step_ends
 from swirl.data.trajectories import Trajectories
 from swirl.data.trajectory_checks import MISSING
-from swirl.errors import Faults, checked_names, counted, some
+from swirl.errors import Faults, checked_names
 from swirl.io.atomic_write import whole_file
+from swirl.text import counted, some
 
 SUFFIXES = (".csv", ".csv.gz", ".tsv", ".parquet")
 OURS = ("session", "subject", "group", "step", "t", "state", "action", "gap", "mode")

@@ -10,8 +10,9 @@ from jaxtyping import Bool, Float, Int
 
 from swirl.data.trajectories import Trajectories
 from swirl.data.trajectory_checks import MISSING, entry_array, float_array
-from swirl.errors import Faults, counted, some
+from swirl.errors import Faults
 from swirl.io.notes import two_clocks
+from swirl.text import counted, some
 
 _CANNOT = "The syllables cannot become sessions"
 

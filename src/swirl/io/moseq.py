@@ -15,10 +15,11 @@ from typing import Any
 import numpy as np
 
 from swirl.data.trajectories import Trajectories
-from swirl.errors import Faults, some
+from swirl.errors import Faults
 from swirl.io import hdf5
 from swirl.io.label_runs import Recording, syllable_sessions
 from swirl.io.session_index import Labels, found_in, read_index
+from swirl.text import some
 
 CANNOT = "The MoSeq results cannot be read"
 DAMAGED = "cannot be read as HDF5; it may be damaged or cut short: copy it again"

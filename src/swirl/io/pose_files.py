@@ -15,8 +15,8 @@ import numpy as np
 from jaxtyping import Float
 
 from swirl import system as sizes
-from swirl.errors import some
 from swirl.io import hdf5
+from swirl.text import some
 
 _STRINGS = {"UNICODE", "BINUNICODE", "SHORT_BINUNICODE", "BINUNICODE8", "STRING", "BINSTRING", "SHORT_BINSTRING"}
 _TUPLES = {"EMPTY_TUPLE": 0, "TUPLE1": 1, "TUPLE2": 2, "TUPLE3": 3}

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from swirl.errors import Faults, some
+from swirl.errors import Faults
 from swirl.io.pose_files import FRAMES, SECONDS, Poses, from_columns
+from swirl.text import some
 
 EXPECTED = (
     "expected tracks of DeepLabCut (.csv, .h5), SLEAP (analysis .h5) or movement (.nc), "

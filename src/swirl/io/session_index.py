@@ -5,8 +5,9 @@ from pathlib import Path
 from typing import Any
 
 from swirl.data.trajectories import Trajectories
-from swirl.errors import Faults, counted, some
+from swirl.errors import Faults
 from swirl.io import text_table
+from swirl.text import counted, some
 
 EXPECTED = "expected a CSV with the columns name (of the session), and subject or group or both"
 

@@ -14,7 +14,7 @@ from swirl import system
 from swirl.data.mdp import MDP
 from swirl.data.trajectories import CANNOT, Trajectories
 from swirl.data.trajectory_checks import MISSING
-from swirl.errors import Faults, checked_names, counted, some
+from swirl.errors import Faults, checked_names
 from swirl.io.columns import (
     TWO_ROWS,
     USUAL,
@@ -38,6 +38,7 @@ from swirl.io.columns import (
 )
 from swirl.io.notes import warn_of
 from swirl.io.text_table import check_there, line_of_events, read_columns, records, refuse, separator_of, utf8_text
+from swirl.text import counted, some
 
 __all__ = ["USUAL", "Columns", "from_frame", "read_csv", "read_data", "read_parquet"]
 

@@ -18,8 +18,8 @@ from typing import Any, NoReturn
 import numpy as np
 
 from swirl import system
-from swirl.errors import Faults, counted, some
-from swirl.system import amount
+from swirl.errors import Faults
+from swirl.text import amount, counted, some
 
 MOST_BYTES = 2**27
 """A list of places or moves that is larger is another file, given by mistake."""

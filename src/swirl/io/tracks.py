@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
-from swirl.errors import Faults, counted, some
+from swirl.errors import Faults
 from swirl.io.pose_files import FRAMES, SECONDS, Poses, from_movement, read_hdf5, read_netcdf
 from swirl.io.pose_tables import EXPECTED, of_deeplabcut, of_plain, read_text, recording
+from swirl.text import counted, some
 
 _HDF5, _NETCDF3 = b"\x89HDF\r\n\x1a\n", (b"CDF\x01", b"CDF\x02", b"CDF\x05")
 

@@ -10,10 +10,11 @@ from jaxtyping import Bool, Float, Int
 
 from swirl.data.trajectories import Trajectories
 from swirl.data.trajectory_checks import MISSING
-from swirl.errors import Faults, counted, some
+from swirl.errors import Faults
 from swirl.io.label_runs import runs
 from swirl.io.notes import two_clocks
 from swirl.io.tracks import Track
+from swirl.text import counted, some
 
 LONGEST_BREAK = {"seconds": 0.5, "frames": 5.0}
 SKIPPED = ("gap", "shortest", "error")

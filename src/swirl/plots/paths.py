@@ -9,10 +9,11 @@ from matplotlib.collections import PolyCollection
 
 from swirl.data.geometry import layout
 from swirl.data.mdp import MDP
-from swirl.errors import Faults, counted
+from swirl.errors import Faults
 from swirl.plots.graph_shapes import bars, discs, draw_corridors, name_places, ready
 from swirl.plots.segments import runs
 from swirl.plots.style import INK, SOFT_INK, TICK_SIZE, checked_colours, set_title
+from swirl.text import counted
 
 
 def paths_by_mode(

@@ -10,7 +10,6 @@ from matplotlib.axes import Axes
 from swirl.analysis.mode_signal import SignalByMode
 from swirl.analysis.reward_signal import SignalTest
 from swirl.analysis.triggered_average import TriggeredAverage
-from swirl.errors import counted
 from swirl.inference.mode_matching import adjusted_rand_index
 from swirl.plots.heatmaps import agreement_matrix
 from swirl.plots.style import (
@@ -24,6 +23,7 @@ from swirl.plots.style import (
     new_axes,
     tidy,
 )
+from swirl.text import counted
 
 BAND = "#D9DCDC"  # what chance gives
 

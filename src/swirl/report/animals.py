@@ -9,10 +9,9 @@ import numpy as np
 
 from swirl.analysis.decoded import DecodedFit
 from swirl.analysis.mode_signal import read_units
-from swirl.errors import counted
 from swirl.plots.style import named_mode_colours
 from swirl.report.formatting import label
-from swirl.text import listed, percent, rounded
+from swirl.text import counted, listed, percent, rounded
 
 NO_GROUP = "no group"
 MOST_DOTS = 60  # animals that are drawn one by one; beyond that, boxes

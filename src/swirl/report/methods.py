@@ -7,10 +7,9 @@ import numpy as np
 from swirl._version import __version__
 from swirl.analysis.bootstrap_result import Bootstrap
 from swirl.analysis.decoded import DecodedFit
-from swirl.errors import counted
 from swirl.estimators.base import PER
 from swirl.estimators.fit_warnings import RestartAgreement
-from swirl.text import number
+from swirl.text import counted, number
 
 PAPER = (
     "Ke, J., Wu, F., Wang, J., Markowitz, J. E., & Wu, A. (2025). Inverse Reinforcement Learning with Switching "

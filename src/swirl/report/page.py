@@ -7,7 +7,6 @@ import numpy as np
 
 from swirl.analysis.comparison_result import Comparison
 from swirl.analysis.decoded import DecodedFit, decode
-from swirl.errors import counted
 from swirl.estimators.fit_warnings import RestartAgreement, Verdict, cautions_of, verdict_of
 from swirl.plots.style import named_mode_colours
 from swirl.report.animals import animal_facts, animal_figure, animal_note, animal_sentences
@@ -40,7 +39,7 @@ from swirl.report.uncertainty import (
     restart_facts,
     restart_figure,
 )
-from swirl.text import cell, minus, number, percent
+from swirl.text import cell, counted, minus, number, percent
 
 
 def contents(

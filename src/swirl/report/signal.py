@@ -7,10 +7,9 @@ import numpy as np
 from swirl.analysis.decoded import DecodedFit
 from swirl.analysis.mode_signal import signal_by_mode, signal_called
 from swirl.analysis.triggered_average import mode_triggered_average
-from swirl.errors import counted
 from swirl.plots.style import named_mode_colours
 from swirl.report.formatting import label
-from swirl.text import rounded
+from swirl.text import counted, rounded
 
 
 def mean_figure(case: DecodedFit, facts: dict[str, Any]) -> dict[str, Any]:

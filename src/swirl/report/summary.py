@@ -9,10 +9,9 @@ from jaxtyping import Int
 from swirl.analysis.decoded import DecodedFit
 from swirl.analysis.significance import LEVEL
 from swirl.data.segments import dwell_times, find_segments, split_at_gaps
-from swirl.errors import counted
 from swirl.estimators.base import PER, quietly
 from swirl.estimators.fit_warnings import SAME_ARI, SAME_POLICIES, RestartAgreement
-from swirl.text import listed, minus, number, percent
+from swirl.text import counted, listed, minus, number, percent
 
 PSEUDOCOUNT = 0.5  # arrivals, seen and expected, as in `mode_names`: one arrival makes no preference
 LEAST_RATIO = 1.2

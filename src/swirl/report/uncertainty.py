@@ -12,10 +12,9 @@ from swirl.analysis.bootstrap import bootstrap
 from swirl.analysis.bootstrap_result import Bootstrap, log_odds, mark_of
 from swirl.analysis.decoded import DecodedFit
 from swirl.analysis.state_summaries import by_state, onward
-from swirl.errors import counted
 from swirl.estimators.fit_warnings import RestartAgreement
 from swirl.plots.style import named_mode_colours
-from swirl.text import number, percent, rounded
+from swirl.text import counted, number, percent, rounded
 
 BINS = 20
 MOST_POINTS = 300  # of a trace

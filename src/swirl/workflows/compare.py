@@ -8,9 +8,9 @@ from typing import Any
 from swirl.analysis.comparison import compare
 from swirl.analysis.comparison_result import Comparison
 from swirl.data.folds import SameAnimalsWarning, most_folds
-from swirl.errors import counted
 from swirl.estimators.registry import fixed_arguments, keeps, known_arguments, make
 from swirl.estimators.swirl import SWIRL
+from swirl.text import counted
 from swirl.workflows.config import Run
 from swirl.workflows.fit import Prepared, check_memory, given_arguments, prepare, provenance
 

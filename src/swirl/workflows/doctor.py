@@ -24,6 +24,7 @@ from typing import Any
 from swirl import system
 from swirl._version import __version__
 from swirl.system import cores
+from swirl.text import amount
 
 Check = dict[str, Any]
 REPORT = "please report it with this output"
@@ -239,7 +240,7 @@ def check_compiled() -> tuple[dict[str, Any], Check]:
     if folder != str(system.compiled_folder()):
         return found, ok(f"kept in {folder} (JAX_COMPILATION_CACHE_DIR)")
     advice = "swirl doctor --empty-cache" if n_bytes > LITTLE else ""
-    return found, ok(f"{n_files} files, {system.amount(n_bytes)} in {folder}", advice)
+    return found, ok(f"{n_files} files, {amount(n_bytes)} in {folder}", advice)
 
 
 # A ring of three places (stay, or go on), and what plain loops make of it (tests/workflows/test_doctor.py has them).

@@ -9,10 +9,10 @@ from typing import Any
 from swirl.data.folds import animals_to_hold_out, shared_animals
 from swirl.data.mdp import MDP
 from swirl.data.trajectories import Trajectories
-from swirl.errors import some
 from swirl.estimators.fit_warnings import cautions_of
 from swirl.estimators.registry import fixed_arguments, known_arguments, make
 from swirl.estimators.swirl import SWIRL
+from swirl.text import some
 from swirl.workflows import memory
 from swirl.workflows.config import Run
 from swirl.workflows.load import read_sessions

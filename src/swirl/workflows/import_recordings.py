@@ -7,7 +7,6 @@ from typing import Any
 from swirl.data.environments import environment_of_places
 from swirl.data.mdp import MDP
 from swirl.data.trajectories import Trajectories
-from swirl.errors import some
 from swirl.estimators.registry import load
 from swirl.io import moseq, places, session_table, tracks
 from swirl.io.columns import LARGEST_LABEL
@@ -17,6 +16,7 @@ from swirl.io.nwb import reading
 from swirl.io.session_index import label_sessions
 from swirl.io.text_table import BLANK
 from swirl.io.visits import visits
+from swirl.text import some
 
 _RENAMED = "state "
 """What stands before a name that a table would misread."""

@@ -21,7 +21,6 @@ from scipy import sparse
 from swirl import system
 from swirl.data.geometry import possible_moves
 from swirl.data.mdp import MDP
-from swirl.errors import counted
 from swirl.inference.engines import Engine
 from swirl.inference.estep import numba_loop
 from swirl.inference.estep.batching import LANES
@@ -30,7 +29,7 @@ from swirl.rewards.forms import RewardForm, resolve_form
 from swirl.rewards.gauge import _LARGEST_BLOCK
 from swirl.switching import Fixed
 from swirl.system import cores
-from swirl.text import amount
+from swirl.text import amount, counted
 
 
 @dataclass(frozen=True)

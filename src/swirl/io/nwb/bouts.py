@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from swirl.data.trajectory_checks import MISSING
-from swirl.errors import Faults, counted, some
+from swirl.errors import Faults
 from swirl.io.label_runs import next_labels, runs
 from swirl.io.nwb.file import (
     TIME_COLUMNS,
@@ -20,6 +20,7 @@ from swirl.io.nwb.file import (
     session_and_subject,
     text_of,
 )
+from swirl.text import counted, some
 
 _LABELS = ("label", "behavior", "behaviour", "annotation")
 _ROUNDING = 1e-6

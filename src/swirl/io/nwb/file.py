@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from swirl.errors import Faults, some
+from swirl.errors import Faults
 from swirl.io import hdf5
+from swirl.text import some
 
 Source = str | os.PathLike[str]
 

@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Float
 
 from swirl.data.trajectories import Trajectories
-from swirl.errors import Faults, counted, some
+from swirl.errors import Faults
 from swirl.io.nwb.bouts import all_labels, make_steps, numbers_first, read_bouts, read_intervals
 from swirl.io.nwb.file import (
     BOUTS,
@@ -35,6 +35,7 @@ from swirl.io.nwb.file import (
 )
 from swirl.io.pose_files import SECONDS
 from swirl.io.tracks import Track, check_rate, clocked, mean_of_seen
+from swirl.text import counted, some
 
 
 def read_track(

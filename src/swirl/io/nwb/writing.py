@@ -25,9 +25,9 @@ from swirl._version import __version__
 from swirl.data.segments import find_segments, step_ends
 from swirl.data.trajectories import Trajectories
 from swirl.data.trajectory_checks import float_array, mode_paths, per_session
-from swirl.errors import Faults, checked_names, counted, some
+from swirl.errors import Faults, checked_names
 from swirl.io.atomic_write import whole_file
-from swirl.text import plain
+from swirl.text import counted, plain, some
 
 UNKNOWN_START = datetime(1970, 1, 1, tzinfo=UTC)
 """When a session is said to have started where that is not known: NWB does not let it be left out."""

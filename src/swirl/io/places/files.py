@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from swirl.errors import Faults, some
+from swirl.errors import Faults
 from swirl.io.places.graph import Nodes
 from swirl.io.places.polygons import Polygons
 from swirl.io.text_table import number, rows, small_text
+from swirl.text import some
 
 
 def read_polygons(path: Any, neighbours: Any = None) -> Polygons:

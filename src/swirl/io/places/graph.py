@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
-from swirl.errors import Faults, checked_names, counted, some
+from swirl.errors import Faults, checked_names
 from swirl.io.places.grid import NOWHERE, Edges, both_ways, points
+from swirl.text import counted, some
 
 
 class Nodes:

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
-from swirl.errors import Faults, some
+from swirl.errors import Faults
 from swirl.io.tracks import Track
+from swirl.text import some
 
 NOWHERE = -1
 

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from swirl.errors import Faults, some
+from swirl.errors import Faults
 from swirl.io.places.grid import NOWHERE, Edges, both_ways, points
+from swirl.text import some
 
 Outline = Float[np.ndarray, "_ 2"]
 
