@@ -439,7 +439,7 @@ def test_every_figure_that_applies(name, history, per_action, extra, monkeypatch
     data, modes = recording(env=env, gaps=[[20], [], []])
     model = made(env, history, per_action=per_action)
     decoded(model, modes, monkeypatch)
-    monkeypatch.setattr(catalogue.when, "SIMULATED", (2, 40))
+    monkeypatch.setattr(catalogue.segmentation, "SIMULATED", (2, 40))
     wanted = [figure for figure in catalogue.FIGURES if figure in (*extra, *ALWAYS, *SIGNAL)]
     drawn, left_out = catalogue.draw(
         model, data, signal="dopamine", mode_names=["water", "home"], only=wanted if per_action else None

@@ -97,8 +97,9 @@ class Trajectories(FromFiles):
     [(0, 2), (2, 4)]
     """
 
-    _rows: list[np.ndarray] | None = None  # of the table that the steps were read from, for `session_table.place_of`
-    _row_noun = "row"
+    source_lines: list[np.ndarray] | None = None
+    """Of a table that was read: for each session, the line of each step, or its row (`source_noun`)."""
+    source_noun = "row"
 
     def __init__(
         self,
@@ -257,7 +258,7 @@ class Trajectories(FromFiles):
         chosen.names = tuple(pick(self.names))
         chosen.times = None if self.times is None else pick(self.times)
         chosen.modes = None if self.modes is None else pick(self.modes)
-        chosen._rows = None if self._rows is None else pick(self._rows)
+        chosen.source_lines = None if self.source_lines is None else pick(self.source_lines)
         if self.signals is not None:
             chosen.signals = {name: pick(arrays) for name, arrays in self.signals.items()}
         return chosen

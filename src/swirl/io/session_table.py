@@ -400,7 +400,7 @@ def assemble(
         notes=notes,
     )
     rows = np.arange(len(states)) if table.lines is None else table.lines
-    data._rows, data._row_noun = split(rows.astype(np.uint32)), "row" if table.lines is None else "line"
+    data.source_lines, data.source_noun = split(rows.astype(np.uint32)), "row" if table.lines is None else "line"
     return data
 
 
@@ -411,7 +411,7 @@ def place_of(data: Trajectories, session: int, step: int) -> str | None:
     >>> place_of(from_frame(pd.DataFrame({"t": [2, 1, 0], "state": [0, 1, 2]})), 0, 1)
     'row 1'
     """
-    return None if data._rows is None else f"{data._row_noun} {data._rows[session][step]}"
+    return None if data.source_lines is None else f"{data.source_noun} {data.source_lines[session][step]}"
 
 
 def _constant(
