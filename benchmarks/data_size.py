@@ -2,8 +2,8 @@
 
 import numpy as np
 from problems import gridworld_training, prepare, split_times
-from report import Options, Section, Table
 
+from report import Options, Section, Table
 from swirl.estimators.swirl import SWIRL
 
 

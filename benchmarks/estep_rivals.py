@@ -10,8 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 from dynamax.hidden_markov_model import hmm_smoother
 from hmmlearn.hmm import CategoricalHMM
-from report import Options, Section, Table, interleaved
 
+from report import Options, Section, Table, interleaved
 from swirl.inference.engines import device_counts
 from swirl.inference.estep import numba_loop, scan
 from swirl.inference.estep.counts import Chains, Counts, Tables

@@ -1,8 +1,8 @@
 """Section 3: one EM iteration at L = 1 … 6 in the labyrinth."""
 
 from problems import labyrinth, prepare, split_times
-from report import Options, Section, Table, once
 
+from report import Options, Section, Table, once
 from swirl.estimators.swirl import SWIRL
 
 

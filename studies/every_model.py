@@ -50,7 +50,7 @@ def fitted_rows(
     rows = []
     for row in result.table():
         model = result.models[row["model"]]
-        if "action" in model.currencies:
+        if "action" in model.score_types:
             row["action"] = model.score(test, of="action")
         if data.truth is not None:
             row["accuracy"] = metrics.segmentation_accuracy(test.modes, model.predict(test))

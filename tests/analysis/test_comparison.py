@@ -8,7 +8,7 @@ import pytest
 
 import swirl.analysis.comparison
 from small_worlds import N_ACTIONS, N_STATES, world
-from swirl.analysis.comparison import _label, common_currency, compare
+from swirl.analysis.comparison import _label, common_score_type, compare
 from swirl.analysis.comparison_result import Comparison
 from swirl.analysis.grid_search import Choice, choose
 from swirl.data.encoding import Encoded
@@ -32,7 +32,7 @@ class Tiny(HiddenModeEstimator):
         self.own, self.n_modes, self.value, self.skip = own, n_modes, value, skip
 
     @property
-    def currencies(self):
+    def score_types(self):
         return self.own
 
     def fit(self, data, y=None):
@@ -93,11 +93,11 @@ def synthetic(log_likelihoods, steps, subjects=None, n_modes=None, **more):
 
 def test_the_currency_is_the_first_that_all_share():
     shared, named = world(), MDP.deterministic(np.tile(np.arange(3), (3, 1)))
-    assert common_currency({"a": make("S-1", shared), "b": make("Markov", shared)}) == "action"
-    assert common_currency({"a": make("S-1", shared), "b": make("ARHMM", shared)}) == "next_state"
-    assert common_currency({"a": make("S-1", named), "b": make("ARHMM", named)}) == "action"  # the same number
-    assert common_currency({"a": make("S-1", named), "b": make("ARHMM", named)}, "next_state") == "next_state"
-    assert common_currency({"a": Tiny(), "b": Tiny()}) == "density"
+    assert common_score_type({"a": make("S-1", shared), "b": make("Markov", shared)}) == "action"
+    assert common_score_type({"a": make("S-1", shared), "b": make("ARHMM", shared)}) == "next_state"
+    assert common_score_type({"a": make("S-1", named), "b": make("ARHMM", named)}) == "action"  # the same number
+    assert common_score_type({"a": make("S-1", named), "b": make("ARHMM", named)}, "next_state") == "next_state"
+    assert common_score_type({"a": Tiny(), "b": Tiny()}) == "density"
 
 
 def test_what_is_not_of_the_same_kind_is_refused():
@@ -174,7 +174,7 @@ def test_none_is_every_model_that_has_the_score(monkeypatch):
         offered.update(candidates)
         raise InterruptedError  # before anything is fitted
 
-    monkeypatch.setattr(swirl.analysis.comparison, "common_currency", note)
+    monkeypatch.setattr(swirl.analysis.comparison, "common_score_type", note)
     for of, out in ((None, set()), ("next_state", set()), ("action", {"ARHMM", "rARHMM"})):
         offered.clear()
         with pytest.raises(InterruptedError):
@@ -183,7 +183,7 @@ def test_none_is_every_model_that_has_the_score(monkeypatch):
         assert {"MaxEnt", "S-2", "F-1", "Markov", "IQ-Learn"} <= set(offered)
         assert labelled - set(offered) == out
         assert "GaussianARHMM" not in offered
-        assert common_currency(offered, of) == (of or "next_state")
+        assert common_score_type(offered, of) == (of or "next_state")
         assert [offered[name].n_modes for name in ("MaxEnt", "S-2")] == [1, 3]
 
 

@@ -8,9 +8,9 @@ import jax
 import numpy as np
 import pytest
 from hmmlearn.hmm import CategoricalHMM
-from reference_messages import enumerate_paths, forward_loop, pairs_loop, smooth_loop
 from sklearn.base import clone
 
+from reference_messages import enumerate_paths, forward_loop, pairs_loop, smooth_loop
 from small_worlds import N_ACTIONS, N_MODES, N_STATES, recording, truth, world
 from swirl.data.histories import Histories
 from swirl.data.mdp import MDP
@@ -365,14 +365,14 @@ def test_an_impossible_move_restarts_the_history_and_perhaps_the_modes():
 
 def test_actions_are_scored_only_where_the_next_state_names_them():
     model = fitted()
-    assert model.currencies == ("next_state",)  # two actions of state 2 stay there
+    assert model.score_types == ("next_state",)  # two actions of state 2 stay there
     with pytest.raises(ValueError, match="of='action': ARHMM gives probabilities of the next state"):
         model.score(recording(), of="action")
-    assert fitted("stochastic").currencies == ("next_state",)
+    assert fitted("stochastic").score_types == ("next_state",)
     states = recording().states
     data = Trajectories(states, [s[1:] for s in states])
     named = ARHMM(SYLLABLES, **QUICK).fit(data)
-    assert named.currencies == ("next_state", "action")
+    assert named.score_types == ("next_state", "action")
     np.testing.assert_allclose(named.log_likelihood(data, of="action"), named.log_likelihood(data), rtol=1e-13)
     assert named.n_scored(data, of="action") == named.n_scored(data)
     # Without actions there is nothing to score of them.

@@ -8,8 +8,8 @@ from functools import cache
 
 import numpy as np
 import pytest
-from reference_messages import enumerate_paths
 
+from reference_messages import enumerate_paths
 from small_worlds import recording, world
 from swirl.data.histories import Histories
 from swirl.data.mdp import MDP

@@ -88,7 +88,7 @@ def test_the_likelihood_is_a_sum_over_mode_paths(model):
 
 
 def test_the_score_is_a_density_and_says_so(model, data):
-    assert model.currencies == ("density",)
+    assert model.score_types == ("density",)
     with pytest.raises(ValueError, match="GaussianARHMM gives densities of continuous observations, not probabilities"):
         model.score(data, of="action")
 

@@ -229,9 +229,9 @@ def test_score_is_the_filters(model):
 
 def test_both_currencies(slippery, blind):
     data = recording("stochastic")
-    assert slippery.currencies == ("action", "next_state")
+    assert slippery.score_types == ("action", "next_state")
     assert slippery.score(data, of="next_state") < 0
-    assert blind.currencies == ("action",)
+    assert blind.score_types == ("action",)
     with pytest.raises(ValueError, match="of='next_state': IQLearn gives probabilities of actions"):
         blind.score(data, of="next_state")
 

@@ -217,7 +217,7 @@ def test_one_hot_features_are_as_good_as_the_table(fitted):
 @pytest.mark.slow
 def test_scores_and_shapes(fitted):
     data = labelled()
-    assert fitted.currencies == ("action",)
+    assert fitted.score_types == ("action",)
     assert fitted.n_scored(data) == fitted.n_observed_ == data.n_observed_actions
     assert fitted.log_likelihoods_[-1] / fitted.n_observed_ == pytest.approx(fitted.score(data), abs=1e-10)
     assert fitted.mode_transitions_.shape == (1, N_MODES, N_MODES)

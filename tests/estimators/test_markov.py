@@ -303,13 +303,13 @@ def test_both_scores_and_when_they_are_one():
     states = [[0, 1, 1, 2, 0, 0, 1], [2, 2, 1, 0]]
     data = Trajectories(states, [s[1:] for s in states])
     by = {t: BackoffMarkov(syllables, order=1, strength=(2.0, 1.0), target=t).fit(data) for t in TARGETS}
-    assert by["action"].currencies == TARGETS
-    assert by["next_state"].currencies == TARGETS[::-1]
+    assert by["action"].score_types == TARGETS
+    assert by["next_state"].score_types == TARGETS[::-1]
     for model in by.values():
         for of in TARGETS:
             np.testing.assert_allclose(model.log_likelihood(data, of=of), by["action"].log_likelihood(data), rtol=1e-13)
     shared = fitted("deterministic", "next_state")  # two actions of state 2 lead to the same place
-    assert shared.currencies == ("next_state",)
+    assert shared.score_types == ("next_state",)
     with pytest.raises(ValueError, match="of='action': BackoffMarkov gives probabilities of the next state"):
         shared.score(sessions(), of="action")
     merged = fitted("deterministic", "action")

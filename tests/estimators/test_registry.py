@@ -10,6 +10,7 @@ from swirl.estimators.base import HiddenModeEstimator
 from swirl.estimators.markov import BackoffMarkov
 from swirl.estimators.registry import fixed_arguments, load, make, models
 from swirl.estimators.swirl import SWIRL
+from swirl.rewards.forms import Tabular
 
 
 @pytest.mark.parametrize(
@@ -91,9 +92,9 @@ def test_every_model_says_what_it_scores():
     """Next states are what all models of labelled states share."""
     for name in models():
         model = make(name, world())
-        assert model.currencies
-        assert set(model.currencies) <= {"action", "next_state", "density"}
-        assert "next_state" in model.currencies or model.env is None, name
+        assert model.score_types
+        assert set(model.score_types) <= {"action", "next_state", "density"}
+        assert "next_state" in model.score_types or model.env is None, name
 
 
 def test_what_a_name_stands_for():
@@ -117,3 +118,11 @@ def test_load_finds_the_class_of_a_file(tmp_path):
 def test_load_of_nothing_says_so():
     with pytest.raises(ValueError, match="does not exist"):
         load("nowhere.nc")
+
+
+def test_the_former_names_still_work():
+    model = make("S-1", world())
+    with pytest.warns(DeprecationWarning, match="currencies is called score_types now"):
+        assert model.currencies == model.score_types
+    with pytest.warns(DeprecationWarning, match="Tabular: road is called solver now"):
+        assert Tabular(road="soft-q") == Tabular(solver="soft-q")

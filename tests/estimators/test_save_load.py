@@ -107,7 +107,7 @@ def test_the_file_opens_with_xarray(model, tmp_path):
 OPTIONS = {
     "linear": {"reward": Linear(np.arange(10.0).reshape(N_STATES, 2))},
     "network": {"reward": Network(hidden=3, features=np.eye(N_STATES))},
-    "soft-q": {"reward": Tabular(road="soft-q")},
+    "soft-q": {"reward": Tabular(solver="soft-q")},
     "fixed": {"switching": Fixed(np.eye(2))},
     "priors": {"reward_prior": Gaussian(0.3, backoff=(1.0, 2.0), of="reward"), "switching_prior": Dirichlet(2.0, 1.0)},
     "bouts": {"switching": "state", "switching_prior": Bouts(50.0, 20.0, besides=Gaussian(2.0))},

@@ -74,7 +74,7 @@ def test_both_roads_reach_the_same_objective_and_policy(kind, of, backoff, own):
     for_planning, for_values = history_counts(histories)
     exact = component(prior, kind=kind)
     objective, policy, rewards = in_double(evaluate, exact, optimum(exact, for_values), for_values)
-    road = dataclasses.replace(planned(Tabular(road="soft-q"), prior, kind), max_steps=400, tol=1e-8)
+    road = dataclasses.replace(planned(Tabular(solver="soft-q"), prior, kind), max_steps=400, tol=1e-8)
     weights = planned_optimum(road, rewards.shape, for_planning, own)
     paper_objective, paper_policy, paper_rewards = in_double(evaluate, road, weights, for_planning)
     assert paper_objective == pytest.approx(float(objective), rel=1e-6)
@@ -91,7 +91,7 @@ def test_both_roads_value_any_reward_alike(of):
     for_planning, for_values = history_counts(histories)
     exact = component(prior)
     objective, _, rewards = in_double(evaluate, exact, start(exact, 3), for_values)
-    road = planned(Tabular(road="soft-q"), prior)
+    road = planned(Tabular(solver="soft-q"), prior)
     other = in_double(evaluate, road, {"weights": rewards}, for_planning)[0]
     assert float(other) == pytest.approx(float(objective), rel=1e-9)
 
@@ -127,7 +127,7 @@ def test_linear_in_one_feature_per_history_is_the_free_reward():
     prior, histories = Gaussian(0.5, of="reward"), lifted()
     counts, _ = history_counts(histories)
     rewards = np.random.default_rng(0).normal(size=(N_MODES, histories.n_histories))
-    free = planned(Tabular(road="soft-q"), prior)
+    free = planned(Tabular(solver="soft-q"), prior)
     linear = planned(Linear(np.eye(histories.n_histories), on="history"), prior)
     got = [in_double(evaluate, form, {"weights": rewards}, counts) for form in (free, linear)]
     for a, b in zip(*got, strict=True):
@@ -174,7 +174,7 @@ def test_features_of_another_environment_are_refused(form, told):
         lambda: Linear(np.zeros((3, 1)), on="state-action"),
         lambda: Network(hidden=0),
         lambda: Network(features=np.zeros(3)),
-        lambda: Tabular("state-action", road="soft-q"),
+        lambda: Tabular("state-action", solver="soft-q"),
     ],
 )
 def test_forms_that_mean_nothing_are_refused(wrong):

@@ -156,7 +156,7 @@ def test_messages_through_xla_are_predicted():
 )
 @pytest.mark.parametrize("engine", ["compiled", "scan"])
 def test_more_never_needs_less(engine, change, grown):
-    for reward in ("state", "state-action", Habit(2), Network(4), Linear(np.eye(60)), Tabular(road="soft-q")):
+    for reward in ("state", "state-action", Habit(2), Network(4), Linear(np.eye(60)), Tabular(solver="soft-q")):
         given = USUAL | {"reward": reward, "engine": engine}
         needs = [memory.predict(random_world(), **more).total for more in (given, given | {change: grown})]
         assert needs[0] <= needs[1]

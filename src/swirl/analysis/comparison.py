@@ -22,15 +22,15 @@ from swirl.estimators.registry import fixed_arguments, keeps, make, models
 ONE_MODE = "{}, one mode"  # the name of a model's twin
 
 
-def common_currency(candidates: Mapping[str, HiddenModeEstimator], of: Scored | None = None) -> Scored:
+def common_score_type(candidates: Mapping[str, HiddenModeEstimator], of: Scored | None = None) -> Scored:
     """What all the models can be scored on: `of` if they all can, else the first that they share.
 
     >>> from swirl.data.mdp import MDP
     >>> env = MDP.deterministic([[0, 1, 1], [0, 1, 1]])
-    >>> common_currency({name: make(name, env) for name in ("S-1", "rARHMM")})
+    >>> common_score_type({name: make(name, env) for name in ("S-1", "rARHMM")})
     'next_state'
     """
-    each = {name: model.currencies for name, model in candidates.items()}
+    each = {name: model.score_types for name, model in candidates.items()}
     shared = [x for x in WORDS if all(x in own for own in each.values())]
     if of is None and shared:
         return shared[0]  # type: ignore[return-value]
@@ -96,11 +96,11 @@ def compare(
     check_apart(train, test)
     fresh = _candidates(candidates, env, parameters)
     if candidates is None:  # next states are what all models of labelled states share
-        fresh = {name: model for name, model in fresh.items() if (of or "next_state") in model.currencies}
+        fresh = {name: model for name, model in fresh.items() if (of or "next_state") in model.score_types}
     if of is None and train.n_missing_actions + test.n_missing_actions:
-        next_states = all("next_state" in model.currencies for model in fresh.values())
+        next_states = all("next_state" in model.score_types for model in fresh.values())
         of = "next_state" if next_states else None  # the actions that were seen are not all there is to predict
-    of = common_currency(fresh, of)
+    of = common_score_type(fresh, of)
     for model in fresh.values() if not isinstance(candidates, Mapping) else ():
         if "target" in model.get_params() and "target" not in parameters:
             model.set_params(target=of)  # a count model is fitted and tuned for what it is scored on

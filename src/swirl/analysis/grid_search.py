@@ -217,7 +217,7 @@ def choose(
     n_folds
         Folds are made of whole subjects where several are known, else of whole sessions.
     of
-        What the score is of, one of the model's `currencies`; by default its own.
+        What the score is of, one of the model's `score_types`; by default its own.
     callback
         Called with a few words on what is fitted next.
 

@@ -71,7 +71,7 @@ def fit_halves(model: EMEstimator, data: Trajectories, *, callback: Callable[[st
 
     Other numbers of modes are left out where the model has settings for each mode, counts where there are no states.
     """
-    of = model.currency_of(data)
+    of = model.score_type_of(data)
     settled = {**model.fitted_params, "max_iter": min(int(model.max_iter), MOST_ITERATIONS)}
     n_modes, paths = int(settled["n_modes"]), []
     sizes = [n_modes]

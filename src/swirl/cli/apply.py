@@ -37,7 +37,7 @@ def apply(
     sessions = sessions_of(model, data)
     table = steps_or_bouts(model, sessions, bouts=bouts)
     written = write_table(table, output, overwrite=force)
-    of = model.currency_of(sessions)
+    of = model.score_type_of(sessions)
     facts = {
         "file": str(written),
         "sessions": len(sessions),

@@ -155,7 +155,7 @@ def summary(model: Any, ready: Any) -> dict[str, Any]:
     from swirl.estimators.fit_warnings import verdict_of
     from swirl.workflows.fit import remarks
 
-    of = model.currency_of(ready.data)
+    of = model.score_type_of(ready.data)
     found = verdict_of(model, model.restart_agreement_)
     facts: dict[str, Any] = {
         "verdict": None if found is None else {"level": found.level, "reasons": list(found.reasons)},

@@ -1,6 +1,6 @@
 """What every model shares: parameters as scikit-learn keeps them, the honest score, decoding, saving.
 
-A subclass says what it gives probabilities to (`currencies`), how likely each step of some data is in each mode
+A subclass says what it gives probabilities to (`score_types`), how likely each step of some data is in each mode
 (`_read`), and sets `initial_modes_` and `mode_transitions_` when fitted.
 """
 
@@ -156,8 +156,15 @@ class HiddenModeEstimator(Estimator, ABC):
 
     @property
     @abstractmethod
-    def currencies(self) -> tuple[Scored, ...]:
+    def score_types(self) -> tuple[Scored, ...]:
         """What the model gives a likelihood of, its own first; scores compare only in the same one."""
+
+    @property
+    def currencies(self) -> tuple[Scored, ...]:
+        """Former name of `score_types`."""
+        told = "currencies is called score_types now; the old name will go in a later version"
+        warnings.warn(told, DeprecationWarning, stacklevel=2)
+        return self.score_types
 
     # ------------------------------------------------------------------ what a model says of itself
 
@@ -283,9 +290,9 @@ class HiddenModeEstimator(Estimator, ABC):
                 f"this {type(self).__name__} is not fitted yet: call fit(train) or swirl.load(path) first"
             )
 
-    def _currency(self, of: Scored | None) -> Scored:
+    def _score_type(self, of: Scored | None) -> Scored:
         """What to score: `of`, or the model's own."""
-        own = self.currencies
+        own = self.score_types
         if of is None:
             return own[0]
         if of not in WORDS:
@@ -298,12 +305,12 @@ class HiddenModeEstimator(Estimator, ABC):
             )
         return of
 
-    def currency_of(self, data: Any) -> Scored:
+    def score_type_of(self, data: Any) -> Scored:
         """What a score of these data is best of: the model's own, but next states where some action is missing.
 
         Scores of actions count only those that were seen, which are not all there is to predict.
         """
-        own = self.currencies
+        own = self.score_types
         if own[0] == "action" and "next_state" in own and as_trajectories(data).n_missing_actions:
             return "next_state"
         return own[0]
@@ -315,7 +322,7 @@ class HiddenModeEstimator(Estimator, ABC):
 
     def _ready(self, data: Any, of: Scored | None = None, warn: bool = True) -> tuple[Encoded, Evidence]:
         self.check_fitted()
-        of = self._currency(of)
+        of = self._score_type(of)
         encoded, evidence = self._read(as_trajectories(data), of)
         if warn:
             self._warn_of_unseen(encoded)
@@ -356,7 +363,7 @@ class HiddenModeEstimator(Estimator, ABC):
         data
             `Trajectories`, or a list of them.
         of
-            What the likelihood is of, one of `currencies`; by default the model's own. ``"next_state"`` merges
+            What the likelihood is of, one of `score_types`; by default the model's own. ``"next_state"`` merges
             actions with the same successor: the currency for comparing with models that emit states.
         """
         encoded, increments, _ = self._increments(data, of)
@@ -371,7 +378,7 @@ class HiddenModeEstimator(Estimator, ABC):
         del y  # scikit-learn's signature
         _, increments, scored = self._increments(data, of)
         if not scored.any():
-            other = "next_state" in self.currencies and self._currency(of) != "next_state"
+            other = "next_state" in self.score_types and self._score_type(of) != "next_state"
             advice = '; score the states that followed instead: of="next_state"' if other else ""
             raise ValueError(
                 f"data: no {self._missing(of)} was observed in any session, so there is nothing to score{advice}"
@@ -385,7 +392,7 @@ class HiddenModeEstimator(Estimator, ABC):
 
     def _missing(self, of: Scored | None) -> str:
         return {"action": "action", "next_state": "next state", "density": "pair of neighbouring observations"}[
-            self._currency(of)
+            self._score_type(of)
         ]
 
     def scored_steps(self, data: Any, *, of: Scored | None = None) -> list[Bool[np.ndarray, "time"]]:

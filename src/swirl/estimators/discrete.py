@@ -72,7 +72,7 @@ class DiscreteEstimator(HiddenModeEstimator):
         return self.env
 
     @property
-    def currencies(self) -> tuple[Scored, ...]:
+    def score_types(self) -> tuple[Scored, ...]:
         """What the model gives a likelihood of, its own first."""
         if self.target == "action":
             return ("action", "next_state")

@@ -96,7 +96,7 @@ class GaussianARHMM(EMEstimator):
         self.random_state = random_state
 
     @property
-    def currencies(self) -> tuple[Scored, ...]:
+    def score_types(self) -> tuple[Scored, ...]:
         """What the model gives a likelihood of: densities, in the units of the signal."""
         return ("density",)
 

@@ -151,7 +151,7 @@ class IQLearn(EMEstimator, DiscreteEstimator):
         return MDP.from_successors(self.seen_next_, self.seen_probability_)
 
     @property
-    def currencies(self) -> tuple[Scored, ...]:
+    def score_types(self) -> tuple[Scored, ...]:
         """What the model gives a likelihood of; where an action leads is known only with an environment."""
         return ("action",) if self.env is None else ("action", "next_state")
 

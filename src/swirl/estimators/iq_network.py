@@ -121,7 +121,7 @@ class IQNetwork(EMEstimator):
         self.random_state = random_state
 
     @property
-    def currencies(self) -> tuple[Scored, ...]:
+    def score_types(self) -> tuple[Scored, ...]:
         """What the model gives a likelihood of: actions."""
         return ("action",)
 

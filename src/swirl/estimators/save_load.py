@@ -56,6 +56,9 @@ def versions_of(model: Any) -> dict[str, str]:
     return found if found and as_read is model._as_fitted else versions()
 
 
+FORMER = {"road": "solver"}  # fields of options in older files, and what they are called now
+
+
 def _encode_option(name: str, value: Any, arrays: Arrays) -> Any:
     """Turn one constructor argument into JSON, moving arrays into the file's own."""
     if type(value).__name__ in OPTIONS:
@@ -76,7 +79,8 @@ def _decode_option(value: Any, arrays: dict[str, np.ndarray]) -> Any:
     if isinstance(value, dict) and "option" in value:
         if value["option"] not in OPTIONS:
             raise ValueError(f"unknown option {value['option']!r} in the file: it needs a newer swirl")
-        return OPTIONS[value["option"]](**{k: _decode_option(v, arrays) for k, v in value["fields"].items()})
+        named = {str(FORMER.get(k, k)): _decode_option(v, arrays) for k, v in value["fields"].items()}
+        return OPTIONS[value["option"]](**named)
     if isinstance(value, dict) and "array" in value:
         return arrays[value["array"]]
     if isinstance(value, dict) and "sequence" in value:

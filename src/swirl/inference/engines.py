@@ -273,8 +273,8 @@ Iterations = HostIterations | DeviceIterations
 
 
 def choose(engine: Engine, chains: Chains, tables: Tables) -> Iterations:
-    """Pick the road: numba on the CPU where it is installed, a parallel scan on a GPU; where they would not be exact,
-    a scan of logarithms.  A road that is asked for by name and would not be exact is refused.
+    """Pick the engine: numba on the CPU where it is installed, a parallel scan on a GPU; where they would not be exact,
+    a scan of logarithms.  An engine that is asked for by name and would not be exact is refused.
 
     >>> chains = Chains(np.zeros(2, int), np.zeros(2, int), np.array([0, 2]), n_symbols=1, n_states=1)
     >>> tables = Tables(np.log([[0.5, 0.5]]), np.log([[[[0.9, 0.1], [0.1, 0.9]]]]), np.zeros((1, 1, 2)))

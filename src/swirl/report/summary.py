@@ -81,7 +81,7 @@ def fit_facts(case: DecodedFit) -> dict[str, Any]:
         "score": score,
         "n_scored": n_scored,
         "scores": scores,
-        "currency": model.currency_of(case.data),
+        "score_type": model.score_type_of(case.data),
     }
     if restarts is not None:
         facts["n_iterations"] = restarts[model.best_restart_].n_iterations
@@ -92,7 +92,7 @@ def _scores(case: DecodedFit) -> dict[str, tuple[float, int] | None]:
     """Log-likelihood per step and the steps it is over: of all these data, of the sessions that were fitted, of the
     others; None where there are none, or that is not known."""
     with quietly():
-        of = case.model.currency_of(case.data)
+        of = case.model.score_type_of(case.data)
         steps = np.array([int(scored.sum()) for scored in case.model.scored_steps(case.data, of=of)])
         sums = case.model.session_scores(case.data, of=of)
     fitted = case.model.fitted_to(case.data)
@@ -274,8 +274,8 @@ def fit_sentences(fit: dict[str, Any], data: dict[str, Any]) -> list[str]:
     else:
         lines.append(minus(fit["report"][:1].upper() + fit["report"][1:]))
     if fit["score"] is not None:
-        lines.append(f"Score, in nats per {PER[fit['currency']]} given the past: {_scores_in_words(fit, data)}.")
-    if data["missing_actions"] and fit["currency"] != "density":
+        lines.append(f"Score, in nats per {PER[fit['score_type']]} given the past: {_scores_in_words(fit, data)}.")
+    if data["missing_actions"] and fit["score_type"] != "density":
         lines.append(missing_sentence(data))
     if data["unseen_steps"]:
         lines.append(

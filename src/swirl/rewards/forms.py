@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from swirl.data.histories import Histories
+from swirl.errors import renamed
 from swirl.priors import Adaptive, Cauchy, Dirichlet, Gaussian, HabitGoals
 from swirl.rewards.component import Footprint, ProblemSizes, RewardComponent
 from swirl.rewards.habit_goals import HabitGoalsReward
@@ -114,25 +115,25 @@ class Tabular(RewardForm):
     ----------
     on
         ``"state"``: r(h), as in the paper's experiments. ``"state-action"``: r(h, a), as in its definition.
-    road
-        ``"exact"``: through values or policies, no planning. ``"soft-q"``: the paper's own road, for ``on="state"``.
+    solver
+        ``"exact"``: through values or policies, no planning. ``"soft-q"``: the paper's own, for ``on="state"``.
     """
 
     on: Literal["state", "state-action"] = "state"
-    road: Literal["exact", "soft-q"] = "exact"
+    solver: Literal["exact", "soft-q"] = "exact"
 
     def __post_init__(self) -> None:
         if self.on not in ("state", "state-action"):
             raise ValueError(f'on={self.on!r}: expected "state" or "state-action"')
-        if self.road not in ("exact", "soft-q"):
-            raise ValueError(f'road={self.road!r}: expected "exact" or "soft-q"')
-        if self.on == "state-action" and self.road == "soft-q":
-            raise ValueError('road="soft-q": for on="state-action" the closed form is the same optimum; use "exact"')
+        if self.solver not in ("exact", "soft-q"):
+            raise ValueError(f'solver={self.solver!r}: expected "exact" or "soft-q"')
+        if self.on == "state-action" and self.solver == "soft-q":
+            raise ValueError('solver="soft-q": for on="state-action" the closed form is the same optimum; use "exact"')
 
     @property
     def priors(self) -> Priors:
         """Dirichlet or normal for r(h, a); for r(h) each fit chooses one, unless it is planned."""
-        if self.road == "soft-q":
+        if self.solver == "soft-q":
             return PLANNED
         kinds = (Dirichlet, Gaussian) if self.on == "state-action" else (Cauchy, Gaussian)
         default = Dirichlet(1.0) if self.on == "state-action" else Adaptive()
@@ -140,11 +141,11 @@ class Tabular(RewardForm):
         return Priors(default, words, lambda prior: isinstance(prior, kinds))
 
     def build(self, histories: Histories, prior: Any, settings: PolicySettings) -> Built:
-        """Make the component of r(h, a), or of r(h) by either road."""
+        """Make the component of r(h, a), or of r(h) by either solver."""
         if self.on == "state-action":
             free = StateActionReward.build(histories, prior, temperature=settings.temperature)
             return free, np.arange(histories.n_histories)
-        if self.road == "soft-q":
+        if self.solver == "soft-q":
             return _planned(histories, TabularMap(histories.n_histories), prior, settings)
         if isinstance(prior, Gaussian) and prior.of == "value":
             return _sums_of_parts(histories, histories.length, None, prior, settings)
@@ -153,9 +154,12 @@ class Tabular(RewardForm):
 
     def footprint(self, sizes: ProblemSizes) -> Footprint:
         """The memory that the component needs."""
-        if self.road == "soft-q":
+        if self.solver == "soft-q":
             return PlannedRewards.footprint(sizes, 0)
         return (StateActionReward if self.on == "state-action" else StateReward).footprint(sizes)
+
+
+Tabular.__init__ = renamed(road="solver")(Tabular.__init__)
 
 
 @dataclass(frozen=True, eq=False)
@@ -284,7 +288,7 @@ def resolve_form(reward: str | RewardForm) -> RewardForm:
     """Turn a shorthand into a form.
 
     >>> resolve_form("state-action")
-    Tabular(on='state-action', road='exact')
+    Tabular(on='state-action', solver='exact')
     """
     if isinstance(reward, RewardForm):
         return reward

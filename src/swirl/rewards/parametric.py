@@ -1,8 +1,8 @@
-"""Rewards of any form, fitted by planning: the paper's road (Algorithm 1) made exact.
+"""Rewards of any form, fitted by planning: the paper's solver (Algorithm 1) made exact.
 
 The soft fixed point is solved to a tolerance and differentiated implicitly (`soft_q.soft_values`), where
 the authors back-propagate through 100 sweeps.  Needed for parametric rewards; for free rewards it is the
-oracle of the exact road in `state`.
+oracle of the exact solver in `state`.
 
 Only r/α shapes behaviour, so starts, planning and optimisation are all in units of the temperature: (α, λ) and
 (c α, λ/c²) are one model, with the same trace of objectives from the same seed.
@@ -122,7 +122,7 @@ class PlannedRewards(RewardComponent):
     form: LinearMap | NetworkMap | TabularMap
     strength: Float[FloatArray, ""]
     penalty: BackoffPenalty | None
-    """For free rewards: the same penalty as on the exact road. None: ½ λ ‖w‖² on the weights (`squares`)."""
+    """For free rewards: the same penalty as for the exact solver. None: ½ λ ‖w‖² on the weights (`squares`)."""
     discount: Float[FloatArray, ""]
     temperature: Float[FloatArray, "mode"]
     linearised: bool = field(metadata={"static": True})

@@ -1,4 +1,4 @@
-"""Free rewards on histories, r(h), fitted through their values: the exact road (design.md#exact-solver).
+"""Free rewards on histories, r(h), fitted through their values: the exact solver (design.md#exact-solver).
 
 With no action argument the reward drops out of the policy,
 

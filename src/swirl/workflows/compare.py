@@ -91,7 +91,7 @@ def _honest_score(run: Run, ready: Prepared) -> Any:
     asked = run.compare
     if run.env not in (None, "observed") or ready.env.is_deterministic:
         return asked.score
-    without = [name for name in asked.models if "action" not in make(name, ready.env).currencies]
+    without = [name for name in asked.models if "action" not in make(name, ready.env).score_types]
     if asked.score == "next_state" or without:
         raise ValueError(
             "the environment is what all sessions show, the held-out ones too, and an action has several ends in it: "

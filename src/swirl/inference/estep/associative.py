@@ -1,4 +1,4 @@
-"""The E-step as a parallel scan over time: the fast road on a GPU, where a loop over time would wait for itself.
+"""The E-step as a parallel scan over time: the fast engine on a GPU, where a loop over time would wait for itself.
 
 One step of the chain is a matrix M_t(z, z') = P[s_{t−1}, z, z'] e[y_t, z'], and messages are products of such
 matrices, α_t ∝ α_0 M_1 ⋯ M_t and β_t ∝ M_{t+1} ⋯ M_T 1.  Products are associative, so all prefixes come out of

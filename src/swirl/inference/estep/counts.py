@@ -1,4 +1,4 @@
-"""What goes into an E-step and what comes out, whichever road computes it."""
+"""What goes into an E-step and what comes out, whichever engine computes it."""
 
 from dataclasses import dataclass
 from functools import cached_property

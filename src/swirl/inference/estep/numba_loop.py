@@ -1,4 +1,4 @@
-"""The E-step as a plain loop over chains, compiled by numba: the fast road on the CPU.
+"""The E-step as a plain loop over chains, compiled by numba: the fast engine on the CPU.
 
 The kernel is single-threaded and releases the interpreter lock; restarts and chunks of chains are spread over a
 thread pool, and each thread walks several chains at a time (`batching`).  Chunks depend only on the data and are summed
