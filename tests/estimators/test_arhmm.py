@@ -144,7 +144,7 @@ def starting_point(model, index):
         mode = {}
         for i, h in enumerate(histories.table.tolist()):
             own = ranks[h[0]]
-            p = np.exp(start.rewards[z, i, : len(own)])
+            p = np.exp(start.emissions[z, i, : len(own)])
             mode[tuple(h)] = dict(zip(own, (p / p.sum()).tolist(), strict=True))
         emissions.append(mode)
     return np.exp(start.log_initial), table, emissions
