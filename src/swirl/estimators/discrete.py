@@ -4,6 +4,7 @@ At each step an animal chooses among *options*: the actions of its state, or the
 model holds a table of their probabilities, [mode, history, option].
 """
 
+from abc import abstractmethod
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -90,9 +91,9 @@ class DiscreteEstimator(HiddenModeEstimator):
         table = self._table()
         return table if len(table) == len(self.initial_modes_) else None
 
+    @abstractmethod
     def _log_table(self) -> Float[np.ndarray, "mode history option"]:
         """Log-probability of each option in each mode."""
-        raise NotImplementedError
 
     def _table(self) -> Float[np.ndarray, "mode history option"]:
         """Probability of each option in each mode."""

@@ -74,9 +74,9 @@ class EMEstimator(HiddenModeEstimator):
         """The arguments, with what was chosen from the data in their place."""
         return self.get_params()
 
+    @abstractmethod
     def _context_of_file(self) -> tuple[Components, Any]:
         """Components and context of a model that was read from a file."""
-        raise NotImplementedError
 
     def _argument_faults(self, faults: Faults) -> None:
         """Add what is wrong with the model's own arguments."""

