@@ -43,7 +43,7 @@ COMMAND = "python studies/modes_claimed.py"
 CLAIM = "Modes are ahead"
 OURS, TUNED = "default", "tuned"
 MEANS = ("score", "accuracy")
-MOST, MOST_OF_ALL = 6, 16  # claims in 100 draws of a world, and in 400 of all
+MOST, MAX_OF_ALL = 6, 16  # claims in 100 draws of a world, and in 400 of all
 WORLDS = {  # number of modes, and seconds of one core for a draw
     "gridworld, sparse": (1, 15),
     "maze, dense": (1, 40),
@@ -243,7 +243,7 @@ def table(found: list[dict[str, Any]]) -> str:
             claims, counted = (sum(row[key] for row in own) for key in ("claim", "claim with counts"))
             lines.append(f"| {world} | {len(own)} | {one} | {claims} | {counted} | {MOST} |")
     claims = sum(row["claim"] for row in known)
-    return "\n".join([*lines, "", f"All: {claims} of {len(known)} ({MOST_OF_ALL} of 400 are allowed)."])
+    return "\n".join([*lines, "", f"All: {claims} of {len(known)} ({MAX_OF_ALL} of 400 are allowed)."])
 
 
 def found_modes(row: dict[str, Any], who: str) -> bool:

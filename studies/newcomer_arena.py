@@ -47,7 +47,7 @@ README = Path(__file__).parent.parent / "README.md"
 COMMAND = "python studies/newcomer_arena.py"
 SEEDS = (3, 4, 5)  # 0 to 2 were looked at while the arena was made
 MINUTES = 15  # of one core, for one draw: for the notice
-LEAST_SHARE, MOST_OFF = 0.88, 0.15  # steps in the right mode; dF/F peak, as a share of the true one
+MIN_SHARE, MAX_OFF = 0.88, 0.15  # steps in the right mode; dF/F peak, as a share of the true one
 ROWS, COLUMNS = "ABCDEF", range(1, 7)
 CELLS = [f"{row}{column}" for row in ROWS for column in COLUMNS]
 GOALS = {"food": "A6", "nest": "F1"}  # one mode for each, in this order
@@ -246,9 +246,9 @@ def faults(draw: dict[str, Any]) -> list[str]:
     told = []
     if found["goals"] != true["goals"]:
         told.append(f"goals {', '.join(found['goals'])}")
-    if found["right"] < LEAST_SHARE:
+    if found["right"] < MIN_SHARE:
         told.append(f"{found['right']:.1%} of the steps")
-    if abs(found["peak"] / true["peak"] - 1) > MOST_OFF:
+    if abs(found["peak"] / true["peak"] - 1) > MAX_OFF:
         told.append(f"peak {found['peak']:.2f} for {true['peak']:.2f}")
     if draw.get("modes", len(GOALS)) != len(GOALS):
         told.append(f"{draw['modes']} modes")
@@ -288,8 +288,8 @@ def page(record: dict[str, Any]) -> str:
 READING = f"""\
 An arena of 6 × 6 cells, food in A6, a nest in F1; ten mice in two groups, five sessions of 300 steps each; cells and a
 dF/F signal, no actions. The signal rises at the onsets of the mode "food". Every command of the README's section "Your
-own recordings" was run as it stands there. Asked for: both goals, two modes, {LEAST_SHARE:.0%} of the steps, and a dF/F
-peak within {MOST_OFF:.0%} of the one at the true onsets. "True model" decodes with the true rewards and switching; its
+own recordings" was run as it stands there. Asked for: both goals, two modes, {MIN_SHARE:.0%} of the steps, and a dF/F
+peak within {MAX_OFF:.0%} of the one at the true onsets. "True model" decodes with the true rewards and switching; its
 peak is the one at the true onsets."""
 
 

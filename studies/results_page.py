@@ -113,7 +113,7 @@ def main() -> None:
         for block in experiment.blocks:
             if isinstance(block, Drawing):
                 (folder / f"{block.name}.png").write_bytes(small(block.figure))
-        part = to_markdown(experiment, figures=f"results/{name}", level=2, most_rows=40)
+        part = to_markdown(experiment, figures=f"results/{name}", level=2, max_rows=40)
         parts.append(part + "\n" + changes(before, part, experiment.title, options.why) if before else part)
     (options.docs / "results.md").write_text("\n".join(parts), encoding="utf-8")
 

@@ -34,7 +34,7 @@ RESULTS = Path(__file__).parent / "results"
 COMMAND = "python studies/verdict.py"
 KINDS = {"easy": 12, "hard": 8, "too short": 6, "no modes": 6, "wrong model": 5, "unfinished": 3}
 POINTS = 0.03  # of accuracy, that a fit to be trusted may be behind the truth's own decoder
-LEAST_RIGHT = 38
+MIN_RIGHT = 38
 SECONDS = 12  # of one core, for one set: for the notice
 SIDE = 5
 TRUTH = "truth's accuracy"
@@ -149,7 +149,7 @@ def table(found: list[dict[str, Any]]) -> str:
         [
             *lines,
             "",
-            f"Right: {right} of {len(found)} ({LEAST_RIGHT} of 40 were asked for). Of {len(fine)} good fits "
+            f"Right: {right} of {len(found)} ({MIN_RIGHT} of 40 were asked for). Of {len(fine)} good fits "
             f"{trusted} are trusted.",
         ]
     )

@@ -63,14 +63,14 @@ def pytest_collection_modifyitems(items):
     items.sort(key=lambda item: rank.get(subject(item.path), len(rank)))  # stable: within a file nothing moves
 
 
-MOST_MAPS = 25_000
+MAX_MAPS = 25_000
 MAPS = Path("/proc/self/maps")
 
 
 @pytest.fixture(autouse=True, scope="module")
 def few_maps():
     yield
-    if MAPS.exists() and MAPS.read_bytes().count(b"\n") > MOST_MAPS:
+    if MAPS.exists() and MAPS.read_bytes().count(b"\n") > MAX_MAPS:
         import jax  # after the hook
 
         jax.clear_caches()

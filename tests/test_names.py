@@ -46,3 +46,14 @@ def test_short_names_do_not_warn():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert swirl.metrics.segmentation_accuracy([[0, 1]], [[1, 0]]) == 1.0
+
+
+def test_a_reader_takes_its_arguments_by_former_names_and_says_so():
+    import numpy as np
+
+    from swirl.io.label_runs import Recording, syllable_sessions
+
+    recording = Recording("m1", np.array([3, 3, 5, 9, 5, 5]))
+    with pytest.warns(DeprecationWarning, match="syllable_sessions: least_usage is called min_usage now"):
+        former = syllable_sessions([recording], least_usage=0.3)
+    assert former.state_names == syllable_sessions([recording], min_usage=0.3).state_names

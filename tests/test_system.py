@@ -86,7 +86,7 @@ def test_one_call_keeps_what_is_compiled_even_after_something_was(tmp_path):
     program = f"""
 import jax, swirl, swirl.system
 jax.jit(lambda x: x + 1)(1.0)
-swirl.system.LEAST_COMPILING = 0.0
+swirl.system.MIN_COMPILING = 0.0
 assert swirl.keep_compiled({str(tmp_path / "kept")!r}).exists()
 jax.jit(lambda x: x * 3 + 2)(1.0)
 """

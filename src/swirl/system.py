@@ -150,7 +150,7 @@ def claim(shapes: Iterable[tuple[Any, Any]]) -> str | None:
     return f"claims {values:,} values, which {told}: the file is damaged, or needs a larger machine"
 
 
-LEAST_COMPILING = 0.1
+MIN_COMPILING = 0.1
 """Seconds of compiling from which on a program is kept: below, reading it back takes as long."""
 
 
@@ -177,7 +177,7 @@ def compiled_settings() -> dict[str, str]:
     """
     wanted = {
         "JAX_COMPILATION_CACHE_DIR": str(compiled_folder()),
-        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": str(LEAST_COMPILING),
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": str(MIN_COMPILING),
         "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
     }
     return {name: os.environ.get(name, value) for name, value in wanted.items()}
@@ -210,7 +210,7 @@ def keep_compiled(folder: str | Path | None = None) -> Path:
     chosen = compiled_folder() if folder is None else Path(folder)
     chosen.mkdir(parents=True, exist_ok=True)
     jax.config.update("jax_compilation_cache_dir", str(chosen))
-    jax.config.update("jax_persistent_cache_min_compile_time_secs", LEAST_COMPILING)
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", MIN_COMPILING)
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
     reset_cache()  # JAX looks for its folder once, at the first program: that may have been before
     return chosen

@@ -64,7 +64,7 @@ def test_modes_without_a_goal_explore_in_order_of_their_steps():
 def test_fewer_modes_than_goals():
     assert name_modes([[0, 0, 0, 0]], [[1, 9, 1, 0]], GOALS)[0] == ("explore",)  # one mode tells no difference
     modes, states, goals = [[0, 0, 0, 0, 1, 1, 1]], [[1, 2, 1, 9, 1, 2, 3]], {**GOALS, "other": 7}
-    names, evidence = name_modes(modes, states, goals, least_ratio=1.0)
+    names, evidence = name_modes(modes, states, goals, min_ratio=1.0)
     assert names == ("water", "explore")
     assert 1.0 < evidence["ratio_water"][0] < 1.5
     assert name_modes(modes, states, goals)[0] == ("explore", "explore 2")  # a little more often is not enough

@@ -256,3 +256,14 @@ def test_the_shell_completes_commands_and_options(words, offered):
         text=True,
     )
     assert done.stdout.split() == offered
+
+
+def test_an_option_by_its_former_name_is_taken_with_a_note(tmp_path):
+    (tmp_path / "m1.csv").write_text("time,x,y\n0,0.5,0.5\n1,1.5,0.5\n2,1.6,0.5\n3,0.5,0.5\n")
+    words = ["import", "tracks", str(tmp_path / "m1.csv"), "--grid", "1x2", "--bounds", "0,2,0,1"]
+    former = runner.invoke(app, [*words, "--least-dwell=0.5", "-o", str(tmp_path / "a.csv")])
+    now = runner.invoke(app, [*words, "--min-dwell", "0.5", "-o", str(tmp_path / "b.csv")])
+    assert former.exit_code == now.exit_code == 0, former.output
+    assert "--least-dwell is called --min-dwell now" in former.stderr
+    assert "is called" not in now.stderr
+    assert (tmp_path / "a.csv").read_bytes() == (tmp_path / "b.csv").read_bytes()

@@ -259,7 +259,7 @@ def test_chunks_are_runs_of_whole_chains():
             assert edges[0] == 0
             assert edges[-1] == part.n_groups
             assert (np.diff(edges) > 0).all()
-            assert len(edges) - 1 <= numba_loop.MOST_CHUNKS
+            assert len(edges) - 1 <= numba_loop.MAX_CHUNKS
 
 
 # padding

@@ -17,9 +17,9 @@ def listed(arrays):
 
 
 def test_a_dropped_syllable_leaves_a_gap_and_nothing_is_merged_across_it():
-    sessions = syllable_sessions([Recording("m1", np.array([3, 3, 5, 9, 5, 5]))], least_usage=0.3)
+    sessions = syllable_sessions([Recording("m1", np.array([3, 3, 5, 9, 5, 5]))], min_usage=0.3)
     assert sessions.state_names == ("5",)  # 3 and 9 are one run of four each, 5 is two
-    sessions = syllable_sessions([Recording("m1", np.array([3, 3, 5, 9, 5, 5, 3]))], least_usage=0.25)
+    sessions = syllable_sessions([Recording("m1", np.array([3, 3, 5, 9, 5, 5, 3]))], min_usage=0.25)
     # Runs: 3 5 9 5 3, shares 2/5, 2/5, 1/5.
     assert listed(sessions.states) == [[0, 1, 1, 0]]
     assert listed(sessions.actions) == [[1, -1, 0, -1]]
@@ -54,9 +54,9 @@ def test_frames_without_a_syllable_are_gaps():
 def test_usage_is_that_of_all_recordings_and_counts_runs_not_frames():
     long = Recording("long", np.array([7] * 50 + [0, 1, 0, 1, 0, 1]))
     other = Recording("other", np.array([0, 1, 0]))
-    sessions = syllable_sessions([long, other], least_usage=0.11)  # 7 is one run of ten
+    sessions = syllable_sessions([long, other], min_usage=0.11)  # 7 is one run of ten
     assert sessions.state_names == ("0", "1")
-    assert syllable_sessions([long, other], least_usage=0.1).state_names == ("0", "1", "7")
+    assert syllable_sessions([long, other], min_usage=0.1).state_names == ("0", "1", "7")
 
 
 def test_lost_frames_are_a_gap_even_within_one_syllable():
@@ -95,7 +95,7 @@ def test_a_signal_that_one_recording_lacks_is_nan_there():
 
 def test_short_runs_are_dropped_before_usage_is_counted():
     frames = np.array([0, 0, 8, 0, 0, 1, 1, 9, 1, 1, 1])
-    sessions = syllable_sessions([Recording("m1", frames)], shortest_run=2, least_usage=0.5)
+    sessions = syllable_sessions([Recording("m1", frames)], min_run=2, min_usage=0.5)
     assert listed(sessions.states) == [[0, 0, 1, 1]]  # 0 | 0 1 | 1
     assert listed(sessions.gaps) == [[1, 3]]
     assert "dropped 2 runs of fewer than 2 frames" in sessions.notes
@@ -105,7 +105,7 @@ def test_kept_labels_are_states_whether_they_occur_or_not_and_names_are_told_apa
     sessions = syllable_sessions(
         [Recording("m1", np.array([1, 12]), subject="a", group="drug")],
         keep=[12, 5, 1],
-        least_usage=0.9,  # not asked when keep is given
+        min_usage=0.9,  # not asked when keep is given
         names={1: "walk", 5: "walk", 12: " ", 99: "not kept"},
     )
     assert sessions.state_names == ("walk (1)", "walk (5)", "12")
@@ -119,7 +119,7 @@ def test_sessions_of_one_step_are_dropped_and_none_left_is_an_error():
     sessions = syllable_sessions(iter([short, Recording("long", np.array([1, 0, 1])), empty]))
     assert sessions.names == ("long",)
     assert "dropped 2 sessions with fewer than 2 steps: short, empty" in sessions.notes
-    with pytest.raises(ValueError, match=r"no recording of 2 is left .* 1 \(1 runs\): give a smaller least_usage"):
+    with pytest.raises(ValueError, match=r"no recording of 2 is left .* 1 \(1 runs\): give a smaller min_usage"):
         syllable_sessions([short, empty])
     with pytest.raises(ValueError, match="keep labels that occur"):
         syllable_sessions([short], keep=[7])
@@ -166,7 +166,7 @@ def test_two_clocks_are_told():
 
 def test_bad_options_are_told_at_once():
     with pytest.raises(ValueError, match="4 faults"):
-        syllable_sessions([Recording("m1", GOOD)], keep=[-1], names=["a"], least_usage=1, shortest_run=0)
+        syllable_sessions([Recording("m1", GOOD)], keep=[-1], names=["a"], min_usage=1, min_run=0)
     with pytest.raises(ValueError, match="keep='01'"):
         syllable_sessions([Recording("m1", GOOD)], keep="01")
 

@@ -191,7 +191,7 @@ def test_a_pose_is_the_mean_of_its_confident_parts_or_one_of_them(recording):
     assert any("1 of 5 frames without" in note for note in track.notes)
     [nose] = read_nwb_tracks(recording, keypoint="nose")  # a keypoint alone says that the pose is meant
     np.testing.assert_allclose(nose.positions, [*base[:3], nan, nan])
-    [tail] = read_nwb_tracks(recording, keypoint=["tail"], least_confidence=0.0)
+    [tail] = read_nwb_tracks(recording, keypoint=["tail"], min_confidence=0.0)
     np.testing.assert_allclose(tail.positions, base + 10)
 
 
@@ -267,7 +267,7 @@ def test_one_animal_is_its_series_or_the_subject_of_the_file(recording, changed)
     [
         ({"series": "line"}, "one-dimensional, a position along a line.*divide the line"),
         ({"series": "Pose", "keypoint": "ear"}, r"has no 'ear'; it has 'nose', 'tail'"),
-        ({"series": "Pose", "least_confidence": 2}, "no position with a confidence of least_confidence=2"),
+        ({"series": "Pose", "min_confidence": 2}, "no position with a confidence of min_confidence=2"),
     ],
 )
 def test_positions_that_cannot_be_read(recording, arguments, match):
@@ -339,11 +339,11 @@ def test_bouts_are_steps_merged_where_equal_with_gaps_at_long_pauses(recording):
     assert read.n_steps == 5
 
 
-def test_longest_pause_decides_about_gaps(recording):
+def test_max_pause_decides_about_gaps(recording):
     for pause, gaps in ((0, [2, 3]), (0.5, [3]), (np.inf, [])):
-        assert read_nwb_bouts(recording, table="behaviour", longest_pause=pause).gaps[0].tolist() == gaps
-    with pytest.raises(ValueError, match="longest_pause=-1: give seconds"):
-        read_nwb_bouts(recording, table="behaviour", longest_pause=-1)
+        assert read_nwb_bouts(recording, table="behaviour", max_pause=pause).gaps[0].tolist() == gaps
+    with pytest.raises(ValueError, match="max_pause=-1: give seconds"):
+        read_nwb_bouts(recording, table="behaviour", max_pause=-1)
 
 
 def test_rows_without_a_label_leave_a_gap(recording):
@@ -380,7 +380,7 @@ def test_events_without_a_duration_are_steps_of_their_own(recording):
     assert (read.states[0].tolist(), read.times[0].tolist()) == ([0, 0, 1, 0], [0.5, 0.9, 7.0, 7.5])
     assert read.signals is None
     assert read.gaps[0].tolist() == []
-    assert read_nwb_bouts(recording, table="licks", longest_pause=2).gaps[0].tolist() == [2]
+    assert read_nwb_bouts(recording, table="licks", max_pause=2).gaps[0].tolist() == [2]
 
 
 def test_events_with_a_duration_are_bouts_and_steady_events_are_frames(recording):

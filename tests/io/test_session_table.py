@@ -400,7 +400,7 @@ def test_files_that_are_not_there(tmp_path, read):
 
 
 def test_a_file_that_unfolds_without_end_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("swirl.io.session_table.LARGEST_TEXT", 1000)
+    monkeypatch.setattr("swirl.io.session_table.MAX_TEXT", 1000)
     (tmp_path / "bomb.csv.gz").write_bytes(gzip.compress(b"state\n" + b"1\n" * 10000))
     with pytest.raises(ValueError, match="store it as Parquet"):
         read_csv(tmp_path / "bomb.csv.gz")

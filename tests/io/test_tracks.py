@@ -160,7 +160,7 @@ def test_deeplabcut_one_animal(deeplabcut):
 
 def test_deeplabcut_several_animals(deeplabcut):
     source = deeplabcut(("m1", "m2", "single"))
-    first, second = read_tracks(source, keypoint="tail", least_confidence=0)
+    first, second = read_tracks(source, keypoint="tail", min_confidence=0)
     np.testing.assert_allclose(second.positions, VALUES[:, 1, :2] + 1)
     assert (first.subject, second.subject) == ("m1", "m2")
     assert second.name.endswith(" m2")
@@ -168,7 +168,7 @@ def test_deeplabcut_several_animals(deeplabcut):
         "Left out 'single', DeepLabCut's points that belong to no animal.",
         "BEWARE: times are frame numbers: give fps (--fps) to have seconds.",
     )
-    [only] = read_tracks(source, individual="m2", keypoint=["tail"], least_confidence=0)
+    [only] = read_tracks(source, individual="m2", keypoint=["tail"], min_confidence=0)
     np.testing.assert_array_equal(only.positions, second.positions)
     assert (only.name, only.time_unit) == (second.name, "frames")
 
@@ -179,7 +179,7 @@ def test_wrong_choices_name_what_there_is(deeplabcut):
     assert "it has 'nose', 'tail'" in refusal(source, keypoint="snout")
     assert "individual='m3': the animals are 'm1', 'm2'" in refusal(source, individual="m3")
     assert "fps=0: give the video's frames per second" in refusal(source, fps=0)
-    told = refusal(source, least_confidence=0.95)
+    told = refusal(source, min_confidence=0.95)
     assert "no frame has a position" in told
     assert "the highest confidence is 0.9" in told
 
@@ -283,7 +283,7 @@ def test_movement_variants():
     np.testing.assert_allclose(only.positions, VALUES[:, 0, :2] + 1)
     [counted, _] = read_tracks(movement(fps=None), fps=40)
     assert (counted.time_unit, counted.times[2]) == ("seconds", 0.05)
-    [seen, _] = read_tracks(movement().reindex(space=["z", "y", "x"]), keypoint="tail", least_confidence=0)
+    [seen, _] = read_tracks(movement().reindex(space=["z", "y", "x"]), keypoint="tail", min_confidence=0)
     np.testing.assert_allclose(seen.positions, VALUES[:, 1, :2])
     assert "times of track m1 have 20 frames per second: leave fps out" in refusal(movement(), fps=30)
     assert "expected the variable position" in refusal(movement().drop_vars("position"))

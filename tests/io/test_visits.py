@@ -58,13 +58,13 @@ def maze():
 
 
 @pytest.mark.parametrize(
-    ("options", "longest_break"),
+    ("options", "max_break"),
     [({"corridors": True}, None), ({"corridors": True, "reach": 0.45}, None), ({"reach": 0.4}, 2.0)],
 )
-def test_path_through_the_labyrinth(maze, options, longest_break):
+def test_path_through_the_labyrinth(maze, options, max_break):
     env, edges, path, track, reached = maze
     places = Nodes(env.coordinates, edges, names=env.state_names, **options)
-    found = visits([track], places, least_dwell=0.1, longest_break=longest_break, skipped="error")
+    found = visits([track], places, min_dwell=0.1, max_break=max_break, on_skip="error")
     assert found.states[0].tolist() == path
     expect_moves(found, places)
     assert found.gaps[0].size == 0
@@ -80,7 +80,7 @@ def test_path_through_the_labyrinth(maze, options, longest_break):
 def test_the_nearest_node_alone_loses_the_way(maze):
     """The long corridors pass nodes behind walls: why there is `corridors`."""
     env, edges, path, track, _ = maze
-    found = visits([track], Nodes(env.coordinates, edges), least_dwell=0.1)
+    found = visits([track], Nodes(env.coordinates, edges), min_dwell=0.1)
     assert found.states[0].tolist() != path
     assert any("Those are many" in note for note in found.notes)
 
@@ -90,7 +90,7 @@ def test_path_through_a_grid():
     path = random_path(grid.edges(), 200, 3)
     times, positions, _ = walker(grid.coordinates, path, speed=30.0, noise=0.4, random_state=4)
     positions[np.arange(7, len(times), 50)] = np.nan
-    found = visits(Track("g", times, positions), grid, least_dwell=0.1, skipped="error")
+    found = visits(Track("g", times, positions), grid, min_dwell=0.1, on_skip="error")
     assert found.states[0].tolist() == path
     expect_moves(found, grid)
     assert found.actions[0][-1] == -1
@@ -113,13 +113,13 @@ def test_steps_times_and_dwell():
 
 def test_breaks_are_bridged_or_gaps():
     cells = (0, None, None, 1, 1, None, None, None, 1, 2)
-    found = visits(line(*cells), ROW, longest_break=0.2)
+    found = visits(line(*cells), ROW, max_break=0.2)
     np.testing.assert_array_equal(found.states[0], [0, 1, 1, 2])
     np.testing.assert_array_equal(found.gaps[0], [2])
     np.testing.assert_array_equal(found.actions[0], [3, -1, 3, -1])
     np.testing.assert_allclose(found.signals["dwell"][0], [0.3, 0.2, 0.1, 0.1])
     assert found.notes == ("5 of 10 frames (50.0 %) are in no place: 1 break bridged, 1 gap longer than 0.2 s.",)
-    np.testing.assert_array_equal(visits(line(*cells), ROW, longest_break=0.3).states[0], [0, 1, 2])
+    np.testing.assert_array_equal(visits(line(*cells), ROW, max_break=0.3).states[0], [0, 1, 2])
 
 
 def test_default_breaks():
@@ -136,17 +136,17 @@ def test_jumps_in_the_times_are_breaks_but_unpunctual_frames_are_not():
     np.testing.assert_array_equal(visits(jump, ROW).states[0], [0, 1, 1, 2])
     np.testing.assert_array_equal(visits(jump, ROW).gaps[0], [2])
     late = Track("a", [0, 0.1, 0.23, 0.3, 0.44], cells)
-    assert visits(late, ROW, longest_break=0).gaps[0].size == 0
+    assert visits(late, ROW, max_break=0).gaps[0].size == 0
 
 
 def test_flicker_is_taken_out():
-    found = visits(line(0, 0, 0, 1, 0, 1, 1, 1, 0, 1, 1, 2, 2), ROW, least_dwell=0.2)
+    found = visits(line(0, 0, 0, 1, 0, 1, 1, 1, 0, 1, 1, 2, 2), ROW, min_dwell=0.2)
     np.testing.assert_array_equal(found.states[0], [0, 1, 2])
     np.testing.assert_allclose(found.times[0], [0, 0.5, 1.1])
     np.testing.assert_allclose(found.signals["dwell"][0], [0.5, 0.6, 0.2])
     assert found.notes == ("Took out 3 visits shorter than 0.2 s.",)
     # What is left of the last segment starts it.
-    found = visits(line(0, 0, 1, 1, 0, 1, 1, *[None] * 9, 3, 2, 2), ROW, least_dwell=0.2)
+    found = visits(line(0, 0, 1, 1, 0, 1, 1, *[None] * 9, 3, 2, 2), ROW, min_dwell=0.2)
     np.testing.assert_array_equal(found.states[0], [0, 1, 2])
     np.testing.assert_array_equal(found.gaps[0], [2])
     np.testing.assert_allclose(found.signals["dwell"][0], [0.2, 0.5, 0.2])
@@ -159,25 +159,25 @@ def test_skipped_places():
     np.testing.assert_array_equal(gap.gaps[0], [2])
     np.testing.assert_array_equal(gap.actions[0], [3, -1, 2, -1])
     assert gap.notes[0].endswith("the first in session 'a', 0.3 seconds: from 'r0c1' to 'r0c4'.")
-    filled = visits(track, ROW, skipped="shortest")
+    filled = visits(track, ROW, on_skip="shortest")
     np.testing.assert_array_equal(filled.states[0], [0, 1, 2, 3, 4, 3])
     np.testing.assert_allclose(filled.times[0], [0, 0.1, 0.2 + 0.1 / 3, 0.2 + 0.2 / 3, 0.3, 0.5])
     assert filled.gaps[0].size == 0
     assert "Filled in 2 places on the shortest way of 1 move" in filled.notes[0]
     expect_moves(filled, ROW)
     with pytest.raises(ValueError, match=r"session 'a', 0\.3 seconds: from 'r0c1' to 'r0c4', which are not neighbours"):
-        visits(track, ROW, skipped="error")
+        visits(track, ROW, on_skip="error")
 
 
 def test_only_a_single_shortest_way_is_filled_in():
     square = Grid(x=(0, 2), y=(0, 2), shape=(2, 2))
     track = Track("a", [0.0, 1.0, 2.0], [[0.5, 0.5], [1.5, 1.5], [1.5, 0.5]])
-    found = visits(track, square, skipped="shortest")
+    found = visits(track, square, on_skip="shortest")
     np.testing.assert_array_equal(found.states[0], [0, 3, 1])
     np.testing.assert_array_equal(found.gaps[0], [1])
     assert "without a single shortest way" in found.notes[0]
     open_corner = square.without([(0, 1)])
-    found = visits(Track("a", [0.0, 1.0], [[0.5, 0.5], [1.5, 1.5]]), open_corner, skipped="shortest")
+    found = visits(Track("a", [0.0, 1.0], [[0.5, 0.5], [1.5, 1.5]]), open_corner, on_skip="shortest")
     np.testing.assert_array_equal(found.states[0], [0, 1, 2])
 
 
@@ -194,7 +194,7 @@ def test_shortest_ways_agree_with_enumeration():
     places = Nodes(rng.random((9, 2)), [(i, i + 1) for i in range(8)] + [(0, 4), (2, 7), (3, 8)])
     for a, b in [(a, b) for a in range(9) for b in range(9) if a != b]:
         ways = next(ways for n in range(1, 9) if (ways := brute_force_ways(places.edges(), a, b, n)))
-        found = visits(Track("a", [0.0, 1.0], places.coordinates[[a, b]]), places, skipped="shortest")
+        found = visits(Track("a", [0.0, 1.0], places.coordinates[[a, b]]), places, on_skip="shortest")
         assert found.states[0].tolist() == (ways[0] if len(ways) == 1 else [a, b])
         assert found.gaps[0].size == (len(ways) > 1)
 
@@ -257,10 +257,10 @@ def test_two_clocks_are_told():
 
 def test_wrong_arguments_are_told_together():
     with pytest.raises(ValueError) as caught:
-        visits([line(0, 1), line(0, 1, time_unit="frames"), 3], "grid", least_dwell=-1, longest_break=-1, skipped="no")
+        visits([line(0, 1), line(0, 1, time_unit="frames"), 3], "grid", min_dwell=-1, max_break=-1, on_skip="no")
     told = str(caught.value)
     assert "6 faults" in told
-    for part in ("holds int", "frames and in seconds", "a str without assign", "least_dwell=-1", "skipped='no'"):
+    for part in ("holds int", "frames and in seconds", "a str without assign", "min_dwell=-1", "on_skip='no'"):
         assert part in told
     with pytest.raises(ValueError, match="tracks is empty"):
         visits([], ROW)

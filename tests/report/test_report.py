@@ -222,7 +222,7 @@ def test_maps_show_the_models_own_tables():
 
 def test_where_least_norm_is_too_large_the_page_says_so(monkeypatch):
     model, data = grid()
-    monkeypatch.setattr(mapped, "MOST_HISTORIES", 3)
+    monkeypatch.setattr(mapped, "MAX_HISTORIES", 3)
     facts = map_facts(decode(model, data))
     assert [gauge["name"] for gauge in facts["gauges"]] == ["fitted"]
     assert facts["no_least_norm"]
@@ -340,8 +340,8 @@ def test_sessions_are_packed_whole():
 def test_long_recordings_are_cut_aloud(monkeypatch):
     model, data = grid()
     case = decode(model, data)
-    monkeypatch.setattr(timeline, "MOST_STEPS", 20)
-    monkeypatch.setattr(timeline, "MOST_LETTERS", 700)
+    monkeypatch.setattr(timeline, "MAX_STEPS", 20)
+    monkeypatch.setattr(timeline, "MAX_LETTERS", 700)
     facts = timeline.session_facts(case)
     assert facts["left_out"] == 3 - len(facts["sessions"]) > 0
     assert len(unpacked(facts["sessions"][0])["states"]) == 20

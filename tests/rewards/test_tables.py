@@ -133,9 +133,9 @@ def test_a_table_of_another_shape_is_refused(shape, per_action, expected):
 def test_a_huge_table_is_refused(monkeypatch):
     histories = lifted(3)
     long = random_long(histories, False)
-    monkeypatch.setattr(module, "MOST_ENTRIES", 128)
+    monkeypatch.setattr(module, "MAX_ENTRIES", 128)
     assert to_dense(long, histories).size == 128
-    monkeypatch.setattr(module, "MOST_ENTRIES", 127)
+    monkeypatch.setattr(module, "MAX_ENTRIES", 127)
     with pytest.raises(ValueError, match=r"a dense table of shape \(2, 4, 4, 4\) would have 128 entries"):
         to_dense(long, histories)
 

@@ -25,8 +25,8 @@ from swirl.precision import float64, numpy_tree
 from swirl.rewards.gauge import GaugeTooLargeError
 from swirl.text import counted
 
-LEAST_UNITS = 5
-MOST_HISTORIES = 60_000  # for the least-norm reward, which is a linear problem of that size
+MIN_UNITS = 5
+MAX_HISTORIES = 60_000  # for the least-norm reward, which is a linear problem of that size
 MODES_FIRST = ("occupancy", "leaving", "initial_modes", "policies", "rewards")  # quantities with axes [mode, …]
 
 
@@ -44,16 +44,16 @@ def units_of(data: Trajectories, by: str | None) -> tuple[str, Int[np.ndarray, "
     if by == "subject" and None in names:
         raise ValueError('by="subject": some sessions name no subject; name them all, or use by="session"')
     if by is None:
-        by = "subject" if None not in names and known >= LEAST_UNITS else "session"
-    if by == "subject" and known < LEAST_UNITS:
+        by = "subject" if None not in names and known >= MIN_UNITS else "session"
+    if by == "subject" and known < MIN_UNITS:
         raise ValueError(
-            f"there are {counted(known, 'subject')}: fewer than {LEAST_UNITS} say next to nothing of how subjects "
+            f"there are {counted(known, 'subject')}: fewer than {MIN_UNITS} say next to nothing of how subjects "
             'differ; use by="session", whose intervals are about these animals only'
         )
-    if len(data) < LEAST_UNITS:
+    if len(data) < MIN_UNITS:
         raise ValueError(
             f"data have {counted(len(data), 'session')}: a bootstrap draws whole sessions, and fewer than "
-            f"{LEAST_UNITS} say next to nothing of how sessions differ; cut long recordings into sessions where the "
+            f"{MIN_UNITS} say next to nothing of how sessions differ; cut long recordings into sessions where the "
             "animal began anew, or report no intervals"
         )
     if by == "session":
@@ -120,7 +120,7 @@ def choices_by_state(model: Any) -> Float[np.ndarray, "mode state option"] | Non
 
 def _rewards(model: Any) -> Float[np.ndarray, "mode state"] | None:
     """Least-norm reward of each place less the mode's mean over places; None where there is none, or it is too dear."""
-    if not model.reward_symbol or model.histories.n_histories > MOST_HISTORIES:
+    if not model.reward_symbol or model.histories.n_histories > MAX_HISTORIES:
         return None
     try:
         table = model.reward_map("canonical")

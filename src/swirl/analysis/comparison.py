@@ -14,7 +14,7 @@ import numpy as np
 
 from swirl.analysis.comparison_result import Comparison
 from swirl.analysis.grid_search import Choice, choose, joined, modes_can_change, score_on_folds
-from swirl.data.folds import SameAnimalsWarning, animals, check_apart, most_folds, shared_animals
+from swirl.data.folds import SameAnimalsWarning, animals, check_apart, max_folds, shared_animals
 from swirl.data.trajectories import Trajectories
 from swirl.estimators.base import WORDS, HiddenModeEstimator, Scored, as_trajectories
 from swirl.estimators.registry import fixed_arguments, keeps, make, models
@@ -192,7 +192,7 @@ class _Work:
 
     def score_on_folds(self) -> None:
         """Score on folds, as they are now, the models of a kind (with modes, without) that has several."""
-        n_folds = most_folds(self.train, self.n_folds)
+        n_folds = max_folds(self.train, self.n_folds)
         if n_folds < 2:
             return
         own = {name: model.get_params() for name, model in self.models.items()}

@@ -8,10 +8,12 @@ from scipy.optimize import linear_sum_assignment
 
 from swirl.analysis.behaviour import at, segment_summary
 from swirl.data.segments import find_segments, split_at_gaps
+from swirl.errors import renamed
 
 PSEUDOCOUNT = 0.5  # arrivals, seen and expected: a mode of few steps is not named on the strength of one arrival
 
 
+@renamed(least_ratio="min_ratio")
 def name_modes(
     modes: Sequence[Any],
     states: Sequence[Any],
@@ -20,7 +22,7 @@ def name_modes(
     n_modes: int | None = None,
     gaps: Sequence[Any] | None = None,
     otherwise: str = "explore",
-    least_ratio: float = 1.5,
+    min_ratio: float = 1.5,
 ) -> tuple[tuple[str, ...], Any]:
     """Name each mode after the goal that it reaches more often than the modes do together.
 
@@ -29,7 +31,7 @@ def name_modes(
         ratio[mode, goal] = (arrivals in the mode + ½) / (arrivals expected at the rate of all modes together + ½)
 
     and goals are matched to modes so that the sum of log ratios is greatest (Hungarian). A match with a ratio below
-    `least_ratio` names nothing. The other modes are "explore", "explore 2", … in order of the steps they hold.
+    `min_ratio` names nothing. The other modes are "explore", "explore 2", … in order of the steps they hold.
 
     Parameters
     ----------
@@ -41,7 +43,7 @@ def name_modes(
         Number of modes; by default the highest label plus one.
     otherwise
         What to call the modes that no goal names.
-    least_ratio
+    min_ratio
         How much more often than the modes together a mode must reach a goal to be named after it, at least 1: a mode
         that holds nearly all steps reaches every goal a little more often than the rest.
 
@@ -80,7 +82,7 @@ def name_modes(
     expected = np.outer(steps, arrivals.sum(axis=0) / max(steps.sum(), 1))
     ratio = (arrivals + PSEUDOCOUNT) / (expected + PSEUDOCOUNT)
     # A mode that avoids one goal is not thereby named after another.
-    score = np.where(ratio >= max(least_ratio, 1.0), np.log(ratio), 0.0)
+    score = np.where(ratio >= max(min_ratio, 1.0), np.log(ratio), 0.0)
 
     found = find_segments(modes, gaps)
     held = np.bincount(found.mode, weights=found.length, minlength=n_modes).astype(np.int64)

@@ -17,7 +17,7 @@ from swirl.estimators.discrete import Target, option_successors
 from swirl.rewards.gauge import GaugeTooLargeError
 from swirl.rewards.tables import group_mean
 
-MOST_STATES = 2_000  # beyond that nobody reads a table of states by states
+MAX_STATES = 2_000  # beyond that nobody reads a table of states by states
 
 
 class DoesNotApply(ValueError):
@@ -135,7 +135,7 @@ def environment_of(env: MDP | None, *, small: bool = False) -> MDP:
     """The environment, or word that there is none, or that it is too large for a table of states by states."""
     if env is None:
         raise DoesNotApply("the model has no environment of labelled states")
-    if small and env.n_states > MOST_STATES:
+    if small and env.n_states > MAX_STATES:
         raise DoesNotApply(f"{env.n_states:,} states are too many for a table of states by states")
     return env
 

@@ -17,14 +17,14 @@ import numpy as np
 
 from swirl.analysis.grid_search import Choice, joined, modes_can_change, score_on_folds
 from swirl.analysis.metrics import segmentation_accuracy
-from swirl.data.folds import most_folds
+from swirl.data.folds import max_folds
 from swirl.data.trajectories import Trajectories
 from swirl.estimators.base import as_trajectories
 from swirl.estimators.em_estimator import EMEstimator
 from swirl.estimators.fit_warnings import Halves, Verdict, against
 from swirl.estimators.registry import make
 
-MOST_ITERATIONS = 200  # of a fit to a half: what it predicts hardly moves any more
+MAX_ITERATIONS = 200  # of a fit to a half: what it predicts hardly moves any more
 
 
 def verdict(model: Any, data: Any, *, callback: Callable[[str], Any] | None = None) -> Verdict:
@@ -55,7 +55,7 @@ def verdict(model: Any, data: Any, *, callback: Callable[[str], Any] | None = No
     found = against(model, model.restart_agreement_)
     if found is None and not model.fitted_by_em:
         found = Verdict("with care", ("fits to halves of the sessions are made for models that EM fits only",))
-    if found is None and most_folds(data, 2) < 2:
+    if found is None and max_folds(data, 2) < 2:
         found = Verdict("with care", ("there is a single session, so whether another gives the same is not known",))
     if found is None:
         try:
@@ -72,7 +72,7 @@ def fit_halves(model: EMEstimator, data: Trajectories, *, callback: Callable[[st
     Other numbers of modes are left out where the model has settings for each mode, counts where there are no states.
     """
     of = model.score_type_of(data)
-    settled = {**model.fitted_params, "max_iter": min(int(model.max_iter), MOST_ITERATIONS)}
+    settled = {**model.fitted_params, "max_iter": min(int(model.max_iter), MAX_ITERATIONS)}
     n_modes, paths = int(settled["n_modes"]), []
     sizes = [n_modes]
     if modes_can_change(model):

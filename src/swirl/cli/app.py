@@ -34,6 +34,16 @@ COMMANDS = {
     "doctor": "swirl.cli.doctor",
 }
 
+# Options by their former names: taken for now, with a note.
+FORMER_OPTIONS = {
+    "--least-usage": "--min-usage",
+    "--least-confidence": "--min-confidence",
+    "--least-dwell": "--min-dwell",
+    "--longest-break": "--max-break",
+    "--longest-pause": "--max-pause",
+    "--skipped": "--on-skip",
+}
+
 # Faults in what the user gave, or in the machine (a full disk, a name too long, too little memory), not in the program:
 # worded for them, so a traceback would only bury the words.
 USER_FAULTS = (ValueError, OSError, MemoryError)
@@ -65,8 +75,8 @@ class Commands(TyperGroup):
         return None
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Show the help, as an answer and not as a fault, when nothing was asked."""
-        return super().parse_args(ctx, args or ["--help"])
+        """Show the help, as an answer and not as a fault, when nothing was asked; know options by former names."""
+        return super().parse_args(ctx, [_by_its_name(arg) for arg in args] or ["--help"])
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command: faults of the user exit with 2 and one message, an interrupt with 130."""
@@ -106,6 +116,15 @@ def notes() -> Iterator[None]:
         warnings.filterwarnings("ignore", message="Error (reading|writing) persistent compilation cache entry")
         warnings.showwarning = show
         yield
+
+
+def _by_its_name(argument: str) -> str:
+    former, equals, value = argument.partition("=")
+    if former not in FORMER_OPTIONS:
+        return argument
+    note = f"Note: {former} is called {FORMER_OPTIONS[former]} now; the old name will go in a later version."
+    typer.secho(note, fg=typer.colors.YELLOW, err=True)
+    return FORMER_OPTIONS[former] + equals + value
 
 
 def _words(fault: Exception) -> str:

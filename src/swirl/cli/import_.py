@@ -103,7 +103,7 @@ def moseq(
     like: Annotated[
         Path | None, typer.Option(metavar="FIT", help="Keep the syllables that a fit knows, for swirl apply.")
     ] = None,
-    least_usage: Annotated[
+    min_usage: Annotated[
         float, typer.Option(min=0.0, max=1.0, help="Syllables rarer than this share of bouts become gaps.")
     ] = 0.005,
     force: Force = False,
@@ -116,7 +116,7 @@ def moseq(
 
     _check_free(output, force, path, index, syllable_info, like)
     imported = importing.import_moseq(
-        path, fps=fps, index=index, syllable_info=syllable_info, keep=listed(keep), least_usage=least_usage, like=like
+        path, fps=fps, index=index, syllable_info=syllable_info, keep=listed(keep), min_usage=min_usage, like=like
     )
     _finish(imported, output, force, as_json, quiet)
 
@@ -147,12 +147,12 @@ def tracks(
     keypoint: Annotated[str | None, typer.Option(metavar="NAME", help="Body part; by default their mean.")] = None,
     individual: Annotated[str | None, typer.Option(metavar="NAME", help="Animal, where a file has several.")] = None,
     series: Annotated[str | None, typer.Option(metavar="PATH", help="Series within an NWB file.")] = None,
-    least_confidence: Annotated[float, typer.Option(min=0.0, max=1.0, help="Below it a point is missing.")] = 0.6,
-    least_dwell: Annotated[float, typer.Option(min=0.0, metavar="S", help="Shorter visits (s) are flicker.")] = 0.0,
-    longest_break: Annotated[
+    min_confidence: Annotated[float, typer.Option(min=0.0, max=1.0, help="Below it a point is missing.")] = 0.6,
+    min_dwell: Annotated[float, typer.Option(min=0.0, metavar="S", help="Shorter visits (s) are flicker.")] = 0.0,
+    max_break: Annotated[
         float | None, typer.Option(metavar="S", help="Longer stretches without a place (s) are gaps; by default 0.5.")
     ] = None,
-    skipped: Annotated[
+    on_skip: Annotated[
         str, typer.Option(help="Moves between places that do not touch: gap, shortest (fill in) or error.")
     ] = "gap",
     diagonal: Annotated[
@@ -172,8 +172,8 @@ def tracks(
     _check_free(output, force, *paths, polygons, nodes, edges, index)
     imported = importing.import_tracks(
         list(paths), grid=grid, bounds=bounds, polygons=polygons, nodes=nodes, edges=edges, fps=fps, keypoint=keypoint,
-        individual=individual, least_confidence=least_confidence, reach=reach, least_dwell=least_dwell,
-        longest_break=longest_break, skipped=skipped, series=series, diagonal=diagonal, y_down=y_down, index=index,
+        individual=individual, min_confidence=min_confidence, reach=reach, min_dwell=min_dwell,
+        max_break=max_break, on_skip=on_skip, series=series, diagonal=diagonal, y_down=y_down, index=index,
     )  # fmt: skip
     _finish(imported, output, force, as_json, quiet)
 
@@ -186,7 +186,7 @@ def nwb(
     output: Output = OUTPUT,
     table: Annotated[str | None, typer.Option(metavar="NAME", help="Table of intervals, bouts or events.")] = None,
     label: Annotated[str | None, typer.Option(metavar="COLUMN", help="Its column of labels.")] = None,
-    longest_pause: Annotated[
+    max_pause: Annotated[
         float | None,
         typer.Option(metavar="S", help="Longer pauses between bouts (s) are gaps; by default the median bout."),
     ] = None,
@@ -213,5 +213,5 @@ def nwb(
                 typer.echo("  " + "  ".join(str(value) for value in entry.values() if value not in (None, "")))
         return
     _check_free(output, force, *paths, index)
-    imported = importing.import_bouts(list(paths), table=table, label=label, longest_pause=longest_pause, index=index)
+    imported = importing.import_bouts(list(paths), table=table, label=label, max_pause=max_pause, index=index)
     _finish(imported, output, force, as_json, quiet)

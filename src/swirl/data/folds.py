@@ -41,10 +41,10 @@ def folds(data: Trajectories, n_folds: int = 3) -> list[Int[np.ndarray, "session
     return [np.flatnonzero(label == fold) for fold in range(n_folds)]
 
 
-def most_folds(data: Trajectories, wanted: int) -> int:
+def max_folds(data: Trajectories, wanted: int) -> int:
     """As many folds as wanted, or as there are subjects (sessions, where they are not known); 1: none can be held out.
 
-    >>> most_folds(Trajectories([[0]] * 5, subjects=["a", "a", "b", "b", "b"]), 3)
+    >>> max_folds(Trajectories([[0]] * 5, subjects=["a", "a", "b", "b", "b"]), 3)
     2
     """
     subjects = set(data.subjects)

@@ -5,6 +5,8 @@ Readers stand above `data` (they return its types), so each is imported when its
 
 from typing import Any, TypeVar
 
+from swirl.errors import renamed
+
 T = TypeVar("T", bound="FromFiles")
 
 
@@ -96,6 +98,7 @@ class FromFiles:
         return cls._told(read)
 
     @classmethod
+    @renamed(least_usage="min_usage", shortest_run="min_run")
     def from_moseq(
         cls: type[T],
         path: Any,
@@ -104,8 +107,8 @@ class FromFiles:
         index: Any = None,
         syllable_info: Any = None,
         keep: Any = None,
-        least_usage: float | int = 0.005,
-        shortest_run: int = 1,
+        min_usage: float | int = 0.005,
+        min_run: int = 1,
     ) -> T:
         """Build from keypoint-MoSeq's or MoSeq's syllables (see `io.moseq.read_moseq`).
 
@@ -114,12 +117,13 @@ class FromFiles:
         from swirl.io import moseq
 
         read = moseq.read_moseq(
-            path, fps=fps, index=index, syllable_info=syllable_info, keep=keep, least_usage=least_usage,
-            shortest_run=shortest_run,
+            path, fps=fps, index=index, syllable_info=syllable_info, keep=keep, min_usage=min_usage,
+            min_run=min_run,
         )  # fmt: skip
         return cls._told(read)
 
     @classmethod
+    @renamed(least_confidence="min_confidence", least_dwell="min_dwell", skipped="on_skip")
     def from_tracks(
         cls: type[T],
         source: Any,
@@ -128,9 +132,9 @@ class FromFiles:
         fps: float | int | None = None,
         keypoint: Any = None,
         individual: str | None = None,
-        least_confidence: float | int = 0.6,
-        least_dwell: float | int = 0.0,
-        skipped: str = "gap",
+        min_confidence: float | int = 0.6,
+        min_dwell: float | int = 0.0,
+        on_skip: str = "gap",
     ) -> T:
         """Build from positions: one step per visit to a place.
 
@@ -159,13 +163,14 @@ class FromFiles:
         found = source
         if not (isinstance(source, list) and source and all(isinstance(x, tracks.Track) for x in source)):
             found = tracks.read_tracks(
-                source, keypoint=keypoint, individual=individual, fps=fps, least_confidence=least_confidence
+                source, keypoint=keypoint, individual=individual, fps=fps, min_confidence=min_confidence
             )
-        return cls._told(visits(found, places, least_dwell=least_dwell, skipped=skipped))
+        return cls._told(visits(found, places, min_dwell=min_dwell, on_skip=on_skip))
 
     @classmethod
+    @renamed(longest_pause="max_pause")
     def from_nwb(
-        cls: type[T], path: Any, *, table: str | None = None, label: str | None = None, longest_pause: Any = None
+        cls: type[T], path: Any, *, table: str | None = None, label: str | None = None, max_pause: Any = None
     ) -> T:
         """Build from labelled intervals or events of NWB files, one step each (see `io.nwb.reading.read_nwb_bouts`).
 
@@ -173,7 +178,7 @@ class FromFiles:
         """
         from swirl.io.nwb import reading
 
-        return cls._told(reading.read_nwb_bouts(path, table=table, label=label, longest_pause=longest_pause))
+        return cls._told(reading.read_nwb_bouts(path, table=table, label=label, max_pause=max_pause))
 
     @classmethod
     def from_episodes(cls: type[T], recorded: Any, *, names: Any = None, subjects: Any = None) -> T:

@@ -25,7 +25,7 @@ SAME_POLICIES = 0.05
 """Most mean total-variation distance of the same policies: one choice in twenty would be made otherwise."""
 FEW_NATS = 5.0
 """Behind the best by no more, another result is as good: e⁵ ≈ 150 is where evidence is called decisive."""
-MOST_NAMED = 4  # rivals whose numbers a sentence lists
+MAX_NAMED = 4  # rivals whose numbers a sentence lists
 Level = Literal["trust", "with care", "don't"]
 LEVELS: tuple[Level, ...] = ("trust", "with care", "don't")
 WORST_FIRST: tuple[Level, ...] = ("don't", "with care", "trust")
@@ -34,7 +34,7 @@ SAME_MODES = 0.93
 """Least share of the steps at which fits to either half decode the same mode, to be trusted."""
 OTHER_MODES = 0.8
 """Where fewer agree, the modes are those of one half only."""
-LEAST_SHARE = 0.02  # of the steps; a mode with fewer is often a few odd stretches of one session
+MIN_SHARE = 0.02  # of the steps; a mode with fewer is often a few odd stretches of one session
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,7 +115,7 @@ modes (ARI 0.14)'
         behind = float(self.nats_behind[found].max())
         others = "1 other is" if len(found) == 1 else f"{len(found)} others are"
         within = f"within {counted(max(1, ceil(behind)), 'nat')} of it" if behind >= 0 else "above it"
-        numbers = [self._apart(int(r)) for r in found[:MOST_NAMED]] + ["…"] * (len(found) > MOST_NAMED)
+        numbers = [self._apart(int(r)) for r in found[:MAX_NAMED]] + ["…"] * (len(found) > MAX_NAMED)
         if self.n_modes == 1:
             return f"{others} {within} with other policies ({', '.join(numbers)} apart)"
         return f"{others} {within} with other modes (ARI {', '.join(numbers)})"
@@ -248,7 +248,7 @@ def against(model: Any, agreement: RestartAgreement | None) -> Verdict | None:
     if agreement is not None and agreement.n_same < 2:
         return Verdict("with care", (f"only one of {n_restarts} starting points came to this result",))
     shares = np.array(model.mode_shares)
-    if shares.min() < LEAST_SHARE:
+    if shares.min() < MIN_SHARE:
         return Verdict("with care", (f"mode {shares.argmin()} has only {100 * shares.min():.1f} % of the steps",))
     return None
 
@@ -318,7 +318,7 @@ def cautions(
             f"Of the starting points {agreement.rival_words()}: the data do not decide between them. Do not interpret "
             "what only one of them says; fit fewer modes or a shorter history, or record more."
         )
-    few = [k for k, share in enumerate(shares) if share < LEAST_SHARE] if len(shares) > 1 else []
+    few = [k for k, share in enumerate(shares) if share < MIN_SHARE] if len(shares) > 1 else []
     if few:
         has = " and ".join(f"{names[k]} has only {100 * shares[k]:.1f} %" for k in few)
         found["modes"] = (

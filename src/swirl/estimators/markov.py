@@ -22,7 +22,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from swirl.data.encoding import Encoded, Impossible, encode
-from swirl.data.folds import folds, most_folds
+from swirl.data.folds import folds, max_folds
 from swirl.data.histories import Histories
 from swirl.data.mdp import MDP
 from swirl.data.trajectories import Trajectories
@@ -339,7 +339,7 @@ class BackoffMarkov(DiscreteEstimator):
             tried = [(float(x),) for x in np.broadcast_to(np.ravel(self.strength), highest + 1)]
             if self.order != "auto":
                 return np.ravel(tried), np.full(highest + 1, np.nan)
-        n_folds = most_folds(data, int(self.n_folds))
+        n_folds = max_folds(data, int(self.n_folds))
         if n_folds < 2:
             raise ValueError(
                 'data: one session cannot be folded to choose order="auto" and strength="auto"; give more sessions, or '

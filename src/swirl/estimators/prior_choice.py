@@ -17,7 +17,7 @@ import jax
 import numpy as np
 from jaxtyping import Float, Int
 
-from swirl.data.folds import folds, most_folds
+from swirl.data.folds import folds, max_folds
 from swirl.data.trajectories import Trajectories
 from swirl.estimators.em_estimator import Problem
 from swirl.inference import em
@@ -108,7 +108,7 @@ def prior_scores(
     models
         The same model under each of the priors; that at `pilot` is fitted for a while.
     """
-    n_folds = most_folds(data, n_folds)
+    n_folds = max_folds(data, n_folds)
     if n_folds < 2 or data.lengths.sum() < LEAST:
         return None
     parts = folds(data, n_folds)

@@ -284,11 +284,11 @@ def choose(engine: Engine, chains: Chains, tables: Tables) -> Iterations:
     if engine not in ENGINES:
         raise ValueError(f"engine={engine!r}: expected one of {', '.join(ENGINES)}")
     if engine in ("compiled", "associative") and not numba_loop.suits(tables):
-        least_switch, least_start = (float(np.exp(np.min(t))) for t in (tables.log_transitions, tables.log_initial))
+        min_switch, min_start = (float(np.exp(np.min(t))) for t in (tables.log_transitions, tables.log_initial))
         raise ValueError(
             f"engine={engine!r} works with plain probabilities and would be wrong here, as a mode's share can fall "
-            f"below 1e-308 and not be called back: the least likely switch has probability {least_switch:.3g}, the "
-            f"least likely first mode {least_start:.3g} (expected: none 0, and no action all but impossible in one "
+            f"below 1e-308 and not be called back: the least likely switch has probability {min_switch:.3g}, the "
+            f"least likely first mode {min_start:.3g} (expected: none 0, and no action all but impossible in one "
             'mode only); use engine="auto" or engine="scan", which works with logarithms'
         )
     if engine == "auto":

@@ -15,7 +15,7 @@ from swirl.data.trajectory_checks import MISSING
 from swirl.errors import Faults
 from swirl.text import counted, some
 
-LARGEST_LABEL = 10**6 - 1  # models hold arrays with one row per label: a larger number is an identifier or a time
+MAX_LABEL = 10**6 - 1  # models hold arrays with one row per label: a larger number is an identifier or a time
 A_NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?")
 MARKS = {"1": True, "1.0": True, "true": True, "0": False, "0.0": False, "false": False, "": False}
 
@@ -112,7 +112,7 @@ def _numbered(
     whole = values.dtype.kind in "iu"
     blank = np.zeros(len(values), bool) if whole else np.isnan(values)
     # −1 is how `Trajectories` itself writes a missing action.
-    wrong = (values < (MISSING if noun == "action" else 0)) | (values > LARGEST_LABEL)
+    wrong = (values < (MISSING if noun == "action" else 0)) | (values > MAX_LABEL)
     wrong |= False if whole else (values != np.floor(values)) & ~blank
     if wrong.any():
         at = np.flatnonzero(wrong)

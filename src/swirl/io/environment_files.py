@@ -21,7 +21,7 @@ from swirl.io import text_table
 from swirl.io.atomic_write import check_target, whole_file
 from swirl.text import some
 
-LARGEST_LABEL = 10**6 - 1
+MAX_LABEL = 10**6 - 1
 """Of labels that are whole numbers: a model has a row for each number up to the largest."""
 
 _EXPECTED = "expected a CSV with the columns state, action, next_state (and p where an action has several ends)"
@@ -119,7 +119,7 @@ def _names(found: list[str]) -> tuple[str, ...] | None:
     labels = tuple(dict.fromkeys(found))
     if not all(_is_number(label) for label in labels):
         return labels
-    if len({label.lstrip("0") for label in labels}) < len(labels) or max(map(len, labels)) > len(str(LARGEST_LABEL)):
+    if len({label.lstrip("0") for label in labels}) < len(labels) or max(map(len, labels)) > len(str(MAX_LABEL)):
         return None  # 01 beside 1, or numbers that no table is laid out for: told elsewhere
     ordered = sorted(labels, key=int)
     return None if int(ordered[-1]) == len(ordered) - 1 else tuple(ordered)
@@ -135,11 +135,11 @@ def _check_numbers(path: Path, rows: text_table.Rows, state_names: Any, action_n
     """Labels that are numbers count from 0: before a table with a row for each is laid out."""
     columns = ["state", "next_state"] * (state_names is None) + ["action"] * (action_names is None)
     for column in columns:
-        large = [(line, row[column]) for line, row in rows if len(row[column].lstrip("0")) > len(str(LARGEST_LABEL))]
+        large = [(line, row[column]) for line, row in rows if len(row[column].lstrip("0")) > len(str(MAX_LABEL))]
         for line, label in large[:3]:
             shown = label if len(label) < 30 else f"{label[:20]}…"
             faults.add(
-                f"{path}, line {line}, column {column}: {shown} is larger than {LARGEST_LABEL:,}: labels that are "
+                f"{path}, line {line}, column {column}: {shown} is larger than {MAX_LABEL:,}: labels that are "
                 "numbers count from 0; number them so, or give names"
             )
 

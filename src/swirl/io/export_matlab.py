@@ -26,7 +26,7 @@ NOTE = (
 MODEL = ("rewards", "policies", "mode_transitions", "initial_modes", "histories", "mode_temperatures", "occupancy")
 """Fitted arrays of a model that are written, where it has them."""
 
-LONGEST_NAME = 63
+MAX_NAME = 63
 LARGEST = 2**31 - 1
 """Bytes that one variable may have in this format."""
 
@@ -194,6 +194,6 @@ def _field_names(names: list[str]) -> dict[str, str]:
     for name in names:
         plain = re.sub(r"[^0-9A-Za-z_]", "_", name) or "signal"
         plain = plain if plain[0].isalpha() and not _KEYWORDS.fullmatch(plain) else f"x{plain}"
-        versions = chain([plain[:LONGEST_NAME]], (f"{plain[: LONGEST_NAME - 6]}_{n}" for n in count(2)))
+        versions = chain([plain[:MAX_NAME]], (f"{plain[: MAX_NAME - 6]}_{n}" for n in count(2)))
         fields[name] = next(version for version in versions if version not in fields.values())
     return fields

@@ -10,7 +10,7 @@ from jaxtyping import Bool, Float, Int
 
 from swirl.data.trajectories import Trajectories
 from swirl.data.trajectory_checks import MISSING, entry_array, float_array
-from swirl.errors import Faults
+from swirl.errors import Faults, renamed
 from swirl.io.notes import two_clocks
 from swirl.text import counted, some
 
@@ -19,7 +19,7 @@ _CANNOT = "The syllables cannot become sessions"
 JUMP = 1.5
 """A step between two frames that is longer than this many median steps is a gap: frames were lost there."""
 
-LARGEST_LABEL = 10**9
+MAX_LABEL = 10**9
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,13 +75,14 @@ class _Runs(NamedTuple):
     period: float
 
 
+@renamed(least_usage="min_usage", shortest_run="min_run")
 def syllable_sessions(
     recordings: Iterable[Recording],
     *,
     keep: Any = None,
-    least_usage: float | int = 0.005,
+    min_usage: float | int = 0.005,
     names: Any = None,
-    shortest_run: int = 1,
+    min_run: int = 1,
 ) -> Trajectories:
     """Make one step of each run of equal syllables: state = syllable, action = the next syllable.
 
@@ -94,12 +95,12 @@ def syllable_sessions(
     recordings
         Any iterable; each is reduced to its runs as it comes, so that a generator need hold only one in memory.
     keep
-        Labels that become states, whether they occur or not; `least_usage` is then not asked.
-    least_usage
+        Labels that become states, whether they occur or not; `min_usage` is then not asked.
+    min_usage
         Syllables with a smaller share of all runs are dropped.
     names
         Label → name of the state; the others are named by their number.
-    shortest_run
+    min_run
         Runs of fewer frames are dropped (before usage is counted).
 
     Examples
@@ -111,18 +112,18 @@ def syllable_sessions(
     """
     faults = Faults()
     wanted, called = _wanted(keep, faults), _called(names, faults)
-    if not 0 <= least_usage < 1:
-        faults.add(f"least_usage={least_usage}: give a share of the runs, at least 0 and less than 1, e.g. 0.005")
-    if shortest_run < 1:
-        faults.add(f"shortest_run={shortest_run}: give a number of frames, 1 or more")
+    if not 0 <= min_usage < 1:
+        faults.add(f"min_usage={min_usage}: give a share of the runs, at least 0 and less than 1, e.g. 0.005")
+    if min_run < 1:
+        faults.add(f"min_run={min_run}: give a number of frames, 1 or more")
     runs = [found for recording in recordings if (found := _runs_of(recording, faults)) is not None]
     _check_together(runs, faults)
     faults.raise_if_any(_CANNOT)
 
-    usable = [(r.labels >= 0) & (r.lengths >= shortest_run) for r in runs]
+    usable = [(r.labels >= 0) & (r.lengths >= min_run) for r in runs]
     seen = [r.labels[u] for r, u in zip(runs, usable, strict=True)]
     labels, counts = np.unique(np.concatenate([np.zeros(0, np.int64), *seen]), return_counts=True)
-    kept = labels[counts >= least_usage * counts.sum()] if wanted is None else wanted
+    kept = labels[counts >= min_usage * counts.sum()] if wanted is None else wanted
     ours = [u & np.isin(r.labels, kept) for r, u in zip(runs, usable, strict=True)]
     enough = [i for i, mine in enumerate(ours) if mine.sum() >= 2]
     if not enough:
@@ -150,7 +151,7 @@ def syllable_sessions(
         action_names=state_names,
         notes=(
             *two_clocks((r.name, r.period) for r in runs if r.timed),
-            *_notes_on_runs(runs, usable, shortest_run),
+            *_notes_on_runs(runs, usable, min_run),
             *_notes_on_syllables(labels, counts, kept, wanted),
             *_notes_on_sessions(runs, enough, states, gaps),
         ),
@@ -192,10 +193,10 @@ def _frames(where: str, value: Any, faults: Faults) -> Int[np.ndarray, " frame"]
         faults.add(f"{where}: syllables hold {array.dtype}: give integer labels, negative or NaN where there is none")
         return None
     present = ~np.isnan(array) if array.dtype.kind == "f" else np.ones(len(array), bool)
-    wrong = np.flatnonzero(present & ((array > LARGEST_LABEL) | (np.floor(array) < array)))
+    wrong = np.flatnonzero(present & ((array > MAX_LABEL) | (np.floor(array) < array)))
     if wrong.size:
         got = f"{where}: syllable {array[wrong[0]]} at frame {some(wrong.tolist())}"
-        faults.add(f"{got}: labels are whole numbers up to {LARGEST_LABEL:,}")
+        faults.add(f"{got}: labels are whole numbers up to {MAX_LABEL:,}")
         return None
     return np.where(present & (array >= 0), array, MISSING).astype(np.int64)
 
@@ -299,17 +300,17 @@ def _nothing_left(
         return f"{_CANNOT}: there is no recording; give at least one."
     used = [f"{labels[i]} ({counts[i]} runs)" for i in np.argsort(-counts, kind="stable")]
     got = f"the syllables used most are {some(used)}" if used else "no frame has a syllable (all are negative or NaN)"
-    do = "give a smaller least_usage or shortest_run" if wanted is None else "keep labels that occur"
+    do = "give a smaller min_usage or min_run" if wanted is None else "keep labels that occur"
     return f"{_CANNOT}: no recording of {len(runs)} is left with 2 steps or more; {got}: {do}."
 
 
-def _notes_on_runs(runs: list[_Runs], usable: list[np.ndarray], shortest_run: int) -> list[str]:
+def _notes_on_runs(runs: list[_Runs], usable: list[np.ndarray], min_run: int) -> list[str]:
     """Say what the recordings held and which runs could not be used."""
     none = sum(int((r.labels < 0).sum()) for r in runs)
     short = sum(int((~u).sum()) for u in usable) - none
     notes = [f"{counted(len(runs), 'recording')} with {counted(sum(len(r.labels) for r in runs) - none, 'run')}"]
     notes += [f"dropped {counted(none, 'run')} of frames without a syllable"] * bool(none)
-    notes += [f"dropped {counted(short, 'run')} of fewer than {shortest_run} frames"] * bool(short)
+    notes += [f"dropped {counted(short, 'run')} of fewer than {min_run} frames"] * bool(short)
     for name in dict.fromkeys(name for r in runs for name in r.signals):
         if lacking := [r.name for r in runs if name not in r.signals]:
             notes.append(f"signal {name!r} is NaN in {some(lacking)}: it is not recorded there")

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from swirl.data.trajectories import Trajectories
-from swirl.errors import Faults
+from swirl.errors import Faults, renamed
 from swirl.io import hdf5
 from swirl.io.label_runs import Recording, syllable_sessions
 from swirl.io.session_index import Labels, found_in, read_index
@@ -385,6 +385,7 @@ def _doubted(file: Path, given: Any, doubts: Faults, notes: list[str], faults: F
 NOT_RECORDINGS = ("index.csv", "syll_info.csv", "stats_df.csv", "moseq_df.csv")
 
 
+@renamed(least_usage="min_usage", shortest_run="min_run")
 def read_moseq(
     path: str | PathLike[str],
     *,
@@ -392,8 +393,8 @@ def read_moseq(
     index: Any = None,
     syllable_info: Any = None,
     keep: Any = None,
-    least_usage: float | int = 0.005,
-    shortest_run: int = 1,
+    min_usage: float | int = 0.005,
+    min_run: int = 1,
     latents: bool = False,
 ) -> Trajectories:
     """Read what MoSeq wrote: state = syllable, action = the next one (see `syllable_sessions`).
@@ -415,7 +416,7 @@ def read_moseq(
     syllable_info
         A CSV with columns `syllable` and `label`, or a dict, syllable → name. None: `syll_info.csv` is looked for
         beside the file.
-    keep, least_usage, shortest_run
+    keep, min_usage, min_run
         Which syllables and runs become steps, as in `syllable_sessions`; `keep` takes names of syllables too.
     latents
         Read the latent state too, as the signal "latent_state".
@@ -453,9 +454,9 @@ def read_moseq(
     sessions = syllable_sessions(
         (replace(recording, **told.get(recording.name, {})) for recording in recordings),
         keep=keep,
-        least_usage=least_usage,
+        min_usage=min_usage,
         names=called,
-        shortest_run=shortest_run,
+        min_run=min_run,
     )
     if FRAMES in kinds:
         notes.append("BEWARE: times and durations are in frames, as the frame rate is not known: give fps (--fps)")

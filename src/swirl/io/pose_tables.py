@@ -25,7 +25,7 @@ _ALIASES = {
     "subject": ("subject", "subject_id", "individual", "animal"),
     "confidence": ("confidence", "likelihood", "score"),
 }
-_LONGEST_LINE = 2**24
+_MAX_LINE = 2**24
 
 
 def recording(path: Path, appended: str) -> str:
@@ -37,7 +37,7 @@ def read_text(path: Path) -> tuple[str, str, list[Poses]]:
     """Read a CSV: DeepLabCut's, with three or four lines of header, or a plain table with one."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
-            lines = [file.readline(_LONGEST_LINE) for _ in range(5)]
+            lines = [file.readline(_MAX_LINE) for _ in range(5)]
         separator = max(",;\t", key=lines[0].count)
         top = [[cell.strip() for cell in row] for row in csv.reader(io.StringIO("".join(lines)), delimiter=separator)]
         if top and top[0] and top[0][0].lower() == "scorer":

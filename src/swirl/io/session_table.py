@@ -42,7 +42,7 @@ from swirl.text import counted, some
 
 __all__ = ["USUAL", "Columns", "from_frame", "read_csv", "read_data", "read_parquet"]
 
-LARGEST_TEXT = 2**33  # bytes, where there is memory for so much
+MAX_TEXT = 2**33  # bytes, where there is memory for so much
 KINDS = {"session": "identifiers", "subject": "identifiers", "group": "identifiers", "time": "measured"}
 KINDS |= {"state": "labels", "action": "labels", "gap": "labels"}
 
@@ -136,7 +136,7 @@ def read_csv(
     >>> folder.cleanup()
     """
     columns, path, faults = as_columns(columns), Path(path), Faults()
-    data = utf8_text(path, LARGEST_TEXT)
+    data = utf8_text(path, MAX_TEXT)
     if (line := line_of_events(data)) is not None:
         refuse(
             path,

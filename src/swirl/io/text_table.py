@@ -21,7 +21,7 @@ from swirl import system
 from swirl.errors import Faults
 from swirl.text import amount, counted, some
 
-MOST_BYTES = 2**27
+MAX_BYTES = 2**27
 """A list of places or moves that is larger is another file, given by mistake."""
 
 Rows = list[tuple[int, dict[str, str]]]
@@ -37,7 +37,7 @@ def small_text(path: Path) -> str:
     if not path.is_file():
         got = "is a folder or a device: give a file" if path.exists() else "does not exist: check the spelling and the"
         raise ValueError(f"{path} {got}" + ("" if path.exists() else " folder"))
-    if path.stat().st_size > MOST_BYTES:
+    if path.stat().st_size > MAX_BYTES:
         size = f"{path.stat().st_size / 2**20:,.0f} MiB"
         raise ValueError(f"{path} holds {size}, too much for a list of places or moves: give the right file")
     try:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
-from swirl.errors import Faults
+from swirl.errors import Faults, renamed
 from swirl.io.pose_files import FRAMES, SECONDS, Poses, from_movement, read_hdf5, read_netcdf
 from swirl.io.pose_tables import EXPECTED, of_deeplabcut, of_plain, read_text, recording
 from swirl.text import counted, some
@@ -75,13 +75,14 @@ class Track:
         object.__setattr__(self, "positions", positions)
 
 
+@renamed(least_confidence="min_confidence")
 def read_tracks(
     source: Any,
     *,
     keypoint: str | list[str] | tuple[str, ...] | None = None,
     individual: str | None = None,
     fps: float | int | None = None,
-    least_confidence: float | int = 0.6,
+    min_confidence: float | int = 0.6,
 ) -> list[Track]:
     """Read one track per animal (and session) from a file or object.
 
@@ -98,7 +99,7 @@ def read_tracks(
     fps
         Frames per second, where the file counts frames only. Without it times are frame numbers. Times in seconds that
         are just 1 apart are taken as frames too; `fps=1` says that they are seconds.
-    least_confidence
+    min_confidence
         A keypoint with a lower confidence counts as not seen; a frame without a keypoint has no position.
 
     Returns
@@ -117,8 +118,8 @@ def read_tracks(
     where, name, poses = _poses_of(source)
     faults, cannot = Faults(), f"No tracks can be read from {where}"
     check_rate(fps, faults)
-    if not 0 <= least_confidence < np.inf:
-        faults.add(f"least_confidence={least_confidence}: give a number between 0 and 1, e.g. 0.6")
+    if not 0 <= min_confidence < np.inf:
+        faults.add(f"min_confidence={min_confidence}: give a number between 0 and 1, e.g. 0.6")
     faults.raise_if_any(cannot)
     chosen, notes = _chosen(poses, individual, faults)
     faults.raise_if_any(cannot)
@@ -128,7 +129,7 @@ def read_tracks(
         label = one.session or name
         label = f"{label} {one.individual}" if several and one.individual else label
         try:
-            track = _track(one, label, keypoint, fps, float(least_confidence), notes, faults)
+            track = _track(one, label, keypoint, fps, float(min_confidence), notes, faults)
         except ValueError as error:
             raise ValueError(f"{where}: {error}") from None
         if track is not None:
@@ -137,7 +138,7 @@ def read_tracks(
     if not any(np.isfinite(track.positions).any() for track in tracks):
         best = [one.confidence for one in chosen if one.confidence is not None and np.isfinite(one.confidence).any()]
         got = f"; the highest confidence is {max(map(np.nanmax, best)):.2g}" if best else ""
-        faults.add(f"no frame has a position with a confidence of least_confidence={least_confidence} or more{got}")
+        faults.add(f"no frame has a position with a confidence of min_confidence={min_confidence} or more{got}")
     faults.raise_if_any(cannot)
     return tracks
 
@@ -228,7 +229,7 @@ def _track(
 
 
 def mean_of_seen(
-    keypoints: Iterable[tuple[np.ndarray, np.ndarray | None]], least_confidence: float | int
+    keypoints: Iterable[tuple[np.ndarray, np.ndarray | None]], min_confidence: float | int
 ) -> tuple[Float[np.ndarray, "frame 2"], Int[np.ndarray, " frame"]]:
     """Mean of the keypoints seen in each frame (NaN where none was), and how many those are.
 
@@ -249,7 +250,7 @@ def mean_of_seen(
     for positions, confidence in keypoints:
         seen = np.asarray(np.isfinite(positions).all(1))
         if confidence is not None:
-            seen &= ~(confidence < least_confidence)  # a confidence that is not known is no objection
+            seen &= ~(confidence < min_confidence)  # a confidence that is not known is no objection
         total, n = total + np.where(seen[:, None], positions, 0.0), n + seen
     return total / np.where(n, n, np.nan)[:, None], n
 

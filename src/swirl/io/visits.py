@@ -10,34 +10,35 @@ from jaxtyping import Bool, Float, Int
 
 from swirl.data.trajectories import Trajectories
 from swirl.data.trajectory_checks import MISSING
-from swirl.errors import Faults
+from swirl.errors import Faults, renamed
 from swirl.io.label_runs import runs
 from swirl.io.notes import two_clocks
 from swirl.io.tracks import Track
 from swirl.text import counted, some
 
-LONGEST_BREAK = {"seconds": 0.5, "frames": 5.0}
+MAX_BREAK = {"seconds": 0.5, "frames": 5.0}
 SKIPPED = ("gap", "shortest", "error")
 _CLOSE = 1e-6  # of a duration: three frames of 1/30 s are 0.1 s, whatever the last bit says
 _MANY = 0.05  # of the moves: then something is wrong with the places
 _CANNOT = "No sessions can be made of the tracks"
 
 
+@renamed(least_dwell="min_dwell", longest_break="max_break", skipped="on_skip")
 def visits(
     tracks: Any,
     places: Any,
     *,
-    least_dwell: float | int = 0.0,
-    longest_break: float | int | None = None,
-    skipped: str = "gap",
+    min_dwell: float | int = 0.0,
+    max_break: float | int | None = None,
+    on_skip: str = "gap",
 ) -> Trajectories:
     """Make one step of each visit to a place; its time is the arrival.
 
-    1. A stretch of frames without a place (no position, or nowhere) up to `longest_break` belongs to the place before
+    1. A stretch of frames without a place (no position, or nowhere) up to `max_break` belongs to the place before
        it; a longer one is a gap, and so is a jump in the times.
-    2. Visits with frames worth less than `least_dwell` are taken out (at a border, positions flicker between two
+    2. Visits with frames worth less than `min_dwell` are taken out (at a border, positions flicker between two
        places), and what then follows itself is merged: the visit before goes on in their stead.
-    3. A move between places that are not neighbours is treated as `skipped` says.
+    3. A move between places that are not neighbours is treated as `on_skip` says.
     4. A move that only one action makes has that action; −1 stands where several do, and at ends of segments.
 
     Parameters
@@ -46,11 +47,11 @@ def visits(
         One `Track` per session (or a single one).
     places
         `Grid`, `Polygons`, `Nodes`, or anything with their `assign`, `edges`, `state_names` and `action_names`.
-    least_dwell
+    min_dwell
         Shortest visit, in the unit of the times.
-    longest_break
+    max_break
         Longest stretch without a place that is no gap, in the unit of the times; None: 0.5 s, or 5 frames.
-    skipped
+    on_skip
         "gap": a new segment starts after the move. "shortest": the places between are filled in where there is just
         one shortest way, at times between the last frame before and the first frame after. "error".
 
@@ -71,13 +72,13 @@ def visits(
     array([0.2, 0.3, 0.1])
     """
     tracks = [tracks] if isinstance(tracks, Track) else list(tracks)
-    longest_break = _checked(tracks, places, least_dwell, longest_break, skipped)
+    max_break = _checked(tracks, places, min_dwell, max_break, on_skip)
     moves, tally, faults = _Moves(places), _Tally(), Faults()
     paths: list[tuple[Track, _Path]] = []
     for track in tracks:
-        path = _seen(track, places.assign(track.positions), longest_break, tally)
-        path = _settled(path, least_dwell, tally)
-        path = _joined(path, track, moves, skipped, tally, faults)
+        path = _seen(track, places.assign(track.positions), max_break, tally)
+        path = _settled(path, min_dwell, tally)
+        path = _joined(path, track, moves, on_skip, tally, faults)
         if len(path.place) > 1:
             paths.append((track, path))
         else:
@@ -105,11 +106,11 @@ def visits(
         signals=signals,
         state_names=places.state_names,
         action_names=places.action_names,
-        notes=_notes(tracks, tally, least_dwell, longest_break, skipped),
+        notes=_notes(tracks, tally, min_dwell, max_break, on_skip),
     )
 
 
-def _checked(tracks: list[Any], places: Any, least_dwell: Any, longest_break: Any, skipped: str) -> float:
+def _checked(tracks: list[Any], places: Any, min_dwell: Any, max_break: Any, on_skip: str) -> float:
     """Check the arguments; the longest break in the tracks' own unit."""
     faults = Faults()
     if not tracks:
@@ -123,14 +124,14 @@ def _checked(tracks: list[Any], places: Any, least_dwell: Any, longest_break: An
     lacking = [name for name in ("assign", "edges", "state_names", "action_names") if not hasattr(places, name)]
     if lacking:
         faults.add(f"places is a {type(places).__name__} without {some(lacking)}: give Grid, Polygons or Nodes")
-    if not 0 <= least_dwell < np.inf:
-        faults.add(f"least_dwell={least_dwell}: give a duration ≥ 0")
-    if longest_break is not None and not longest_break >= 0:
-        faults.add(f"longest_break={longest_break}: give a duration ≥ 0")
-    if skipped not in SKIPPED:
-        faults.add(f"skipped={skipped!r}: expected {', '.join(map(repr, SKIPPED))}")
+    if not 0 <= min_dwell < np.inf:
+        faults.add(f"min_dwell={min_dwell}: give a duration ≥ 0")
+    if max_break is not None and not max_break >= 0:
+        faults.add(f"max_break={max_break}: give a duration ≥ 0")
+    if on_skip not in SKIPPED:
+        faults.add(f"on_skip={on_skip!r}: expected {', '.join(map(repr, SKIPPED))}")
     faults.raise_if_any(_CANNOT)
-    return float(LONGEST_BREAK[units[0]] if longest_break is None else longest_break)
+    return float(MAX_BREAK[units[0]] if max_break is None else max_break)
 
 
 @dataclass
@@ -167,14 +168,14 @@ class _Path:
         return np.where(np.append(self.starts[1:], True), self.last + self.period, following)
 
 
-def _seen(track: Track, place: Int[np.ndarray, " frame"], longest_break: float, tally: _Tally) -> _Path:
+def _seen(track: Track, place: Int[np.ndarray, " frame"], max_break: float, tally: _Tally) -> _Path:
     """Runs of the same place; breaks that are too long start a segment."""
     times = track.times
     period = float(np.median(np.diff(times))) if len(times) > 1 else 0.0
     there = np.flatnonzero(place >= 0)
     t, p = times[there], place[there].astype(np.int64)
     missing = np.diff(t) - period
-    broken = missing > longest_break + period / 2  # cameras are not punctual
+    broken = missing > max_break + period / 2  # cameras are not punctual
     starts = np.append(True, broken)[: len(p)]
     first, last = runs(p, starts)
     tally.frames += len(times)
@@ -184,9 +185,9 @@ def _seen(track: Track, place: Int[np.ndarray, " frame"], longest_break: float, 
     return _Path(p[first], t[first], t[last], starts[first], period)
 
 
-def _settled(path: _Path, least_dwell: float | int, tally: _Tally) -> _Path:
+def _settled(path: _Path, min_dwell: float | int, tally: _Tally) -> _Path:
     """Without visits of too few frames; what then follows itself within a segment is one visit."""
-    long = path.last - path.arrival + path.period >= least_dwell * (1 - _CLOSE)
+    long = path.last - path.arrival + path.period >= min_dwell * (1 - _CLOSE)
     tally.short += int((~long).sum())
     # A segment goes on starting with its first visit that is left.
     segment = np.cumsum(path.starts)[long]
@@ -196,7 +197,7 @@ def _settled(path: _Path, least_dwell: float | int, tally: _Tally) -> _Path:
     return _Path(place[first], arrival[first], last[ends], starts[first], path.period)
 
 
-def _joined(path: _Path, track: Track, moves: "_Moves", skipped: str, tally: _Tally, faults: Faults) -> _Path:
+def _joined(path: _Path, track: Track, moves: "_Moves", on_skip: str, tally: _Tally, faults: Faults) -> _Path:
     """Treat the moves between places that are not neighbours."""
     pairs = zip(path.place[:-1].tolist(), path.place[1:].tolist(), strict=True)
     known = [path.starts[i + 1] or pair in moves.action for i, pair in enumerate(pairs)]
@@ -208,14 +209,14 @@ def _joined(path: _Path, track: Track, moves: "_Moves", skipped: str, tally: _Ta
         a, b = int(path.place[i - 1]), int(path.place[i])
         when = f"{path.arrival[i]:.6g} {track.time_unit}"
         told = f"session {track.name!r}, {when}: from {moves.names[a]!r} to {moves.names[b]!r}"
-        way = moves.shortest(a, b) if skipped == "shortest" else None
+        way = moves.shortest(a, b) if on_skip == "shortest" else None
         if way is not None:
             tally.filled.append(len(way))
             between = np.linspace(path.last[i - 1], path.arrival[i], len(way) + 2)[1:-1]
             insert += [(i, place, time) for place, time in zip(way, between, strict=True)]
             continue
-        if skipped == "error":
-            faults.add(f"{told}, which are not neighbours: mend the track or the places, or take skipped='gap'")
+        if on_skip == "error":
+            faults.add(f"{told}, which are not neighbours: mend the track or the places, or take on_skip='gap'")
         starts[i] = True
         tally.skips.append(told)
     at = np.array([i for i, _, _ in insert], int)
@@ -295,7 +296,7 @@ def _why_none(tracks: Iterable[Track], places: Any) -> str:
     flat = np.concatenate([track.positions for track in tracks])
     flat = flat[np.isfinite(flat).all(1)]
     if not len(flat):
-        return "no frame has a position; lower least_confidence when reading them"
+        return "no frame has a position; lower min_confidence when reading them"
 
     def extent(points: np.ndarray) -> str:
         (left, bottom), (right, top) = points.min(0), points.max(0)
@@ -309,7 +310,7 @@ def _why_none(tracks: Iterable[Track], places: Any) -> str:
     )
 
 
-def _notes(tracks: list[Track], tally: _Tally, least_dwell: Any, longest_break: float, skipped: str) -> tuple[str, ...]:
+def _notes(tracks: list[Track], tally: _Tally, min_dwell: Any, max_break: float, on_skip: str) -> tuple[str, ...]:
     """What was done, in sentences."""
     unit = "frames" if tracks[0].time_unit == "frames" else "s"
     notes = list(dict.fromkeys(note for track in tracks for note in track.notes))
@@ -321,10 +322,10 @@ def _notes(tracks: list[Track], tally: _Tally, least_dwell: Any, longest_break: 
         notes.append(
             f"{tally.nowhere:,} of {counted(tally.frames, 'frame')} ({share:.1f} %) are in no place: "
             f"{counted(tally.breaks, 'break')} bridged, {counted(tally.gaps, 'gap')} longer than "
-            f"{longest_break:g} {unit}."
+            f"{max_break:g} {unit}."
         )
     if tally.short:
-        notes.append(f"Took out {counted(tally.short, 'visit')} shorter than {least_dwell:g} {unit}.")
+        notes.append(f"Took out {counted(tally.short, 'visit')} shorter than {min_dwell:g} {unit}.")
     apart = "between places that are not neighbours"
     if tally.filled:
         notes.append(
@@ -332,11 +333,11 @@ def _notes(tracks: list[Track], tally: _Tally, least_dwell: Any, longest_break: 
             f"{counted(len(tally.filled), 'move')} {apart} (at most {max(tally.filled)} in a row)."
         )
     if tally.skips:
-        why = ", without a single shortest way" if skipped == "shortest" else ""
+        why = ", without a single shortest way" if on_skip == "shortest" else ""
         notes.append(f"Made gaps of {counted(len(tally.skips), 'move')} {apart}{why}, the first in {tally.skips[0]}.")
         if len(tally.skips) > _MANY * tally.moves:
             notes.append(
-                "Those are many: a longer least_dwell (--least-dwell) takes out flicker, skipped='shortest' (--skipped "
+                "Those are many: a longer min_dwell (--min-dwell) takes out flicker, on_skip='shortest' (--on-skip "
                 "shortest) fills in places passed in a hurry, diagonal=True (--diagonal) opens a grid's corners, and "
                 "corridors=True (--nodes without --reach) keeps to the corridors of a maze."
             )

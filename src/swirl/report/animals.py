@@ -14,8 +14,8 @@ from swirl.report.formatting import label
 from swirl.text import counted, listed, percent, rounded
 
 NO_GROUP = "no group"
-MOST_DOTS = 60  # animals that are drawn one by one; beyond that, boxes
-MOST_TOLD = 6  # groups that are told in a sentence
+MAX_DOTS = 60  # animals that are drawn one by one; beyond that, boxes
+MAX_TOLD = 6  # groups that are told in a sentence
 
 
 def animal_facts(case: DecodedFit) -> dict[str, Any] | None:
@@ -54,7 +54,7 @@ def animal_facts(case: DecodedFit) -> dict[str, Any] | None:
     return {
         "noun": "animal" if over == "subject" else "session",
         "rows": rows,
-        "dots": len(rows) <= MOST_DOTS,
+        "dots": len(rows) <= MAX_DOTS,
         "groups": groups,
         "crossed": len(rows) > len({unit for unit, _ in found}),
         "summary": {group: _summary(rows, group) for group in groups or [None]},
@@ -75,7 +75,7 @@ def animal_sentences(facts: dict[str, Any], mode_names: list[str]) -> list[str]:
     >>> animal_sentences(facts, ["mode 0"])[0].replace("\xa0", " ")
     'mode 0: saline 40 % (2 animals, 30 to 50 %), drug 40 % (1 animal).'
     """
-    told = list(facts["summary"].items())[:MOST_TOLD]
+    told = list(facts["summary"].items())[:MAX_TOLD]
     lines = []
     for mode, name in enumerate(mode_names):
         parts = []
@@ -108,7 +108,7 @@ def animal_note(facts: dict[str, Any]) -> str:
         lines.append("An animal that was in several groups has a dot in each.")
     if len(facts["groups"]) > 1:
         lines.append("Means and ranges describe these animals; no test was made.")
-        left = list(facts["summary"])[MOST_TOLD:]
+        left = list(facts["summary"])[MAX_TOLD:]
         lines.append(f"Not told in words: {listed(left)}." if left else "")
     return " ".join(line for line in lines if line)
 

@@ -17,8 +17,8 @@ from swirl.text import number, rounded
 
 N_PLACES = 3
 OF_MODES = ("dwell time", "mode share", "switches per 100 steps")
-MOST_SEGMENTS, MOST_STEPS = 2_000, 300_000  # simulated and decoded for each draw; more only takes longer
-MOST_POINTS = 400  # of a survival curve
+MAX_SEGMENTS, MAX_STEPS = 2_000, 300_000  # simulated and decoded for each draw; more only takes longer
+MAX_POINTS = 400  # of a survival curve
 
 
 def check_facts(case: DecodedFit, n_draws: int) -> dict[str, Any] | None:
@@ -35,7 +35,7 @@ def check_facts(case: DecodedFit, n_draws: int) -> dict[str, Any] | None:
         # "forget": the mode chain goes on across them, so bouts must not be cut there.
         torn = case.model.impossible == "forget" and any(len(steps) for steps in breaks)
     segments = np.cumsum([len(gaps) + 1 for gaps in data.gaps])
-    enough = (segments > MOST_SEGMENTS) | (np.cumsum(data.lengths) > MOST_STEPS)
+    enough = (segments > MAX_SEGMENTS) | (np.cumsum(data.lengths) > MAX_STEPS)
     n_sessions = max(1, int(np.argmax(enough)) if enough.any() else len(data))
     data = data[:n_sessions]
     busiest = np.argsort(-occupancy(data.states, case.n_states), kind="stable")[:N_PLACES]
@@ -146,8 +146,8 @@ def survival(times: Any) -> dict[str, list[Any]]:
     times = np.sort(np.asarray(times))
     length, first = np.unique(times, return_index=True)
     share = 1 - first / max(len(times), 1)
-    if len(length) > MOST_POINTS:
-        kept = np.unique(np.geomspace(1, len(length), MOST_POINTS).astype(int) - 1)
+    if len(length) > MAX_POINTS:
+        kept = np.unique(np.geomspace(1, len(length), MAX_POINTS).astype(int) - 1)
         length, share = length[kept], share[kept]
     return {"length": length.tolist(), "share": rounded(share)}
 

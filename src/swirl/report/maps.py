@@ -15,11 +15,11 @@ from swirl.report.summary import switch_counts
 from swirl.rewards.gauge import GaugeTooLargeError
 from swirl.text import rounded
 
-MOST_NUMBERS = 400_000  # in one table with previous states; beyond that the page would grow fat
-MOST_HISTORIES = 60_000  # for the least-norm reward, which is a linear problem of that size
-MOST_IN_TABLE = 60  # states in a table of states by states
+MAX_NUMBERS = 400_000  # in one table with previous states; beyond that the page would grow fat
+MAX_HISTORIES = 60_000  # for the least-norm reward, which is a linear problem of that size
+MAX_IN_TABLE = 60  # states in a table of states by states
 GAUGES = {"canonical": "least norm", "fitted": "as fitted"}  # the first is shown first: it is the one to compare
-MOST_NAMED = 20  # places with their names on a map
+MAX_NAMED = 20  # places with their names on a map
 
 
 def places(env: MDP) -> dict[str, Any]:
@@ -56,7 +56,7 @@ def map_facts(case: DecodedFit) -> dict[str, Any] | None:
     ways, states = onward(histories, model.target), by_state(histories)
     moves = _moves(states, table, ways)
     facts = places(case.env)
-    most = MOST_IN_TABLE if facts["kind"] == "table" else case.n_states
+    most = MAX_IN_TABLE if facts["kind"] == "table" else case.n_states
     facts |= {
         "following": [[int(s) for s in row if s >= 0] for row in ways.following],
         "moves": rounded(moves, 3),
@@ -73,7 +73,7 @@ def map_facts(case: DecodedFit) -> dict[str, Any] | None:
         "no_least_norm": False,
     }
     pairs = by_pair(histories) if histories.length > 1 else None
-    if pairs is not None and len(pairs.state) * case.n_modes * max(table.shape[2], moves.shape[2]) > MOST_NUMBERS:
+    if pairs is not None and len(pairs.state) * case.n_modes * max(table.shape[2], moves.shape[2]) > MAX_NUMBERS:
         pairs, facts["pairs_left_out"] = None, True
     if pairs is not None and pairs.previous is not None:
         facts["pairs"] = {"state": pairs.state.tolist(), "previous": pairs.previous.tolist()}
@@ -89,7 +89,7 @@ def _named(case: DecodedFit) -> list[int]:
     if all(re.fullmatch(r"\(-?[\d.]+(, ?-?[\d.]+)+\)", name) for name in case.state_names):
         return []
     visits = np.bincount(np.concatenate(case.data.states), minlength=case.n_states)
-    return np.argsort(-visits, kind="stable")[:MOST_NAMED].tolist()
+    return np.argsort(-visits, kind="stable")[:MAX_NAMED].tolist()
 
 
 def _moves(groups: Groups, table: np.ndarray, ways: Onward) -> Float[np.ndarray, "mode group move"]:
@@ -117,7 +117,7 @@ def _add_rewards(facts: dict[str, Any], model: Any, states: Groups, pairs: Group
 
 def _rewards(model: Any, gauge: str) -> np.ndarray | None:
     """Rewards in a gauge, None where the model has none or the gauge cannot be had."""
-    if gauge not in model.gauges or (gauge != "fitted" and model.histories.n_histories > MOST_HISTORIES):
+    if gauge not in model.gauges or (gauge != "fitted" and model.histories.n_histories > MAX_HISTORIES):
         return None
     with suppress(GaugeTooLargeError):
         return model.reward_tables(gauge)

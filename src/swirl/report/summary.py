@@ -14,9 +14,9 @@ from swirl.estimators.fit_warnings import SAME_ARI, SAME_POLICIES, RestartAgreem
 from swirl.text import counted, listed, minus, number, percent
 
 PSEUDOCOUNT = 0.5  # arrivals, seen and expected, as in `mode_names`: one arrival makes no preference
-LEAST_RATIO = 1.2
-LEAST_TIMES = 3
-MOST_PREFERRED = 3
+MIN_RATIO = 1.2
+MIN_TIMES = 3
+MAX_PREFERRED = 3
 
 
 def data_facts(case: DecodedFit) -> dict[str, Any]:
@@ -202,8 +202,8 @@ def _ratio(times: Any, expected: Any) -> float:
 def _strongest(times: np.ndarray, expected: np.ndarray) -> list[int]:
     """The few entries that are most above what is expected, strongest first."""
     ratio = (times + PSEUDOCOUNT) / (expected + PSEUDOCOUNT)
-    strength = np.where((ratio >= LEAST_RATIO) & (times >= LEAST_TIMES), times * np.log(ratio), 0.0)
-    return [int(i) for i in np.argsort(-strength, kind="stable")[:MOST_PREFERRED] if strength[i] > 0]
+    strength = np.where((ratio >= MIN_RATIO) & (times >= MIN_TIMES), times * np.log(ratio), 0.0)
+    return [int(i) for i in np.argsort(-strength, kind="stable")[:MAX_PREFERRED] if strength[i] > 0]
 
 
 def switch_counts(
@@ -221,7 +221,7 @@ def switch_counts(
     return counts
 
 
-MOST_SWITCHES = 8  # kinds of switches that are told
+MAX_SWITCHES = 8  # kinds of switches that are told
 GAUGE = (
     "Different rewards can lead to exactly the same behaviour, and no recording can tell them apart: rewards are known "
     "only up to a “gauge”. The colours show one member of each family of equivalent rewards. “As fitted” is the one "
@@ -346,7 +346,7 @@ def switching_sentences(facts: dict[str, Any], case: DecodedFit) -> list[str]:
     if not total.sum():
         return ["No switch was decoded in these data."]
     lines = []
-    for i, j in sorted(np.argwhere(total > 0).tolist(), key=lambda pair: -total[pair[0], pair[1]])[:MOST_SWITCHES]:
+    for i, j in sorted(np.argwhere(total > 0).tolist(), key=lambda pair: -total[pair[0], pair[1]])[:MAX_SWITCHES]:
         best = np.argsort(-counts[i, j], kind="stable")[:2]
         where = [f"{case.state_names[s]} ({percent(counts[i, j, s] / total[i, j])})" for s in best if counts[i, j, s]]
         kind = f"{case.mode_names[i]} → {case.mode_names[j]}"

@@ -9,8 +9,8 @@ from swirl.analysis.decoded import DecodedFit
 from swirl.report.formatting import squeezed
 from swirl.text import rounded
 
-MOST_LETTERS = 2_500_000  # of packed sessions in one page
-MOST_STEPS = 200_000  # of one session
+MAX_LETTERS = 2_500_000  # of packed sessions in one page
+MAX_STEPS = 200_000  # of one session
 
 
 def session_facts(case: DecodedFit, signal: str | None = None) -> dict[str, Any]:
@@ -23,7 +23,7 @@ def session_facts(case: DecodedFit, signal: str | None = None) -> dict[str, Any]
     packed, letters, cut = [], 0, []
     for i in range(len(case.data)):
         text = squeezed(json.dumps(_session(case, i, signal, events), separators=(",", ":"), allow_nan=False))
-        if packed and letters + len(text) > MOST_LETTERS:
+        if packed and letters + len(text) > MAX_LETTERS:
             break
         letters += len(text)
         subject = case.data.subjects[i]
@@ -32,17 +32,17 @@ def session_facts(case: DecodedFit, signal: str | None = None) -> dict[str, Any]
         packed.append(
             {
                 "name": shown if subject is None else f"{shown} ({subject})",
-                "steps": min(len(case.data.states[i]), MOST_STEPS),
+                "steps": min(len(case.data.states[i]), MAX_STEPS),
                 "packed": text,
             }
         )
-        if len(case.data.states[i]) > MOST_STEPS:
+        if len(case.data.states[i]) > MAX_STEPS:
             cut.append(shown)
     return {
         "sessions": packed,
         "left_out": len(case.data) - len(packed),
         "cut": cut,
-        "most_steps": MOST_STEPS,
+        "max_steps": MAX_STEPS,
         "signal": signal,
         "events": events,
         "has_times": case.data.times is not None,
@@ -76,14 +76,14 @@ def event_names(case: DecodedFit) -> list[str]:
 
 
 def _session(case: DecodedFit, i: int, signal: str | None, events: list[str]) -> dict[str, Any]:
-    data, steps = case.data, slice(0, MOST_STEPS)
+    data, steps = case.data, slice(0, MAX_STEPS)
     posterior = np.round(1000 * case.posterior[i][steps]).astype(int)
     session: dict[str, Any] = {
         "states": data.states[i][steps].tolist(),
         "actions": data.actions[i][steps].tolist(),
         "modes": case.modes[i][steps].tolist(),
         "posterior": posterior.T.tolist() if case.n_modes > 1 else None,
-        "gaps": [int(t) for t in data.gaps[i] if t < MOST_STEPS],
+        "gaps": [int(t) for t in data.gaps[i] if t < MAX_STEPS],
         "times": None if data.times is None else np.round(data.times[i][steps], 4).tolist(),
         "truth": None if data.modes is None else data.modes[i][steps].tolist(),
         "signal": None,

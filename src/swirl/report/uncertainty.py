@@ -17,7 +17,7 @@ from swirl.plots.style import named_mode_colours
 from swirl.text import counted, number, percent, rounded
 
 BINS = 20
-MOST_POINTS = 300  # of a trace
+MAX_POINTS = 300  # of a trace
 
 
 def posterior_facts(case: DecodedFit) -> dict[str, Any] | None:
@@ -91,7 +91,7 @@ def restart_facts(case: DecodedFit, agreement: RestartAgreement | None) -> dict[
 
 
 def _trace(behind: np.ndarray) -> dict[str, list[Any]]:
-    kept = np.unique(np.linspace(0, len(behind) - 1, min(len(behind), MOST_POINTS)).astype(int))
+    kept = np.unique(np.linspace(0, len(behind) - 1, min(len(behind), MAX_POINTS)).astype(int))
     return {"iteration": kept.tolist(), "behind": rounded(behind[kept])}
 
 

@@ -75,7 +75,7 @@ def _write_csv(rows: list[dict[str, Any]], path: Path) -> None:
 
 
 def to_markdown(
-    experiment: Experiment, *, figures: str = "figures", level: int = 1, most_rows: int | None = None
+    experiment: Experiment, *, figures: str = "figures", level: int = 1, max_rows: int | None = None
 ) -> str:
     """The experiment as Markdown.
 
@@ -85,7 +85,7 @@ def to_markdown(
         Folder that its pictures are linked from.
     level
         Of its heading.
-    most_rows
+    max_rows
         Longer tables are only mentioned.
     """
     lines = [f"{'#' * level} {experiment.title}", "", f"**{experiment.first}**", ""]
@@ -95,7 +95,7 @@ def to_markdown(
             if isinstance(block, Text):
                 lines += [block.words, ""]
             elif isinstance(block, Numbers):
-                long = most_rows is not None and len(block.rows) > most_rows
+                long = max_rows is not None and len(block.rows) > max_rows
                 table = [f"({len(block.rows)} rows: tables/{block.name}.csv)"] if long else _markdown_table(block)
                 lines += [*table, "", f"*{block.caption}*", ""]
             elif isinstance(block, Drawing):

@@ -30,7 +30,7 @@ MILDER_STRENGTH = 30.0
 # Measured on the labyrinth (S-2, mean objective of three starts): 100 iterations with ten reach −68,613 in 29 s of
 # processor time, 300 with three −68,764 in 26 s, 300 with one −69,352 in 12 s.
 REWEIGHTINGS = 10
-LEAST_GAIN = 1e-4  # nats; a reweighting that gained less was the last
+MIN_GAIN = 1e-4  # nats; a reweighting that gained less was the last
 
 
 class ValueParameters(NamedTuple):
@@ -192,7 +192,7 @@ class StateReward(RewardComponent):
             return made + 1, new, objective(new), objective(new) - value
 
         def rising(carry: tuple) -> Array:
-            return (carry[0] < self.reweightings) & (carry[3] > LEAST_GAIN)
+            return (carry[0] < self.reweightings) & (carry[3] > MIN_GAIN)
 
         carry = (jnp.asarray(0), start, objective(start), jnp.asarray(jnp.inf))
         return jax.lax.while_loop(rising, again, carry)[1]

@@ -5,7 +5,7 @@ from jaxtyping import Float, Int
 
 from swirl.data.histories import Histories
 
-MOST_ENTRIES = 50_000_000
+MAX_ENTRIES = 50_000_000
 
 
 def to_dense(
@@ -22,7 +22,7 @@ def to_dense(
            [nan,  6.,  8.]])
     """
     shape = (rewards.shape[0], *[histories.n_states] * histories.length, *rewards.shape[2:])
-    if np.prod(shape, dtype=float) > MOST_ENTRIES:
+    if np.prod(shape, dtype=float) > MAX_ENTRIES:
         raise ValueError(
             f"a dense table of shape {shape} would have {np.prod(shape, dtype=float):.3g} entries: use rewards_ "
             "with histories_ (one row per reachable history) instead"

@@ -7,7 +7,7 @@ from typing import Any
 
 from swirl.analysis.comparison import compare
 from swirl.analysis.comparison_result import Comparison
-from swirl.data.folds import SameAnimalsWarning, most_folds
+from swirl.data.folds import SameAnimalsWarning, max_folds
 from swirl.estimators.registry import fixed_arguments, keeps, known_arguments, make
 from swirl.estimators.swirl import SWIRL
 from swirl.text import counted
@@ -107,7 +107,7 @@ def _folds(run: Run, ready: Prepared) -> int:
         raise ValueError(
             f"folds={run.compare.folds}: a number of modes is chosen on 2 folds or more; or give one number"
         )
-    n_folds = most_folds(ready.train, run.compare.folds)
+    n_folds = max_folds(ready.train, run.compare.folds)
     if n_folds < 2:
         raise ValueError(
             f"{counted(len(ready.train), 'training session')} cannot be cut into folds to choose a number of modes on: "

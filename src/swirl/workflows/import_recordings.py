@@ -9,7 +9,7 @@ from swirl.data.mdp import MDP
 from swirl.data.trajectories import Trajectories
 from swirl.estimators.registry import load
 from swirl.io import moseq, places, session_table, tracks
-from swirl.io.columns import LARGEST_LABEL
+from swirl.io.columns import MAX_LABEL
 from swirl.io.environment_files import environment_for, write_environment
 from swirl.io.export_tables import SUFFIXES, to_frame, write_table
 from swirl.io.nwb import reading
@@ -66,7 +66,7 @@ def legible(name: str) -> str:
     """
     try:
         number = float(name)
-        misread = not (name.isdecimal() and number <= LARGEST_LABEL)
+        misread = not (name.isdecimal() and number <= MAX_LABEL)
     except ValueError:
         misread = name in BLANK or (name.casefold() in ("true", "false") and name not in ("True", "False"))
     return f"{_RENAMED}{name}" if misread else name
@@ -117,7 +117,7 @@ def import_moseq(
     index: Any = None,
     syllable_info: Any = None,
     keep: list[str] | list[int] | None = None,
-    least_usage: float = 0.005,
+    min_usage: float = 0.005,
     like: Any = None,
 ) -> Imported:
     """Read keypoint-MoSeq's or MoSeq's syllables; those that the fit `like` knows, where one is given."""
@@ -125,9 +125,7 @@ def import_moseq(
         if keep is not None:
             raise ValueError("--keep and --like both say which syllables to keep: give one of them")
         keep = _states_of(like)
-    found = moseq.read_moseq(
-        path, fps=fps, index=index, syllable_info=syllable_info, keep=keep, least_usage=least_usage
-    )
+    found = moseq.read_moseq(path, fps=fps, index=index, syllable_info=syllable_info, keep=keep, min_usage=min_usage)
     return of_syllables(found)
 
 
@@ -202,11 +200,11 @@ def import_tracks(
     fps: float | None = None,
     keypoint: str | None = None,
     individual: str | None = None,
-    least_confidence: float = 0.6,
+    min_confidence: float = 0.6,
     reach: float | None = None,
-    least_dwell: float = 0.0,
-    longest_break: float | None = None,
-    skipped: str = "gap",
+    min_dwell: float = 0.0,
+    max_break: float | None = None,
+    on_skip: str = "gap",
     series: str | None = None,
     diagonal: bool = False,
     y_down: bool = False,
@@ -222,16 +220,16 @@ def import_tracks(
     found: list[Any] = []
     if of_nwb:
         found += reading.read_nwb_tracks(
-            of_nwb, series=series, keypoint=keypoint, individual=individual, fps=fps, least_confidence=least_confidence
+            of_nwb, series=series, keypoint=keypoint, individual=individual, fps=fps, min_confidence=min_confidence
         )
     for path in paths:
         if path not in of_nwb:
             found += tracks.read_tracks(
-                path, keypoint=keypoint, individual=individual, fps=fps, least_confidence=least_confidence
+                path, keypoint=keypoint, individual=individual, fps=fps, min_confidence=min_confidence
             )
     if isinstance(where, tuple):
         where = places.Grid.around(found, where, diagonal)
-    sessions = visits(found, where, least_dwell=least_dwell, longest_break=longest_break, skipped=skipped)
+    sessions = visits(found, where, min_dwell=min_dwell, max_break=max_break, on_skip=on_skip)
     sessions = sessions.with_labels(notes=(*told, *sessions.notes))
     return of_visits(sessions if index is None else label_sessions(sessions, index), where, y_down=y_down)
 
@@ -241,9 +239,9 @@ def import_bouts(
     *,
     table: str | None = None,
     label: str | None = None,
-    longest_pause: float | None = None,
+    max_pause: float | None = None,
     index: Any = None,
 ) -> Imported:
     """Read labelled intervals of NWB files: one step per bout."""
-    sessions = reading.read_nwb_bouts(paths, table=table, label=label, longest_pause=longest_pause)
+    sessions = reading.read_nwb_bouts(paths, table=table, label=label, max_pause=max_pause)
     return of_syllables(sessions if index is None else label_sessions(sessions, index))

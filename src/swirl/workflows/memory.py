@@ -26,7 +26,7 @@ from swirl.inference.estep import numba_loop
 from swirl.inference.estep.batching import LANES
 from swirl.rewards.component import Footprint, ProblemSizes
 from swirl.rewards.forms import RewardForm, resolve_form
-from swirl.rewards.gauge import _LARGEST_BLOCK
+from swirl.rewards.gauge import _MAX_BLOCK
 from swirl.switching import Fixed
 from swirl.system import cores
 from swirl.text import amount, counted
@@ -185,7 +185,7 @@ def _e_step(s: Sizes) -> Prediction:
     if s.engine == "compiled":
         width = LANES if s.n_sessions >= LANES else 1
         entries = s.component.rows * s.n_actions * s.n_modes
-        most = min(numba_loop.MOST_CHUNKS, s.n_sessions // width, max(1, numba_loop.LARGEST_TABLES // entries))
+        most = min(numba_loop.MAX_CHUNKS, s.n_sessions // width, max(1, numba_loop.MAX_TABLES // entries))
         jobs = max(1, min(s.n_steps // numba_loop.STEPS_PER_CHUNK, most))
         jobs += s.n_sessions > LANES and s.n_sessions % LANES > 0  # those that go alone
         messages = min(s.n_threads, s.n_restarts * jobs) * REAL * s.longest * width * (s.n_modes + 1)
@@ -219,7 +219,7 @@ def _afterwards(s: Sizes) -> Prediction:
     tables = _tables(s) + _parameters(s) + 3 * REAL * s.n_modes * s.n_histories * s.n_actions
     if s.component.gauge_is_free:
         tables += (200 if s.n_branches == 1 else 160) * s.n_histories * s.branches
-        if s.n_branches > 1 and len(s.paths) == 1 and s.n_states <= _LARGEST_BLOCK:
+        if s.n_branches > 1 and len(s.paths) == 1 and s.n_states <= _MAX_BLOCK:
             # A dense null space; longer histories fall into parts of a few nodes.
             tables += REAL * s.n_states**2 * max(3 * (s.n_actions - 1), 5)
     return _held(s, "afterwards", steps=44 * s.n_steps, histories=tables)

@@ -20,9 +20,9 @@ from swirl.inference.estep.numba_kernel import kernel
 from swirl.system import cores
 
 STEPS_PER_CHUNK = 16_384
-MOST_CHUNKS = 16
-LARGEST_TABLES = 4_000_000  # entries that all chunks of one restart may hold together
-LEAST_LOG_SWITCH = -150.0  # 1 / (c_t · β_t), and products of it in the parallel scan, must stay numbers
+MAX_CHUNKS = 16
+MAX_TABLES = 4_000_000  # entries that all chunks of one restart may hold together
+MIN_LOG_SWITCH = -150.0  # 1 / (c_t · β_t), and products of it in the parallel scan, must stay numbers
 
 
 def available() -> bool:
@@ -39,7 +39,7 @@ def _pool(_process: int) -> ThreadPoolExecutor:
 def _chunks(lanes: Lanes, n_entries: int) -> np.ndarray:
     """Cut the groups into chunks of about equal numbers of steps; fewer where the tables are large."""
     n_steps = int(lanes.starts[-1])
-    most = min(MOST_CHUNKS, lanes.n_groups, max(1, LARGEST_TABLES // n_entries))
+    most = min(MAX_CHUNKS, lanes.n_groups, max(1, MAX_TABLES // n_entries))
     n_chunks = int(np.clip(n_steps // STEPS_PER_CHUNK, 1, most))
     return np.unique(np.searchsorted(lanes.starts, np.linspace(0, n_steps, n_chunks + 1)))
 
@@ -52,7 +52,7 @@ def suits(tables: Tables) -> bool:
     its inverse, however far apart the modes' emissions are; where (nearly) no switch is possible, a share that
     underflowed would never return.  The scan in log space has no such limit.
     """
-    return bool(min(np.min(tables.log_transitions), np.min(tables.log_initial)) > LEAST_LOG_SWITCH)
+    return bool(min(np.min(tables.log_transitions), np.min(tables.log_initial)) > MIN_LOG_SWITCH)
 
 
 def expected_counts(tables: Tables, chains: Chains, *, active: Bool[np.ndarray, "restart"] | None = None) -> Counts:

@@ -285,7 +285,7 @@ def numbers_first(name: str) -> tuple[int, int, str]:
     return (0, int(name), name) if re.fullmatch(r"-?[0-9]{1,18}", name) else (1, 0, name)
 
 
-def make_steps(bouts: Bouts, state_names: tuple[str, ...], longest_pause: float | int | None) -> Steps:
+def make_steps(bouts: Bouts, state_names: tuple[str, ...], max_pause: float | int | None) -> Steps:
     """Make steps of bouts: merge what belongs together, and mark the gaps."""
     number = {name: i for i, name in enumerate(state_names)}
     every = np.array([MISSING if name is None else number[name] for name in bouts.labels])
@@ -296,7 +296,7 @@ def make_steps(bouts: Bouts, state_names: tuple[str, ...], longest_pause: float 
     if bouts.observed is not None and len(bouts.observed):
         interval = np.searchsorted(bouts.observed, start + bouts.rounding, side="right")
         broken |= np.append(False, np.diff(interval) != 0)
-    limit = _longest_pause(bouts, states, start, stop, apart) if longest_pause is None else float(longest_pause)
+    limit = _max_pause(bouts, states, start, stop, apart) if max_pause is None else float(max_pause)
     long = apart > limit + bouts.rounding
     gap = broken | long
     first, last = runs(states, gap) if bouts.merge else (np.arange(len(states)),) * 2
@@ -304,12 +304,12 @@ def make_steps(bouts: Bouts, state_names: tuple[str, ...], longest_pause: float 
     notes = [f"{bouts.name}: {counted(len(every), 'row')} of {bouts.where} became {counted(len(states), 'step')}"]
     notes += [f"dropped {counted(len(every) - len(kept), 'row')} without a label"] * (len(kept) < len(every))
     if long.any():
-        default = " (the median bout; longest_pause= sets another)" if longest_pause is None else ""
+        default = " (the median bout; max_pause= sets another)" if max_pause is None else ""
         notes.append(f"{counted(int(long.sum()), 'pause')} of more than {limit:.3g} s{default} made gaps")
     return Steps(states, next_labels(states, gaps), start[first], stop[last] - start[first], gaps, notes)
 
 
-def _longest_pause(
+def _max_pause(
     bouts: Bouts,
     states: Int[np.ndarray, " bout"],
     start: Float[np.ndarray, " bout"],

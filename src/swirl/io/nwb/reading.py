@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Float
 
 from swirl.data.trajectories import Trajectories
-from swirl.errors import Faults
+from swirl.errors import Faults, renamed
 from swirl.io.nwb.bouts import all_labels, make_steps, numbers_first, read_bouts, read_intervals
 from swirl.io.nwb.file import (
     BOUTS,
@@ -39,7 +39,7 @@ from swirl.text import counted, some
 
 
 def read_track(
-    group: Any, kind: str, keypoint: Any, least_confidence: float | int, fps: float | int | None, faults: Faults
+    group: Any, kind: str, keypoint: Any, min_confidence: float | int, fps: float | int | None, faults: Faults
 ) -> Track | None:
     """Read the positions of one animal, of a pose the mean of the keypoints; None after a fault."""
     series, notes, (name, subject) = [group], (), session_and_subject(group.file)
@@ -65,9 +65,9 @@ def read_track(
             f"{place(group)}: keypoints have different numbers of frames: {lengths}; choose keypoints that agree"
         )
         return None
-    mean, n = mean_of_seen(known, least_confidence)
+    mean, n = mean_of_seen(known, min_confidence)
     if not n.any():
-        faults.add(f"{place(group)} has no position with a confidence of least_confidence={least_confidence} or more")
+        faults.add(f"{place(group)} has no position with a confidence of min_confidence={min_confidence} or more")
         return None
     if (n == 0).any():
         notes += (f"{name}: {int((n == 0).sum()):,} of {counted(len(n), 'frame')} without a position",)
@@ -141,6 +141,7 @@ def contents(path: Source) -> list[dict[str, Any]]:
         return [_described(file[where], kind) for kind, where in find_readable(file)]
 
 
+@renamed(least_confidence="min_confidence")
 def read_nwb_tracks(
     path: Source | Sequence[Source],
     *,
@@ -148,7 +149,7 @@ def read_nwb_tracks(
     keypoint: str | list[str] | tuple[str, ...] | None = None,
     individual: str | None = None,
     fps: float | int | None = None,
-    least_confidence: float | int = 0.6,
+    min_confidence: float | int = 0.6,
 ) -> list[Track]:
     """Read positions: a SpatialSeries, or the body parts of an ndx-pose PoseEstimation.
 
@@ -169,7 +170,7 @@ def read_nwb_tracks(
     fps
         Frames per second, where the times count frames. Times that are just 1 apart are taken as frames, although NWB
         means seconds; `fps=1` says that they are seconds.
-    least_confidence
+    min_confidence
         A body part with less confidence counts as not seen.
 
     Examples
@@ -188,7 +189,7 @@ def read_nwb_tracks(
             found = chosen(file, kinds, "series", series or own, faults) if len(faults) == before else None
             if found is None:
                 continue
-            track = read_track(file[found[1]], found[0], keypoint, least_confidence, fps, faults)
+            track = read_track(file[found[1]], found[0], keypoint, min_confidence, fps, faults)
             if track is not None:
                 tracks.append(track if own is None else replace(track, subject=individual))
     faults.raise_if_any(_NO_POSITIONS)
@@ -214,12 +215,13 @@ def _series_of(file: Any, individual: str, kinds: tuple[str, ...], series: str |
     return None
 
 
+@renamed(longest_pause="max_pause")
 def read_nwb_bouts(
     path: Source | Sequence[Source],
     *,
     table: str | None = None,
     label: str | None = None,
-    longest_pause: float | int | None = None,
+    max_pause: float | int | None = None,
 ) -> Trajectories:
     """Read labelled intervals or events: one step per bout, state = its label, action = the next label.
 
@@ -229,7 +231,7 @@ def read_nwb_bouts(
 
     Bouts of behaviour that follow each other with the same label are one step, and a pause that is too long to be
     overlooked is a gap.  Trials and events without a duration are steps of their own, and pauses between them are gaps
-    only where `longest_pause` says so; but events at a steady rate are the frames of a video, and are read as bouts.
+    only where `max_pause` says so; but events at a steady rate are the frames of a video, and are read as bouts.
     Bouts may not overlap.  Rows without a label are dropped and leave a gap; between two `observation_intervals` of
     EthogramBouts there is a gap too.  `invalid_times` are not looked at: they often mean another instrument.
 
@@ -241,7 +243,7 @@ def read_nwb_bouts(
         Path inside the file, or its last part, where it holds several: "/intervals/trials".
     label
         The column with the label, where there are several.
-    longest_pause
+    max_pause
         Seconds without a bout that are not yet a gap. By default the median duration of the bouts, since another
         bout would have had room in a longer pause; ``inf`` for no such gaps.
 
@@ -251,8 +253,8 @@ def read_nwb_bouts(
     ('left', 'right')
     """
     faults, read, paths = Faults(), [], path_list(path)
-    if longest_pause is not None and not longest_pause >= 0:
-        faults.add(f"longest_pause={longest_pause}: give seconds, 0 or more")
+    if max_pause is not None and not max_pause >= 0:
+        faults.add(f"max_pause={max_pause}: give seconds, 0 or more")
     for one in paths:
         with opened(one) as file:
             found = chosen(file, BOUTS, "table", table, faults)
@@ -260,7 +262,7 @@ def read_nwb_bouts(
             read += [] if bouts is None else [bouts]
     faults.raise_if_any("Bouts cannot be read from NWB")
     state_names = all_labels(read)
-    steps = [make_steps(bouts, state_names, longest_pause) for bouts in read]
+    steps = [make_steps(bouts, state_names, max_pause) for bouts in read]
     durations = [s.durations for s in steps]
     return Trajectories(
         states=[s.states for s in steps],

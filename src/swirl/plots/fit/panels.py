@@ -12,13 +12,13 @@ from swirl.data.mdp import MDP
 from swirl.plots.state_maps import state_names
 from swirl.plots.style import SOFT_INK, TICK_SIZE, named_mode_colours
 
-MOST_NAMES = 30  # states that a table or a row of bars has room for; the most visited ones are drawn
+MAX_NAMES = 30  # states that a table or a row of bars has room for; the most visited ones are drawn
 Drawn = tuple[Figure, Any]
 
 
 def shown(fit: DecodedFit) -> list[int]:
     """The states that a table or a row of bars has room for: all, or the most visited ones, in their order."""
-    return most_visited(fit.data.states, fit.environment().n_states, MOST_NAMES)
+    return most_visited(fit.data.states, fit.environment().n_states, MAX_NAMES)
 
 
 def colours(fit: DecodedFit) -> list[str]:
@@ -42,7 +42,7 @@ def map_size(env: MDP, *, table: bool = False) -> tuple[float, float]:
         return 2.5, 2.1
     if kind == "graph":
         return 3.3, 2.7
-    n = min(env.n_states, MOST_NAMES)
+    n = min(env.n_states, MAX_NAMES)
     longest = 0.06 * min(25, max(map(len, state_names(env))))
     if table:
         side = 0.2 * n if n > 12 else 0.26 * n

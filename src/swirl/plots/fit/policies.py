@@ -13,7 +13,7 @@ from swirl.plots.policies import log_odds, state_transitions
 from swirl.plots.state_maps import state_map, transitions_by_state
 from swirl.plots.style import PROBABILITY_COLOURS, tidy
 
-MOST_MODES = 5  # with a panel for each pair
+MAX_MODES = 5  # with a panel for each pair
 
 
 def policies(fit: DecodedFit) -> Drawn:
@@ -87,11 +87,11 @@ def transitions(fit: DecodedFit) -> Drawn:
         return figure, frame(columns)
     env = fit.env
     pairs: list[tuple[int, int | None]] = [(a, b) for a in range(n) for b in range(n) if a != b]
-    pairs = pairs if n <= MOST_MODES else [(a, None) for a in range(n)]
+    pairs = pairs if n <= MAX_MODES else [(a, None) for a in range(n)]
     axes = panels(fit, map_size(env), len(pairs), n - 1 if n in (3, 4, 5) else 4)
     # A small probability that is the same everywhere must not look like a hot spot: scales differ fivefold at most.
     off = np.where(np.eye(n, dtype=bool), 0.0, table)
-    off = off if n <= MOST_MODES else off.sum(axis=2, keepdims=True)
+    off = off if n <= MAX_MODES else off.sum(axis=2, keepdims=True)
     for (mode, following), ax in zip(pairs, axes, strict=True):
         highest = max(float(off[:, mode, following or 0].max()), float(off.max()) / 5)
         transitions_by_state(

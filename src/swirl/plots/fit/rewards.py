@@ -12,7 +12,7 @@ from swirl.analysis.state_summaries import (
 )
 from swirl.data.geometry import kind_of
 from swirl.data.segments import split_at_gaps
-from swirl.plots.fit.panels import MOST_NAMES, Drawn, colours, drawn, figure_of, frame, map_size, panels, sheet, shown
+from swirl.plots.fit.panels import MAX_NAMES, Drawn, colours, drawn, figure_of, frame, map_size, panels, sheet, shown
 from swirl.plots.grid_maps import split_key
 from swirl.plots.heatmaps import transition_map
 from swirl.plots.history_dependence import history_dependence
@@ -51,7 +51,7 @@ def rewards_by_action(fit: DecodedFit) -> Drawn:
     env = fit.environment()
     if not fit.model.gauges or fit.model.rewards_.ndim != 3:
         raise DoesNotApply("the reward has no action argument")
-    if kind_of(env) != "names" or env.n_actions > MOST_NAMES:
+    if kind_of(env) != "names" or env.n_actions > MAX_NAMES:
         raise DoesNotApply("states have places, on which rewards of actions are not drawn; see preferences")
     values = action_rewards(fit.model)
     actions = list(env.action_names or map(str, range(env.n_actions)))

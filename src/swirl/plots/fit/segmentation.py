@@ -17,9 +17,9 @@ from swirl.plots.fit.panels import Drawn, colours, frame, sheet
 from swirl.plots.rasters import mode_prevalence, mode_raster, padded, prevalence
 from swirl.plots.segments import segmentation_strip
 
-MOST_STEPS = 2_000  # of a session in the segmentation strip
-MOST_SESSIONS = 4  # in the segmentation strips
-MOST_COLUMNS = 3_000  # steps drawn in a raster: beyond that every second, third, … is
+MAX_STEPS = 2_000  # of a session in the segmentation strip
+MAX_SESSIONS = 4  # in the segmentation strips
+MAX_COLUMNS = 3_000  # steps drawn in a raster: beyond that every second, third, … is
 SIMULATED = (8, 2_500)  # sessions and steps from which the model's bout lengths are read
 
 
@@ -28,19 +28,19 @@ def segmentation(fit: DecodedFit) -> Drawn:
     import pandas as pd
 
     fit.several_modes()
-    n = min(MOST_SESSIONS, len(fit.data))
+    n = min(MAX_SESSIONS, len(fit.data))
     truth = fit.data.modes
     height = 1.15 + (0.22 if truth is not None else 0.0)
     figure = sheet(6.6, 0.35 + height * n)
     tables = []
     for session, ax in enumerate(figure.subplots(n, 1, squeeze=False)[:, 0]):
         length = len(fit.modes[session])
-        part = slice(0, MOST_STEPS)
+        part = slice(0, MAX_STEPS)
         strips = {"modes": fit.modes[session][part]}
         if truth is not None:
             strips = {"truth": np.asarray(truth[session])[part], **strips}
         share = fit.posterior[session][part]
-        cut = f", first {MOST_STEPS:,} of {length:,} steps" if length > MOST_STEPS else ""
+        cut = f", first {MAX_STEPS:,} of {length:,} steps" if length > MAX_STEPS else ""
         segmentation_strip(
             strips, mode_names=fit.mode_names, colours=colours(fit), posterior=share, ax=ax,
             title=f"session {fit.data.names[session]}{cut}", xlabel="step" if session == n - 1 else "",
@@ -121,7 +121,7 @@ def _as_told(made: Trajectories, data: Trajectories) -> Trajectories:
 
 def _thinned(modes: list[np.ndarray]) -> tuple[list[np.ndarray], int]:
     """Sessions with every n-th step, so that a raster has no more columns than can be seen."""
-    every = -(-max(map(len, modes)) // MOST_COLUMNS)
+    every = -(-max(map(len, modes)) // MAX_COLUMNS)
     return [path[::every] for path in modes], every
 
 

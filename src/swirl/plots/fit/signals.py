@@ -11,14 +11,14 @@ from swirl.data.environments import infer_actions
 from swirl.plots.fit.panels import Drawn, colours, sheet
 from swirl.plots.signals import signal_by_mode, signal_correlation, triggered_average
 
-MOST_CHANNELS = 4
+MAX_CHANNELS = 4
 BEFORE, AFTER, SHIFTS = 10, 20, 200  # steps around a mode's start; shifted signals
 
 
 def signal_means(fit: DecodedFit) -> Drawn:
     """Draw the mean of the signal in each mode."""
     means = mean_by_mode(fit.data, fit.modes, _wanted(fit), n_modes=fit.n_modes)
-    n = min(MOST_CHANNELS, means.n_steps.shape[1])
+    n = min(MAX_CHANNELS, means.n_steps.shape[1])
     figure = sheet(n * (1.1 + 0.62 * fit.n_modes), 2.6)
     for channel, ax in enumerate(figure.subplots(1, n, squeeze=False)[0]):
         signal_by_mode(means, channel=channel, mode_names=fit.mode_names, colours=colours(fit), ax=ax)
@@ -31,7 +31,7 @@ def signal_around_starts(fit: DecodedFit) -> Drawn:
     average = mode_triggered_average(
         fit.data, fit.modes, _wanted(fit), before=BEFORE, after=AFTER, n_modes=fit.n_modes, n_shifts=SHIFTS
     )
-    n = min(MOST_CHANNELS, average.mean.shape[2])
+    n = min(MAX_CHANNELS, average.mean.shape[2])
     columns = min(fit.n_modes, 4)
     rows = -(-fit.n_modes // columns)
     figure = sheet(0.4 + 2.5 * columns, 2.1 * rows * n)

@@ -21,7 +21,7 @@ from swirl.text import minus
 from swirl.workflows.html import Drawing, Numbers, Text
 
 Maps = Float[np.ndarray, "mode state action"]
-MOST_ODDS = 3.0  # log-odds beyond are drawn at the end of the scale: transitions that a mode all but never makes
+MAX_ODDS = 3.0  # log-odds beyond are drawn at the end of the scale: transitions that a mode all but never makes
 WINDOW = 15
 WATCHED = ("Pause", "Groom", "Sniff")
 MODEL_COLOURS = {
@@ -96,8 +96,8 @@ def map_figure(rewards: Maps, odds: Maps, names: Sequence[str], notes: Sequence[
             ax=axes[0, mode],
         )  # fmt: skip
         plots.transition_map(
-            np.clip(odds[mode], -MOST_ODDS, MOST_ODDS), SYLLABLES, diagonal=False, ylabel=left, colour_bar=False,
-            vmin=-MOST_ODDS, vmax=MOST_ODDS, colours=PREFERENCE_COLOURS, ax=axes[1, mode],
+            np.clip(odds[mode], -MAX_ODDS, MAX_ODDS), SYLLABLES, diagonal=False, ylabel=left, colour_bar=False,
+            vmin=-MAX_ODDS, vmax=MAX_ODDS, colours=PREFERENCE_COLOURS, ax=axes[1, mode],
         )  # fmt: skip
         for ax in axes[:, mode]:
             if mode:
@@ -115,7 +115,7 @@ def map_figure(rewards: Maps, odds: Maps, names: Sequence[str], notes: Sequence[
         "S-1. Above: reward r(current, next) of each mode in the fitted gauge, stretched over 0 to 1, with the "
         "correlation with dopamine and its p-value under circular shifts, corrected for all modes (Holm). Below, free "
         "of gauge: log-odds of each transition against the mean policy of all modes (ends of the scale: "
-        f"±{MOST_ODDS:g} or beyond). Grey: the diagonal, left out."
+        f"±{MAX_ODDS:g} or beyond). Grey: the diagonal, left out."
     )
     return Drawing("reward-maps", caption, figure, rows)
 

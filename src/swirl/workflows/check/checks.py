@@ -225,7 +225,7 @@ def count_transitions(notes: Notes, moves: Moves) -> dict[str, Any]:
     }
 
 
-SHORTEST_COPY = 10  # shorter sessions are alike by chance
+MIN_COPY = 10  # shorter sessions are alike by chance
 UNEVEN = 10  # ratio of the steps of two subjects
 MOSTLY = 0.8  # share of all steps, from which a fit is of one subject
 
@@ -300,7 +300,7 @@ def _copies(notes: Notes) -> None:
     """Find sessions with the same states, actions and gaps; with the same clock and signals they are one, twice."""
     data = notes.data
     signals = list((data.signals or {}).values())
-    several = {length for length, n in Counter(data.lengths.tolist()).items() if n > 1 and length >= SHORTEST_COPY}
+    several = {length for length, n in Counter(data.lengths.tolist()).items() if n > 1 and length >= MIN_COPY}
     alike: dict[bytes, list[int]] = {}
     for i, states in enumerate(data.states):
         if len(states) in several:
@@ -508,7 +508,7 @@ def _missing_actions(notes: Notes, observed: int, missing: int, inferable: int, 
 
 
 FEW_STEPS = 5  # median steps of a history, below which a reward has little to rest on
-LONGEST_HISTORY = 3
+MAX_HISTORY = 3
 
 
 def count_histories(notes: Notes, moves: Moves) -> list[dict[str, Any]]:
@@ -534,7 +534,7 @@ def count_histories(notes: Notes, moves: Moves) -> list[dict[str, Any]]:
     found = [_per_history(1, reachable, visits[visits > 0])]
     paths = np.bincount(edges % n_states, minlength=n_states)  # numbers of paths of `length` states, by the newest
     number, whole = flat.states, np.ones(len(joined), bool)
-    for length in range(2, LONGEST_HISTORY + 1):
+    for length in range(2, MAX_HISTORY + 1):
         longer = joined.copy()
         longer[1:] &= whole[:-1]
         whole = longer
@@ -542,7 +542,7 @@ def count_histories(notes: Notes, moves: Moves) -> list[dict[str, Any]]:
         key = number[at - 1] * n_states + flat.states[at]
         values, counts = distinct(key, (int(number.max()) + 1) * n_states)
         found.append(_per_history(length, int(paths.sum()), counts))
-        if length < LONGEST_HISTORY:
+        if length < MAX_HISTORY:
             number = np.zeros(len(joined), np.int64)
             number[at] = np.searchsorted(values, key)
             # A path goes on to every successor of its newest state.
