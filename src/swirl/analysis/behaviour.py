@@ -212,10 +212,7 @@ def distances(env: MDP, place: Place) -> Int[np.ndarray, "state"]:
     >>> distances(MDP.deterministic([[0, 1], [0, 2], [1, 2]]), 2).tolist()
     [2, 1, 0]
     """
-    tables = env.successors
-    leads = (np.asarray(tables.probability) > 0) & env.available[:, :, None]
-    start, _, _ = np.nonzero(leads)
-    stop = np.asarray(tables.next)[leads]
+    start, _, stop, _ = env.successors.moves()
     goal = np.atleast_1d(np.asarray(place, dtype=np.int64))
     if goal.size == 0 or goal.min() < 0 or goal.max() >= env.n_states:
         raise ValueError(f"place={place!r}: expected states from 0 to {env.n_states - 1}")

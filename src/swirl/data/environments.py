@@ -87,17 +87,15 @@ def infer_actions(data: Trajectories, env: MDP) -> Trajectories:
     >>> infer_actions(Trajectories([[0, 1, 1, 0]]), env).actions[0]
     array([ 0,  1,  0, -1])
     """
-    available, following = np.asarray(env.available), np.asarray(env.successors.next)
-    possible = (np.asarray(env.successors.probability) > 0) & available[..., None]
-    s, a, branch = np.nonzero(possible)
+    s, a, to, _ = env.successors.moves()
     reach = np.zeros((env.n_states, env.n_states, env.n_actions), bool) if env.n_states <= 512 else None
     unique: dict[tuple[int, int], int] | np.ndarray
     if reach is not None:
-        reach[s, following[s, a, branch], a] = True
+        reach[s, to, a] = True
         unique = np.where(reach.sum(axis=2) == 1, reach.argmax(axis=2), -1)
     else:  # too many pairs of states for a table
         unique = {}
-        for move in dict.fromkeys(zip(s.tolist(), following[s, a, branch].tolist(), a.tolist(), strict=True)):
+        for move in dict.fromkeys(zip(s.tolist(), to.tolist(), a.tolist(), strict=True)):
             pair = (move[0], move[1])
             unique[pair] = -1 if pair in unique else move[2]
     actions = []

@@ -170,8 +170,6 @@ def possible_moves(env: MDP) -> Int[np.ndarray, "move 2"]:
     >>> possible_moves(MDP.deterministic([[1, 0, 1], [1, 1, 1]])).tolist()
     [[0, 0], [0, 1], [1, 1]]
     """
-    tables = env.successors
-    possible = (np.asarray(tables.probability) > 0) & env.available[:, :, None]
-    origin = np.nonzero(possible)[0]
-    numbers = np.unique(origin * env.n_states + np.asarray(tables.next, dtype=np.int64)[possible])
+    origin, _, following, _ = env.successors.moves()
+    numbers = np.unique(origin * env.n_states + following)
     return np.stack(np.divmod(numbers, env.n_states), axis=1)

@@ -51,7 +51,7 @@ class Histories:
         if length < 1:
             raise ValueError(f"history={length}: expected a whole number of states, at least 1 (1 is the Markov model)")
         n_states = successors.n_nodes
-        possible = (np.asarray(successors.probability) > 0) & np.asarray(successors.available)[..., None]
+        possible = successors.possible
         origin = np.broadcast_to(np.arange(n_states)[:, None, None], possible.shape)
         numbers = origin * n_states + np.asarray(successors.next)
         edges, inverse = np.unique(numbers[possible], return_inverse=True)

@@ -456,19 +456,13 @@ class MDP:
                     "relabel the data or enlarge the environment"
                 )
 
-    def _support(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """(state, action, next state) of every move that can happen."""
-        tables = self.successors
-        state, action, branch = np.nonzero((np.asarray(tables.probability) > 0) & self.available[:, :, None])
-        return state, action, np.asarray(tables.next)[state, action, branch].astype(np.int64)
-
     def _impossible(self, flat: Flat) -> Int[np.ndarray, " found"]:
         """Positions t in `flat` of impossible moves t → t+1; labels out of range are passed over."""
         here = np.flatnonzero(~flat.starts[1:])
         inside = (flat.states < self.n_states) & (flat.actions < self.n_actions)
         here = here[inside[here] & (flat.states[here + 1] < self.n_states)]
         state, action, next_state = flat.states[here], flat.actions[here], flat.states[here + 1]
-        s, a, to = self._support()
+        s, a, to, _ = self.successors.moves()
         missing = action == MISSING
         possible = np.isin((state * self.n_actions + action) * self.n_states + next_state,
                            (s * self.n_actions + a) * self.n_states + to)  # fmt: skip
@@ -483,7 +477,7 @@ class MDP:
 
     def _explain(self, flat: Flat, t: int) -> str:
         """Say what was seen at t → t+1 and where the action does lead."""
-        state, action, leads = self._support()
+        state, action, leads, _ = self.successors.moves()
         same = state == flat.states[t]
         if flat.actions[t] != MISSING:
             same &= action == flat.actions[t]

@@ -7,6 +7,7 @@ and not 127⁴ (design.md#reachable-histories).  The same tables serve states (`
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from jaxtyping import Bool, Float, Int
 
 
@@ -22,6 +23,27 @@ class Successors:
     next: Int[Any, "node action branch"]
     probability: Float[Any, "node action branch"]
     available: Bool[Any, "node action"]
+
+    @property
+    def possible(self) -> Bool[np.ndarray, "node action branch"]:
+        """Which branches can be taken: those of available actions whose probability is not 0."""
+        return (np.asarray(self.probability) > 0) & np.asarray(self.available)[..., None]
+
+    def moves(
+        self,
+    ) -> tuple[Int[np.ndarray, "move"], Int[np.ndarray, "move"], Int[np.ndarray, "move"], Float[np.ndarray, "move"]]:
+        """Every move that can be made: node, action, next node and its probability.
+
+        They are in the order of the tables.
+
+        >>> next = np.array([[[0], [1]], [[1], [0]]])
+        >>> tables = Successors(next, np.ones((2, 2, 1)), np.array([[True, True], [True, False]]))
+        >>> [column.tolist() for column in tables.moves()[:3]]
+        [[0, 0, 1], [0, 1, 0], [0, 1, 1]]
+        """
+        node, action, branch = np.nonzero(self.possible)
+        following, probability = (np.asarray(table)[node, action, branch] for table in (self.next, self.probability))
+        return node, action, following.astype(np.int64), probability
 
     @property
     def n_nodes(self) -> int:

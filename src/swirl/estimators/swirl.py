@@ -509,7 +509,6 @@ def _uninformed(encoded: Encoded, histories: Histories) -> Bool[np.ndarray, "his
     """True for a history that is neither visited nor the successor of a visited one (design.md#gauge)."""
     visited = np.zeros(histories.n_histories, dtype=bool)
     visited[encoded.histories[encoded.telling]] = True
-    reached = (np.asarray(histories.successors.probability) > 0) & np.asarray(histories.successors.available)[..., None]
     informed = visited.copy()
-    informed[np.asarray(histories.successors.next)[visited][reached[visited]]] = True
+    informed[np.asarray(histories.successors.next)[visited][histories.successors.possible[visited]]] = True
     return ~informed

@@ -171,10 +171,9 @@ class OnlineFilter:
 def _ways(env: MDP) -> dict[tuple[int, int], tuple[Int[np.ndarray, "way"], Float[np.ndarray, "way one"]]]:
     """For each move from state to state the actions that can make it, and log P(s'|s, a) of each."""
     chances: dict[tuple[int, int], dict[int, float]] = {}
-    possible = np.asarray(env.successors.probability) * env.available[..., None]
-    for state, action, branch in zip(*(axis.tolist() for axis in np.nonzero(possible)), strict=True):
-        own = chances.setdefault((state, int(env.successors.next[state, action, branch])), {})
-        own[action] = own.get(action, 0.0) + float(possible[state, action, branch])
+    for state, action, following, p in zip(*(column.tolist() for column in env.successors.moves()), strict=True):
+        own = chances.setdefault((state, following), {})
+        own[action] = own.get(action, 0.0) + p
     return {move: (np.array(list(own)), np.log(list(own.values()))[:, None]) for move, own in chances.items()}
 
 

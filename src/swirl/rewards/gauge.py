@@ -273,8 +273,7 @@ def _check(
     if full_length.shape != shape[:1]:
         faults.append(f"full_length: got shape {full_length.shape}, expected ({shape[0]},).")
     else:
-        available, used = np.asarray(successors.available), np.asarray(successors.probability) > 0
-        leaves = used & available[..., None] & ~full_length[np.asarray(successors.next)]
+        leaves = successors.possible & ~full_length[np.asarray(successors.next)]
         leaving = np.flatnonzero(full_length & leaves.any(axis=(1, 2)))
         if leaving.size:
             faults.append(

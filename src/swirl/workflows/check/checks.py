@@ -158,11 +158,9 @@ def support(env: MDP) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     >>> [array.tolist() for array in support(MDP.deterministic([[1], [0]]))]
     [[0, 1], [0, 0], [1, 0], [1.0, 1.0]]
     """
-    weights = np.asarray(env.successors.probability)
-    state, action, branch = np.nonzero((weights > 0) & env.available[:, :, None])
-    following = np.asarray(env.successors.next)[state, action, branch].astype(np.int64)
+    state, action, following, probability = env.successors.moves()
     order = np.lexsort((following, action, state))
-    return state[order], action[order], following[order], weights[state, action, branch][order]
+    return state[order], action[order], following[order], probability[order]
 
 
 def _looked_up(keys: np.ndarray, known: np.ndarray, values: np.ndarray) -> np.ndarray:
