@@ -80,6 +80,7 @@ def test_sharp_goals_and_dense_rewards_get_other_priors(world):
     found = SWIRL(env, n_modes=1, history=2, n_restarts=3, max_iter=60).fit(data)
     assert found.reward_prior_ != Cauchy()
     assert found.prior_scores_.max() - found.prior_scores_[0] > 0.01  # what the fixed default would have cost
+    assert found.chosen_ == {"reward_prior": found.reward_prior_}
 
 
 @pytest.mark.slow
@@ -122,6 +123,7 @@ def test_one_session_takes_the_first(world):
     found = SWIRL(world.env, n_modes=1, history=2, n_restarts=1, max_iter=3).fit(world.trajectories[:1])
     assert found.reward_prior_ == Adaptive().candidates[0]
     assert found.prior_scores_ is None
+    assert found.chosen_ == {}
     few = world.trajectories[:2]
     assert few.lengths.sum() < LEAST
     assert prior_scores([SWIRL(world.env, history=2)], few, n_folds=2) is None

@@ -222,6 +222,11 @@ class SWIRL(EMEstimator, DiscreteEstimator):
         return prior if isinstance(prior, Adaptive) else None
 
     @property
+    def chosen_(self) -> dict[str, Any]:
+        """The prior, where the fit has chosen it on training folds."""
+        return {} if self.prior_scores_ is None else {"reward_prior": self.reward_prior_}
+
+    @property
     def _prior_in_use(self) -> Any:
         if (adaptive := self._adaptive) is None:
             return self.reward_prior
