@@ -7,37 +7,23 @@ from typing import Annotated, Any
 
 import typer
 
-from swirl.cli.options import (
-    Config,
-    Environment,
-    Force,
-    HeldOutSubjects,
-    Impossible,
-    Iterations,
-    Json,
-    Quiet,
-    Restarts,
-    Seed,
-    States,
-    Table,
-    Tolerance,
-)
+from swirl.cli import options as shared
 
 app = typer.Typer(add_completion=False)
 
 
 @app.command(epilog="Example:\n\nswirl compare sessions.csv --env maze.csv --modes 1,2,3,4 -o comparison.json")
 def compare(
-    data: Table = None,
-    env: Environment = None,
-    states: States = None,
+    data: shared.Table = None,
+    env: shared.Environment = None,
+    states: shared.States = None,
     output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="File for the scores.")] = Path(
         "comparison.json"
     ),
     fits: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Folder to save the fitted models in, by their names.")
     ] = None,
-    config: Config = None,
+    config: shared.Config = None,
     models: Annotated[
         str | None,
         typer.Option(
@@ -61,19 +47,19 @@ def compare(
             show_default="every fifth animal if five or more are known, else 5",
         ),
     ] = None,
-    hold_out_subjects: HeldOutSubjects = None,
+    hold_out_subjects: shared.HeldOutSubjects = None,
     score: Annotated[
         str | None, typer.Option(help="action or next_state.", show_default="the first that all models have")
     ] = None,
     reward: Annotated[str | None, typer.Option(help="state or state-action.", show_default="state")] = None,
-    impossible: Impossible = None,
-    restarts: Restarts = None,
-    max_iter: Iterations = None,
-    tol: Tolerance = None,
-    seed: Seed = None,
-    force: Force = False,
-    as_json: Json = False,
-    quiet: Quiet = False,
+    impossible: shared.Impossible = None,
+    restarts: shared.Restarts = None,
+    max_iter: shared.Iterations = None,
+    tol: shared.Tolerance = None,
+    seed: shared.Seed = None,
+    force: shared.Force = False,
+    as_json: shared.Json = False,
+    quiet: shared.Quiet = False,
 ) -> None:
     """Fit several models to the same sessions and score each once on the same others.
 
@@ -85,13 +71,12 @@ def compare(
     """
     from swirl.analysis.comparison_json import write_comparison
     from swirl.cli.output import check_free, listed, show_json, status_line, whole_numbers
-    from swirl.workflows import config as configuration
     from swirl.workflows.compare import fit_file, run_comparison, save_fits
+    from swirl.workflows.config import settings
 
     check_free(output, force, data, env, states, config)
     if fits is not None:
         check_folder(fits, force)
-    values = configuration.read_config(config) if config is not None else {}
     options: dict[str, Any] = {
         "data": data,
         "env": env,
@@ -104,10 +89,7 @@ def compare(
             "models": listed(models), "modes": whole_numbers("--modes", modes), "folds": folds, "score": score
         },
     }  # fmt: skip
-    merged = configuration.merged(values, options)
-    if "data" not in merged:
-        raise ValueError("no data: give a CSV or Parquet file, as in `swirl compare sessions.csv`")
-    run = configuration.checked(merged, "the settings" if config is None else str(config))
+    run = settings(config, options, "compare")
     command = shlex.join(["swirl", *sys.argv[1:]])
     with status_line(False if quiet or as_json else None) as show:
         result, ready = run_comparison(run, command=command, callback=show)

@@ -9,34 +9,20 @@ from typing import Annotated, Any
 
 import typer
 
-from swirl.cli.options import (
-    Config,
-    Environment,
-    Force,
-    HeldOutSubjects,
-    Impossible,
-    Iterations,
-    Json,
-    Quiet,
-    Restarts,
-    Seed,
-    States,
-    Table,
-    Tolerance,
-)
+from swirl.cli import options as shared
 
 app = typer.Typer(add_completion=False)
 
 
 @app.command(epilog="Example:\n\nswirl fit sessions.csv --env maze.csv --modes 3 --history 2 -o fit.nc")
 def fit(
-    data: Table = None,
-    env: Environment = None,
-    states: States = None,
+    data: shared.Table = None,
+    env: shared.Environment = None,
+    states: shared.States = None,
     output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="File for the model.")] = Path(
         "fit.nc"
     ),
-    config: Config = None,
+    config: shared.Config = None,
     model: Annotated[
         str | None, typer.Option(metavar="NAME", help="A model by name: S-2, I-1, MaxEnt, rARHMM, Markov, …")
     ] = None,
@@ -57,15 +43,15 @@ def fit(
     reward: Annotated[str | None, typer.Option(help="state or state-action.", show_default="state")] = None,
     discount: Annotated[float | None, typer.Option(help="Discount, in [0, 1).", show_default="0.95")] = None,
     temperature: Annotated[float | None, typer.Option(help="Softness of choices.", show_default="1")] = None,
-    impossible: Impossible = None,
-    restarts: Restarts = None,
-    max_iter: Iterations = None,
-    tol: Tolerance = None,
-    seed: Seed = None,
+    impossible: shared.Impossible = None,
+    restarts: shared.Restarts = None,
+    max_iter: shared.Iterations = None,
+    tol: shared.Tolerance = None,
+    seed: shared.Seed = None,
     hold_out: Annotated[
         int | None, typer.Option(metavar="N", help="Hold out and score every N-th session.", show_default="none")
     ] = None,
-    hold_out_subjects: HeldOutSubjects = None,
+    hold_out_subjects: shared.HeldOutSubjects = None,
     judge: Annotated[
         bool,
         typer.Option(
@@ -73,9 +59,9 @@ def fit(
             help="Fit both halves of the sessions too, and say whether to trust the modes.",
         ),
     ] = True,
-    force: Force = False,
-    as_json: Json = False,
-    quiet: Quiet = False,
+    force: shared.Force = False,
+    as_json: shared.Json = False,
+    quiet: shared.Quiet = False,
     verbose: Annotated[
         bool, typer.Option("--verbose", "-v", help="Also show memory, how each start ended, and progress in a pipe.")
     ] = False,
@@ -87,11 +73,10 @@ def fit(
     """
     from swirl.analysis.verdicts import verdict
     from swirl.cli.output import check_free, listed, show_json, status_line
-    from swirl.workflows import config as configuration
+    from swirl.workflows.config import settings
     from swirl.workflows.fit import fit as run_fit
 
     check_free(output, force, data, env, states, config)
-    values = configuration.read_config(config) if config is not None else {}
     options: dict[str, Any] = {
         "data": data,
         "env": env,
@@ -106,15 +91,11 @@ def fit(
             "reward": reward,
             "discount": discount,
             "temperature": temperature,
-            "switching_prior": configuration.bouts_option(values, bouts, bouts_strength),
             "impossible": impossible,
         },
         "fit": {"restarts": restarts, "max_iter": max_iter, "tol": tol, "seed": seed},
     }
-    merged = configuration.merged(values, options)
-    if "data" not in merged:
-        raise ValueError("no data: give a CSV or Parquet file, as in `swirl fit sessions.csv`, or data = … in --config")
-    run = configuration.checked(merged, "the settings" if config is None else str(config))
+    run = settings(config, options, "fit", (bouts, bouts_strength))
     command = shlex.join(["swirl", *sys.argv[1:]])
     silent = quiet or as_json
     fitted, ready = run_fit(run, command=command, progress=False if silent else verbose or None)

@@ -240,6 +240,26 @@ def checked(values: dict[str, Any], source: str = "the configuration") -> Run:
         raise
 
 
+def settings(
+    config: Any, options: dict[str, Any], command: str, bouts: tuple[float | None, float | None] = (None, None)
+) -> Run:
+    """The run that a command asks for: a TOML file where one is given, with the options laid over it.
+
+    Parameters
+    ----------
+    command
+        The command's name, for the error where no data are given.
+    bouts
+        What `--bouts` and `--bouts-strength` were given (`bouts_option`).
+    """
+    values = {} if config is None else read_config(config)
+    wanted = merged(merged(values, options), {"model": {"switching_prior": bouts_option(values, *bouts)}})
+    if "data" not in wanted:
+        example = f"as in `swirl {command} sessions.csv`, or data = … in --config"
+        raise ValueError(f"no data: give a CSV or Parquet file, {example}")
+    return checked(wanted, "the settings" if config is None else str(config))
+
+
 def _words(error: Any) -> str:
     if error["type"] == "extra_forbidden":
         sections: dict[str, Any] = {"model": Model, "fit": Fit, "columns": Columns, "compare": Compare}
