@@ -57,3 +57,15 @@ def test_a_reader_takes_its_arguments_by_former_names_and_says_so():
     with pytest.warns(DeprecationWarning, match="syllable_sessions: least_usage is called min_usage now"):
         former = syllable_sessions([recording], least_usage=0.3)
     assert former.state_names == syllable_sessions([recording], min_usage=0.3).state_names
+
+
+@pytest.mark.parametrize(
+    ("former", "now"), [("any_may_follow_any", "fully_connected"), ("moves_seen", "observed_moves")]
+)
+def test_a_function_by_its_former_name_says_what_it_is_called_now(former, now):
+    from swirl.data import environments
+
+    with pytest.warns(DeprecationWarning, match=f"{former} is called {now} now"):
+        assert getattr(swirl.environments, former) is getattr(environments, now)
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = environments.nothing

@@ -19,7 +19,7 @@ MEMINFO = {"proc/meminfo": "MemTotal:       9000 kB\nMemAvailable:       5000 kB
 
 
 def test_free_memory(tmp_path):
-    assert system.rooms(made_up(tmp_path, MEMINFO)) == {"free memory": 5000 * 1024}
+    assert system.memory_limits(made_up(tmp_path, MEMINFO)) == {"free memory": 5000 * 1024}
 
 
 def test_new_containers(tmp_path):
@@ -31,7 +31,7 @@ def test_new_containers(tmp_path):
         "sys/fs/cgroup/job/memory.stat": "anon 5\ninactive_file 400000\n",
         "sys/fs/memory.max": "1\n",  # not a cgroup
     }
-    assert system.rooms(made_up(tmp_path, MEMINFO | files))["container"] == 2_400_000
+    assert system.memory_limits(made_up(tmp_path, MEMINFO | files))["container"] == 2_400_000
 
 
 def test_old_containers_whose_path_is_the_hosts(tmp_path):
@@ -40,7 +40,7 @@ def test_old_containers_whose_path_is_the_hosts(tmp_path):
         "sys/fs/cgroup/memory/memory.limit_in_bytes": "2000000\n",
         "sys/fs/cgroup/memory/memory.usage_in_bytes": "2500000\n",
     }
-    assert system.rooms(made_up(tmp_path, MEMINFO | files))["container"] == 0
+    assert system.memory_limits(made_up(tmp_path, MEMINFO | files))["container"] == 0
 
 
 def test_a_container_without_a_limit(tmp_path):
@@ -48,14 +48,14 @@ def test_a_container_without_a_limit(tmp_path):
         "proc/self/cgroup": "4:memory:/a\n",
         "sys/fs/cgroup/memory/a/memory.limit_in_bytes": "9223372036854771712\n",
     }
-    assert "container" not in system.rooms(made_up(tmp_path, MEMINFO | files))
+    assert "container" not in system.memory_limits(made_up(tmp_path, MEMINFO | files))
 
 
 def test_a_bound_on_the_address_space(tmp_path, monkeypatch):
     monkeypatch.setattr(resource, "getrlimit", lambda which: (10**9, 10**9) if which == resource.RLIMIT_AS else None)
     root = made_up(tmp_path, {"proc/self/statm": "1000 10 5 1 0 3 0\n"})
     page = resource.getpagesize()
-    assert system.rooms(root)["ulimit -v"] == 10**9 - 1000 * page
+    assert system.memory_limits(root)["ulimit -v"] == 10**9 - 1000 * page
 
 
 def test_cores_are_those_that_this_process_may_use(monkeypatch):

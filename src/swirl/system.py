@@ -26,12 +26,12 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def rooms(root: Path = Path("/")) -> dict[str, int]:
+def memory_limits(root: Path = Path("/")) -> dict[str, int]:
     """What each bound on this machine's memory leaves: free memory, a container (cgroup), the shell's ``ulimit -v``.
 
     Bounds that there are not, or that the system does not tell, are left out. `root` holds ``proc`` and ``sys``.
 
-    >>> rooms(Path("/nowhere")).keys() <= {"free memory", "ulimit -v"}
+    >>> memory_limits(Path("/nowhere")).keys() <= {"free memory", "ulimit -v"}
     True
     """
     found = {"free memory": _free(root), "container": _cgroup(root), "ulimit -v": _address_space(root)}
@@ -111,13 +111,13 @@ TEXT = 64
 """Bytes that a string takes in memory at least, however it is stored."""
 
 
-def room() -> int:
+def max_read_bytes() -> int:
     """Bytes that one thing that is read may take: a share of what is free, in this machine or its container.
 
-    >>> room() > 0
+    >>> max_read_bytes() > 0
     True
     """
-    return int(SHARE * min(rooms().values(), default=sys.maxsize))
+    return int(SHARE * min(memory_limits().values(), default=sys.maxsize))
 
 
 def too_large(n_bytes: float | int) -> str | None:
@@ -126,7 +126,7 @@ def too_large(n_bytes: float | int) -> str | None:
     >>> too_large(1) is None, too_large(10**18).split(",")[0]
     (True, 'would take 1e+03 PB of memory')
     """
-    most = room()
+    most = max_read_bytes()
     if n_bytes <= most:
         return None
     return f"would take {amount(n_bytes)} of memory, and there is room for {amount(most)}"

@@ -5,7 +5,7 @@ import pytest
 
 from swirl import MDP, Trajectories, datasets
 from swirl.analysis.state_summaries import actions_are_states
-from swirl.data.environments import any_may_follow_any, infer_actions, moves_seen
+from swirl.data.environments import fully_connected, infer_actions, observed_moves
 from swirl.io.environment_files import environment_for, read_environment, write_environment
 
 
@@ -95,8 +95,8 @@ def test_bytes_that_are_no_text(tmp_path):
 
 def test_shorthands():
     data = Trajectories([[0, 1, 0, 2], [2, 1]], gaps=[[2], []])
-    assert same(environment_for(data, "syllables"), any_may_follow_any(3))
-    seen = moves_seen(data)  # 0→1, then a gap, 0→2, and 2→1
+    assert same(environment_for(data, "syllables"), fully_connected(3))
+    seen = observed_moves(data)  # 0→1, then a gap, 0→2, and 2→1
     assert same(environment_for(data), seen)
     assert seen.available.astype(int).tolist() == [[0, 1, 1], [1, 1, 1], [0, 1, 0]]
     acted = Trajectories([[0, 1, 0]], [[0, 0]])
@@ -110,7 +110,7 @@ def test_shorthands():
 )
 def test_syllables_that_repeat_may_follow_themselves(data):
     env = environment_for(data, "syllables")
-    assert same(env, any_may_follow_any(3, stay=True))
+    assert same(env, fully_connected(3, stay=True))
     assert env.available.all()
     assert actions_are_states(env)
     env.check(data)
@@ -118,7 +118,7 @@ def test_syllables_that_repeat_may_follow_themselves(data):
 
 def test_across_a_gap_nothing_follows_itself():
     data = Trajectories([[0, 1, 1, 2]], gaps=[[2]])
-    assert same(environment_for(data, "syllables"), any_may_follow_any(3))
+    assert same(environment_for(data, "syllables"), fully_connected(3))
 
 
 def test_actions_are_inferred_where_just_one_leads_there():

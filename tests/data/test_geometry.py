@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from swirl.data.environments import any_may_follow_any
+from swirl.data.environments import fully_connected
 from swirl.data.geometry import has_places, kind_of, lattice, layout, possible_moves
 from swirl.data.mdp import MDP
 from swirl.datasets import labyrinth_env
@@ -69,7 +69,7 @@ ENVIRONMENTS = {
     "four syllables on a circle": (syllables(4, circle(4)), "graph", None),
     "syllables in a row": (syllables(4, [[i, 0] for i in range(4)]), "graph", None),
     "a ring track": (line_env(circle(16), loop=True), "graph", None),
-    "no coordinates": (any_may_follow_any(5), "names", None),
+    "no coordinates": (fully_connected(5), "names", None),
     "a coordinate that is not known": (line_env([[0, 0], [1, 0], [np.nan, 0]]), "names", None),
     "a corridor": (line_env([[i, 0] for i in range(7)]), "grid", (1, 7)),
     "a corridor from north to south": (line_env([[3, 0.5 * i] for i in range(7)]), "grid", (7, 1)),
@@ -149,8 +149,8 @@ def test_a_layout_needs_places():
     assert corridor.unit == 2.0
     assert corridor.corridors.tolist() == [[0, 1], [1, 2]]
     assert corridor.lengths.tolist() == [2.0, 2.0, 4.0, 4.0]
-    assert not has_places(any_may_follow_any(3))
+    assert not has_places(fully_connected(3))
     with pytest.raises(ValueError, match="it has no coordinates"):
-        layout(any_may_follow_any(3))
+        layout(fully_connected(3))
     with pytest.raises(ValueError, match=r"coordinates of state 1 are \[nan, 0.0\] \(1 such states\)"):
         layout(line_env([[0, 0], [np.nan, 0]]))

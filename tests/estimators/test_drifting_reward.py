@@ -43,7 +43,7 @@ def by_hand(env, rewards, **settings):
     )
     model.initial_states_ = np.full(env.n_states, 1 / env.n_states)
     model.initial_modes_, model.mode_transitions_ = np.ones(1), np.ones((env.n_states, 1, 1))
-    model._as_fitted = model.get_params()
+    model._params_at_fit = model.get_params()
     return model
 
 

@@ -98,7 +98,7 @@ def by_hand(model, parameters):
     one = model.restarts_[model.best_restart_]
     made.restarts_ = [replace(one, parameters=own, occupancy=share) for own, share in parameters]
     made.best_restart_ = 0
-    return made._adopt(0)
+    return made._use_restart(0)
 
 
 @pytest.fixture(scope="module")

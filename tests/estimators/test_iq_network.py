@@ -64,7 +64,7 @@ def by_hand(history):
     model.output_weights_, model.output_level_ = weights["output"], weights["level"]
     model.mode_temperatures_ = np.array(TEMPERATURE)
     model.initial_modes_, model.mode_transitions_ = np.array([0.3, 0.7]), np.array([[[0.9, 0.1], [0.2, 0.8]]])
-    model._as_fitted = model.get_params()
+    model._params_at_fit = model.get_params()
     return model, component, start._replace(weights=weights, visits=visits)
 
 

@@ -129,7 +129,7 @@ def test_options_survive(name, tmp_path):
         mode_transitions=made.mode_transitions_,
         initial_modes=made.initial_modes_,
     ).set_params(**OPTIONS[name])
-    model._as_fitted = model.get_params()  # as if it had been fitted with them
+    model._params_at_fit = model.get_params()  # as if it had been fitted with them
     loaded = round_trip(model, tmp_path)
     a, b = model.get_params(), loaded.get_params()
     assert {n for n in a if n != "env" and not same_options(a[n], b[n])} == set()

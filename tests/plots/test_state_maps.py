@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from swirl.analysis.mode_signal import signal_by_mode
 from swirl.analysis.reward_signal import SignalTest
 from swirl.analysis.triggered_average import mode_triggered_average
-from swirl.data.environments import any_may_follow_any
+from swirl.data.environments import fully_connected
 from swirl.data.geometry import kind_of
 from swirl.data.histories import Histories
 from swirl.data.mdp import MDP
@@ -38,7 +38,7 @@ CELLS = [(r, c) for r in range(2) for c in range(3)]
 GRID = grid_env(CELLS)
 # A corridor that forks: moves of length 1 and 2, which no grid has.
 MAZE = MDP.deterministic([[1, 0, 0], [0, 2, 3], [1, 2, 2], [1, 3, 3]], coordinates=[[0, 0], [2, 0], [2, 1], [2, -1]])
-SYLLABLES = any_may_follow_any(4, ["Walk", "Run", "Rear", "Groom"])
+SYLLABLES = fully_connected(4, ["Walk", "Run", "Rear", "Groom"])
 WORLDS = {"grid": GRID, "maze": MAZE, "syllables": SYLLABLES}
 
 
@@ -119,7 +119,7 @@ def test_syllables_are_bars():
     some = state_map(SYLLABLES, np.arange(4.0), shown=[3, 1], vmin=0, vmax=5)
     assert [tick.get_text() for tick in some.get_yticklabels()] == ["Groom", "Run"]
     assert some.get_xlim()[1] > 5
-    many = any_may_follow_any(200, [f"syllable {i}" for i in range(200)])
+    many = fully_connected(200, [f"syllable {i}" for i in range(200)])
     assert 20 < len(state_map(many, np.arange(200.0)).get_yticks()) < 120  # names that would overlap are left out
 
 

@@ -540,7 +540,7 @@ def test_syllables_are_called_so():
 def test_a_model_without_rewards_has_no_reward_map():
     model, data = grid()
     other = ARHMM(model.env, n_modes=2)
-    other._as_fitted = other.get_params()
+    other._params_at_fit = other.get_params()
     other._histories = Histories.reachable(model.env.successors, 1)
     other.moves_ = other._moves()
     known = other.moves_[None] >= 0

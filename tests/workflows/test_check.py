@@ -47,7 +47,7 @@ def found(checked):
 def test_clean_data_give_no_finding():
     checked = examine(data(), RING)
     assert checked.findings == ()
-    assert checked.worded().endswith("\n\nAll is well.")
+    assert checked.to_text().endswith("\n\nAll is well.")
     assert (checked.n_faults, checked.n_warnings) == (0, 0)
 
 
@@ -314,7 +314,7 @@ def test_without_an_environment_moves_are_not_judged():
     checked = examine(data(jump))
     assert checked.findings == ()
     assert not checked.transitions["checked"]
-    assert "impossible" not in checked.worded()
+    assert "impossible" not in checked.to_text()
 
 
 def test_names_that_mean_other_things_set_the_environment_aside():
@@ -391,7 +391,7 @@ def test_single_steps_can_be_looked_at(steps):
     checked = examine(Trajectories(steps, times=[[0.0]] * len(steps)), RING)
     assert checked.transitions["moves"] == 0
     assert found(checked)["short-segments"].level == "warning"
-    assert "no two steps in one segment" in checked.worded()
+    assert "no two steps in one segment" in checked.to_text()
 
 
 def test_everything_is_ready_for_json():
@@ -404,13 +404,13 @@ def test_everything_is_ready_for_json():
 
 def test_markdown_and_text_hold_every_finding():
     checked = examine(data(jump, state_names=["a|b", "c", "d", "e"]), RING)
-    text, markdown = checked.worded(), checked.markdown()
+    text, markdown = checked.to_text(), checked.markdown()
     (finding,) = checked.findings
     for page in (text, markdown):
         assert finding.says in page
         assert place_words(finding.places[0]) in page
         assert checked.verdict in page
-    assert max(map(len, checked.worded(60).splitlines()[:12])) <= 60
+    assert max(map(len, checked.to_text(60).splitlines()[:12])) <= 60
     rows = [line for line in markdown.splitlines() if line.startswith("| ")]
     assert len(rows) == len(checked.facts()) + 1
     assert "a\\|b" in markdown

@@ -195,7 +195,7 @@ def test_what_is_optional_and_missing_is_told_with_its_command(monkeypatch, find
     assert poor["extras"]["nwb"] == {"present": False, "install": "pip install 'swirl-irl[nwb]'"}
     assert poor["checks"]["numba"]["do"] == "pip install 'swirl-irl[fast]'"
     assert "5× slower" in poor["checks"]["numba"]["detail"]
-    assert "ndx-pose          not installed (optional: pip install 'swirl-irl[nwb]')" in doctor.worded(poor)
+    assert "ndx-pose          not installed (optional: pip install 'swirl-irl[nwb]')" in doctor.to_text(poor)
 
 
 def test_the_extras_are_those_of_the_package():
@@ -278,7 +278,7 @@ def test_a_jax_that_does_not_start_is_a_failure(monkeypatch):
     ],
 )
 def test_little_memory(monkeypatch, bounds, words):
-    monkeypatch.setattr(system, "rooms", lambda: bounds)
+    monkeypatch.setattr(system, "memory_limits", lambda: bounds)
     found, verdict = doctor.check_memory()
     assert found["available"] == min(bounds.values())
     assert verdict["passed"]
@@ -288,7 +288,7 @@ def test_little_memory(monkeypatch, bounds, words):
 
 def test_free_memory_is_read_once(monkeypatch):
     readings = iter([{"free memory": 8 * 10**9}, {"free memory": 9 * 10**9}])  # a program ended in between
-    monkeypatch.setattr(system, "rooms", lambda: next(readings))
+    monkeypatch.setattr(system, "memory_limits", lambda: next(readings))
     assert doctor.check_memory()[0] == {"available": 8 * 10**9, "free": 8 * 10**9}
 
 
@@ -357,7 +357,7 @@ def test_the_data_folder(monkeypatch, tmp_path):
 def test_words_for_failures_and_advice():
     found = {"swirl": "1", "python": "3", "platform": "x", "packages": {"scipy": None}, "devices": [], "cores": 1}
     found["checks"] = {"one": check(), "two": check(do="do this"), "three": check(passed=False, do="do that")}
-    text = doctor.worded(found | {"healthy": False})
+    text = doctor.to_text(found | {"healthy": False})
     assert "scipy             MISSING" in text
     assert "two               advice  what was seen\n                          → do this" in text
     assert "three             FAILED  what was seen\n                          → do that" in text

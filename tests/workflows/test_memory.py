@@ -166,10 +166,10 @@ def test_parts_make_up_the_whole_and_the_words():
     needs = memory.predict(RING, **(USUAL | {"n_steps": 2_000_000, "n_modes": 4, "engine": "scan"}))
     assert needs.total == sum(getattr(needs, part) for part in memory.PARTS)
     assert needs.moment == "E-step"
-    assert needs.worded().startswith(f"about {amount(needs.total)}: {amount(needs.messages)} of messages")
-    assert "2,000,000 steps × 4 modes × 8 restarts" in needs.worded()
+    assert needs.to_text().startswith(f"about {amount(needs.total)}: {amount(needs.messages)} of messages")
+    assert "2,000,000 steps × 4 modes × 8 restarts" in needs.to_text()
     in_threads = replace(needs, sizes=replace(needs.sizes, engine="compiled", n_threads=2))
-    assert "20,000 steps × 4 modes, in each of 2 threads" in in_threads.worded()
+    assert "20,000 steps × 4 modes, in each of 2 threads" in in_threads.to_text()
 
 
 def test_the_road_is_the_one_that_a_fit_takes(monkeypatch):
@@ -185,7 +185,7 @@ def test_the_road_is_the_one_that_a_fit_takes(monkeypatch):
 
 
 def test_the_least_bound_counts(monkeypatch):
-    monkeypatch.setattr(system, "rooms", lambda: {"free memory": 7, "container": 5})
+    monkeypatch.setattr(system, "memory_limits", lambda: {"free memory": 7, "container": 5})
     assert memory.available() == 5
 
 

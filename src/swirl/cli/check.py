@@ -62,9 +62,9 @@ def check(
     if as_json:
         show_json({"data": str(data), "environment": environment, "exit_code": int(bool(counts)), **found.to_dict()})
     elif quiet:
-        _show("\n\n".join(finding.worded() for finding in counts))
+        _show("\n\n".join(finding.to_text() for finding in counts))
     else:
-        _show(f"{'data':<17} {data}\n{'environment':<17} {environment or 'not given'}\n{found.worded()}")
+        _show(f"{'data':<17} {data}\n{'environment':<17} {environment or 'not given'}\n{found.to_text()}")
         if page is not None:
             typer.echo(f"Saved to {page}")
     if counts:

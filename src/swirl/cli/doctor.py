@@ -28,9 +28,9 @@ def doctor(
         told = {"folder": str(compiled_folder().parent), "deleted_files": n_files, "freed_bytes": freed}
         typer.echo(json.dumps(told) if as_json else f"Deleted {n_files} files ({amount(freed)}) in {told['folder']}")
         return
-    from swirl.workflows.doctor import examine, worded
+    from swirl.workflows.doctor import examine, to_text
 
     findings = examine()
-    typer.echo(json.dumps(findings, indent=2) if as_json else worded(findings))
+    typer.echo(json.dumps(findings, indent=2) if as_json else to_text(findings))
     if not findings["healthy"]:
         raise typer.Exit(1)

@@ -110,7 +110,7 @@ def fit(
     if as_json:
         show_json({**facts, "file": str(saved)})
         return
-    typer.echo(worded(facts))
+    typer.echo(to_text(facts))
     if verbose:
         typer.echo(details(fitted, ready.memory))
     typer.echo(f"\nSaved to {saved}\nNext: swirl report {shlex.quote(str(saved))} -o report.html")
@@ -118,7 +118,7 @@ def fit(
 
 def details(model: Any, memory: Any) -> str:
     """Predicted memory, and every start: what -v adds."""
-    lines = [f"{'memory':<14}{memory.worded()}"] if memory is not None else []
+    lines = [f"{'memory':<14}{memory.to_text()}"] if memory is not None else []
     agreement = model.restart_agreement_
     for i, start in enumerate(model.restarts_):
         kept = "kept: " if i == model.best_restart_ else ""
@@ -166,7 +166,7 @@ def _missing(facts: dict[str, Any]) -> str:
     return f"{missing}; such a step counts by the state that it led to (taken to be missing by chance)"
 
 
-def worded(facts: dict[str, Any]) -> str:
+def to_text(facts: dict[str, Any]) -> str:
     """The summary as lines for people."""
     from swirl.estimators.base import PER
     from swirl.estimators.fit_warnings import SAID

@@ -1,5 +1,6 @@
 """Environments of data: of an edge list, of discretised places, of syllables, of the moves seen; actions inferred."""
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -9,10 +10,10 @@ from swirl.data.trajectories import Trajectories
 from swirl.system import too_large
 
 
-def check_room(n_states: int, n_actions: int) -> None:
+def check_table_size(n_states: int, n_actions: int) -> None:
     """Refuse an environment whose tables would not fit into memory, before they are laid out.
 
-    >>> check_room(10**6, 10**6)
+    >>> check_table_size(10**6, 10**6)
     Traceback (most recent call last):
     ValueError: an environment of 1,000,000 states × 1,000,000 actions would take ... number states and actions ...
     """
@@ -24,17 +25,17 @@ def check_room(n_states: int, n_actions: int) -> None:
         )
 
 
-def any_may_follow_any(n_states: int, state_names: Any = None, *, stay: bool = False) -> MDP:
+def fully_connected(n_states: int, state_names: Any = None, *, stay: bool = False) -> MDP:
     """Make the environment of syllables: the action is the next state, and every state may follow every other.
 
     `stay`: it may follow itself too, as trials and events may (syllables whose runs were merged may not).
 
-    >>> any_may_follow_any(3).available.astype(int).tolist()
+    >>> fully_connected(3).available.astype(int).tolist()
     [[0, 1, 1], [1, 0, 1], [1, 1, 0]]
-    >>> any_may_follow_any(2, stay=True).available.astype(int).tolist()
+    >>> fully_connected(2, stay=True).available.astype(int).tolist()
     [[1, 1], [1, 1]]
     """
-    check_room(n_states, n_states)
+    check_table_size(n_states, n_states)
     following = np.tile(np.arange(n_states), (n_states, 1))
     available = ~np.eye(n_states, dtype=bool) | stay | (n_states == 1)
     return MDP.deterministic(following, available=available, state_names=state_names, action_names=state_names)
@@ -60,14 +61,14 @@ def environment_of_places(places: Any, *, y_down: bool = False, state_names: Any
     )
 
 
-def moves_seen(data: Trajectories) -> MDP:
+def observed_moves(data: Trajectories) -> MDP:
     """Make an environment of the moves in data without actions: the action is the next state.
 
-    >>> moves_seen(Trajectories([[0, 1, 0, 2]])).available.astype(int).tolist()
+    >>> observed_moves(Trajectories([[0, 1, 0, 2]])).available.astype(int).tolist()
     [[0, 1, 1], [1, 0, 0], [1, 1, 1]]
     """
     n, flat = data.n_states, data.flat()
-    check_room(n, n)
+    check_table_size(n, n)
     available = np.zeros((n, n), bool)
     inside = np.flatnonzero(~flat.starts[1:])
     available[flat.states[inside], flat.states[inside + 1]] = True
@@ -115,3 +116,14 @@ def infer_actions(data: Trajectories, env: MDP) -> Trajectories:
         own[:-1][fill] = found[fill]
         actions.append(own)
     return data.with_actions(actions, n_actions=env.n_actions, action_names=env.action_names)
+
+
+_FORMER = {"any_may_follow_any": fully_connected, "moves_seen": observed_moves}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _FORMER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    told = f"{name} is called {_FORMER[name].__name__} now; the old name will go in a later version"
+    warnings.warn(told, DeprecationWarning, stacklevel=2)
+    return _FORMER[name]

@@ -143,12 +143,12 @@ class ARHMM(EMEstimator, DiscreteEstimator):
         components = self.build_components(histories, state_visits(encoded, self.env.n_states))
         return Problem(encoded, chains, components, histories)
 
-    def _note(self, data: Trajectories, problem: Problem) -> None:
+    def _record_training(self, data: Trajectories, problem: Problem) -> None:
         del data
         self.initial_states_ = initial_states(problem.encoded, self.env.n_states)
         self.seen_states_ = seen_states(problem.encoded, self.env.n_states)
 
-    def _take(self, tables: Tables, fitted: np.ndarray, order: np.ndarray) -> None:
+    def _set_fitted(self, tables: Tables, fitted: np.ndarray, order: np.ndarray) -> None:
         del fitted  # logarithms of the same table
         self._histories = self._context
         self.histories_ = self._histories.table
@@ -173,7 +173,7 @@ class ARHMM(EMEstimator, DiscreteEstimator):
     def _restore(self) -> None:
         self._histories = Histories.reachable(self.env.successors, int(self.history))
 
-    def _context_of_file(self) -> tuple[Components, Any]:
+    def _restored_context(self) -> tuple[Components, Any]:
         return self.build_components(self._histories), self._histories
 
     def emission_table(self) -> Float[np.ndarray, "mode *dense"]:

@@ -489,7 +489,7 @@ class HiddenModeEstimator(Estimator, ABC):
     def sample(self, n_sessions: int, n_steps: int, random_state: int = 0) -> Trajectories:
         """Simulate sessions from the fitted model; the result has `.modes`."""
 
-    def _remember(self, data: Trajectories) -> None:
+    def _record_fingerprint(self, data: Trajectories) -> None:
         """Keep what tells the training data again."""
         signals = self.own_signals
         self.data_fingerprint_ = data.fingerprint(*signals)

@@ -167,8 +167,8 @@ class DriftingReward(DiscreteEstimator):
         best = int(np.argmax(np.where(np.isfinite(self.objectives_), self.objectives_, -np.inf)))
         rewards, trace, self.converged_ = runs[best]
         self._keep(histories, encoded, rewards, trace)
-        self._remember(data)
-        self._as_fitted = self.get_params()
+        self._record_fingerprint(data)
+        self._params_at_fit = self.get_params()
         self.n_steps_, self.n_observed_ = encoded.n_steps, int(encoded.telling.sum())
         self.restart_agreement_ = self._compared(
             best, self.objectives_, lambda r: copy(self)._keep(histories, encoded, *runs[r][:2]), data
@@ -256,12 +256,12 @@ class DriftingReward(DiscreteEstimator):
         del modes, counterparts  # there is one
         encoded = self._encode(data)
         apart = 0.5 * np.abs(self._table() - other._table()).sum(axis=-1)
-        own = _bins(encoded, int(self._as_fitted["bin_steps"]), len(apart))
+        own = _bins(encoded, int(self._params_at_fit["bin_steps"]), len(apart))
         return float(apart[own, encoded.histories].mean())
 
     def _evidence(self, encoded: Encoded, of: Scored) -> Evidence:
         by_bin = super()._evidence(encoded, of)  # every bin's policy at every step
-        own = _bins(encoded, int(self._as_fitted["bin_steps"]), len(self.policies_))
+        own = _bins(encoded, int(self._params_at_fit["bin_steps"]), len(self.policies_))
         return by_bin._replace(log_likelihoods=np.take_along_axis(by_bin.log_likelihoods, own[:, None], axis=1))
 
     def sample(self, n_sessions: int, n_steps: int, random_state: int = 0) -> Trajectories:
@@ -273,7 +273,7 @@ class DriftingReward(DiscreteEstimator):
         h = draw(np.broadcast_to(self.initial_states_, (n_sessions, self.env.n_states)), rng)
         states, actions = np.empty((2, n_sessions, n_steps), dtype=np.int64)
         for t in range(n_steps):
-            now = min(t // int(self._as_fitted["bin_steps"]), len(self.policies_) - 1)
+            now = min(t // int(self._params_at_fit["bin_steps"]), len(self.policies_) - 1)
             a = draw(self.policies_[now, h], rng)
             states[:, t], actions[:, t] = self._histories.states[h], a
             h = following[h, a, draw(probability[h, a], rng)]

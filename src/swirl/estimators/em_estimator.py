@@ -32,7 +32,7 @@ class Problem(NamedTuple):
     chains: Chains
     components: Components
     context: Any = None
-    """Whatever else the model needs to make sense of the parameters (`_take`)."""
+    """Whatever else the model needs to make sense of the parameters (`_set_fitted`)."""
 
     @property
     def n_observed(self) -> int:
@@ -60,22 +60,22 @@ class EMEstimator(HiddenModeEstimator):
         """Turn data and constructor arguments into what EM needs."""
 
     @abstractmethod
-    def _take(self, tables: Tables, fitted: Any, order: np.ndarray) -> None:
+    def _set_fitted(self, tables: Tables, fitted: Any, order: np.ndarray) -> None:
         """Set the model's own attributes from one restart, its modes put in `order`."""
 
     @abstractmethod
-    def _note(self, data: Trajectories, problem: Problem) -> None:
+    def _record_training(self, data: Trajectories, problem: Problem) -> None:
         """Keep what else the fitted model should know of its training data."""
 
-    def _settle(self, data: Trajectories) -> None:
+    def _choose_prior(self, data: Trajectories) -> None:
         """Choose what the arguments leave to the data."""
 
-    def _settled_params(self) -> dict[str, Any]:
+    def _params_in_use(self) -> dict[str, Any]:
         """The arguments, with what was chosen from the data in their place."""
         return self.get_params()
 
     @abstractmethod
-    def _context_of_file(self) -> tuple[Components, Any]:
+    def _restored_context(self) -> tuple[Components, Any]:
         """Components and context of a model that was read from a file."""
 
     def _argument_faults(self, faults: Faults) -> None:
@@ -124,7 +124,7 @@ class EMEstimator(HiddenModeEstimator):
         data = as_trajectories(data)
         self._check_arguments()
         if not resume:
-            self._settle(data)
+            self._choose_prior(data)
         problem = self._problem(data)
         start = self._resumed(problem.components) if resume else None
         with progress_line(progress, int(self.max_iter)) as show:
@@ -146,14 +146,14 @@ class EMEstimator(HiddenModeEstimator):
                 callback=report,
             )
         self._components, self._context = problem.components, problem.context
-        self._as_fitted = self._settled_params()  # `set_params` must not change what the fit means
+        self._params_at_fit = self._params_in_use()  # `set_params` must not change what the fit means
         self.restarts_ = restarts
         self.n_steps_ = problem.encoded.n_steps
         self.n_observed_ = problem.n_observed
-        self._remember(data)
-        self._note(data, problem)
+        self._record_fingerprint(data)
+        self._record_training(data, problem)
         finite = [r.objective if np.isfinite(r.objective) else -np.inf for r in restarts]
-        self._adopt(int(np.argmax(finite)))
+        self._use_restart(int(np.argmax(finite)))
         if compare_restarts:
             with suppress(KeyboardInterrupt):  # the fit is done; whether its restarts agree is then not known
                 self._set_agreement(self.compare_restarts(data))
@@ -170,7 +170,7 @@ class EMEstimator(HiddenModeEstimator):
         """The restarts of the last fit side by side, if they are of this model."""
         self.check_restarts()
         start = em.stack([r.parameters for r in self.restarts_])
-        if not self._suits(start, components):
+        if not self._is_compatible(start, components):
             raise ValueError(
                 "resume=True: the last fit was of another model (env, n_modes, history, reward, switching or the kind "
                 "of a prior has changed since); fit without resume, or set them back"
@@ -181,13 +181,13 @@ class EMEstimator(HiddenModeEstimator):
     def fitted_params(self) -> dict[str, Any]:
         """The arguments of the fit, with what it chose from the data in their place; `set_params` changes none."""
         self.check_fitted()
-        return dict(self._as_fitted)
+        return dict(self._params_at_fit)
 
     def em_problem(self, data: Any) -> Problem:
         """What `fit` hands to EM for some data."""
         return self._problem(as_trajectories(data))
 
-    def _suits(self, start: Parameters, components: Components) -> bool:
+    def _is_compatible(self, start: Parameters, components: Components) -> bool:
         """Whether parameters, side by side, are of this model."""
         expected = components.random_parameters(np.random.default_rng(0), 1.0)
         sizes = [np.shape(leaf) for leaf in jax.tree.leaves(expected)]
@@ -198,7 +198,7 @@ class EMEstimator(HiddenModeEstimator):
         """Return a copy that EM has taken on from this fit alone, each chain of the data counted so many `times`."""
         self.check_restarts()
         start = em.stack([self.restarts_[self.best_restart_].parameters])
-        if not self._suits(start, problem.components):
+        if not self._is_compatible(start, problem.components):
             raise ValueError("problem: expected that of the fitted model; its arguments have changed since the fit")
         other = copy(self)
         other._components, other._context = problem.components, problem.context
@@ -211,7 +211,7 @@ class EMEstimator(HiddenModeEstimator):
             tol=tol,
             start=start,
         )
-        return other._adopt(0)
+        return other._use_restart(0)
 
     def check_restarts(self) -> None:
         """Refuse a model that is not fitted, or whose parameters were given."""
@@ -221,7 +221,7 @@ class EMEstimator(HiddenModeEstimator):
                 f"this {type(self).__name__} was made from parameters and has no restarts: fit it first"
             )
 
-    def _adopt(self: F, index: int) -> F:
+    def _use_restart(self: F, index: int) -> F:
         """Take restart `index` as the fit: its parameters, modes ordered by decreasing occupancy."""
         restart = self.restarts_[index]
         tables, fitted = em.unpack(self._components, restart.parameters)
@@ -232,7 +232,7 @@ class EMEstimator(HiddenModeEstimator):
         self.occupancy_ = restart.occupancy[order]
         transitions, initial = np.exp(tables.log_transitions), np.exp(tables.log_initial)
         self._set_chain(transitions[:, order][:, :, order], initial[order])
-        self._take(tables, fitted, order)
+        self._set_fitted(tables, fitted, order)
         self.objective_trace_ = restart.objective_trace
         self.log_likelihoods_ = restart.log_likelihood_trace
         self.converged_, self.remaining_gain_ = restart.converged, restart.remaining_gain
@@ -248,7 +248,7 @@ class EMEstimator(HiddenModeEstimator):
         self.check_restarts()
         if not 0 <= index < len(self.restarts_):
             raise ValueError(f"index={index}: expected a restart from 0 to {len(self.restarts_) - 1}")
-        other = copy(self)._adopt(index)
+        other = copy(self)._use_restart(index)
         if index == self.best_restart_ and self.restart_agreement_ is not None:
             other._set_agreement(self.restart_agreement_)
             if self.verdict_ is not None:

@@ -119,7 +119,7 @@ class GaussianARHMM(EMEstimator):
         switching = build_switching(self.switching, 1, int(self.n_modes), self.switching_prior)
         return Components(emissions, switching, initial_pseudocount=np.asarray(1.0))
 
-    def _note(self, data: Trajectories, problem: Problem) -> None:
+    def _record_training(self, data: Trajectories, problem: Problem) -> None:
         del data
         seen = problem.context[~np.isnan(problem.context).any(axis=1)]
         self.start_mean_ = seen.mean(axis=0)
@@ -130,13 +130,13 @@ class GaussianARHMM(EMEstimator):
         """The signal that is fitted."""
         return (self.signal,)
 
-    def _take(self, tables: Tables, fitted: np.ndarray, order: np.ndarray) -> None:
+    def _set_fitted(self, tables: Tables, fitted: np.ndarray, order: np.ndarray) -> None:
         del tables
         emissions = self.restarts_[self.best_restart_].parameters.emissions
         self.coefficients_ = fitted[order]
         self.covariances_ = Autoregression.covariances(emissions)[order]
 
-    def _context_of_file(self) -> tuple[Components, Any]:
+    def _restored_context(self) -> tuple[Components, Any]:
         """Components without data: enough to read restarts."""
         n_channels, n_inputs = self.coefficients_.shape[1:]
         inputs, channels = np.eye(n_inputs), np.eye(n_channels)
@@ -147,8 +147,8 @@ class GaussianARHMM(EMEstimator):
 
     def _read(self, data: Trajectories, of: Scored) -> tuple[Encoded, Evidence]:
         del of  # there is one currency
-        encoded, values = read_signal(data, self._as_fitted["signal"], self.coefficients_.shape[1])
-        steps = usable_steps(encoded.split_chains(values), int(self._as_fitted["lags"]))
+        encoded, values = read_signal(data, self._params_at_fit["signal"], self.coefficients_.shape[1])
+        steps = usable_steps(encoded.split_chains(values), int(self._params_at_fit["lags"]))
         scored = steps.symbols < len(steps.targets)
         log_likelihoods = np.zeros((encoded.n_steps, len(self.initial_modes_)))
         log_likelihoods[scored] = log_densities(self.coefficients_, self.covariances_, steps.inputs, steps.targets)

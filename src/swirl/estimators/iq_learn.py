@@ -217,23 +217,23 @@ class IQLearn(EMEstimator, DiscreteEstimator):
         switching = build_switching(self.switching, world.n_states, n_modes, self.switching_prior, visits)
         return Components(component, switching, initial_pseudocount=np.asarray(1.0))
 
-    def _note(self, data: Trajectories, problem: Problem) -> None:
+    def _record_training(self, data: Trajectories, problem: Problem) -> None:
         del data
         self.initial_states_ = initial_states(problem.encoded, self.world.n_states)
         self.seen_states_ = seen_states(problem.encoded, self.world.n_states)
 
-    def _context_of_file(self) -> tuple[Components, Any]:
+    def _restored_context(self) -> tuple[Components, Any]:
         nothing = np.zeros((0, 3), dtype=np.int32)
         return self.build_components(self._histories, nothing), (self._histories, None)
 
     def _restore(self) -> None:
         self._histories = Histories.reachable(self.world.successors, int(self.history))
 
-    def _take(self, tables: Tables, fitted: np.ndarray, order: np.ndarray) -> None:
+    def _set_fitted(self, tables: Tables, fitted: np.ndarray, order: np.ndarray) -> None:
         histories, chains = self._context
         self._histories, self.histories_ = histories, histories.table
         self.q_ = np.where(np.asarray(histories.successors.available), fitted, -np.inf)[order]
-        self.mode_temperatures_ = temperatures(self._as_fitted["temperature"], len(order))[order]
+        self.mode_temperatures_ = temperatures(self._params_at_fit["temperature"], len(order))[order]
         scaled = self.q_ / self.mode_temperatures_[:, None, None]
         values = np.asarray(logsumexp(scaled, axis=-1))
         self.log_policies_ = scaled - values[..., None]
@@ -252,7 +252,7 @@ class IQLearn(EMEstimator, DiscreteEstimator):
         known = np.asarray(tables.available)
         if self.env is None:
             known = known & self.seen_known_[self._histories.states]
-        return np.where(known, self.q_ - self._as_fitted["discount"] * expected, np.nan)
+        return np.where(known, self.q_ - self._params_at_fit["discount"] * expected, np.nan)
 
     # ------------------------------------------------------------------ after the fit
 
@@ -295,7 +295,7 @@ class IQLearn(EMEstimator, DiscreteEstimator):
 
     def _canonical(self, rewards: np.ndarray) -> np.ndarray:
         histories = self._histories
-        discount = self._as_fitted["discount"]
+        discount = self._params_at_fit["discount"]
         return canonical(rewards, histories.successors, discount=discount, full_length=histories.full_length)
 
     def state_rewards(self, kind: StateRewardKind = "projected") -> Float[np.ndarray, "mode history"]:
@@ -330,7 +330,7 @@ class IQLearn(EMEstimator, DiscreteEstimator):
         exact = StateReward.build(
             histories,
             Cauchy(),
-            discount=float(self._as_fitted["discount"]),
+            discount=float(self._params_at_fit["discount"]),
             temperature=self.mode_temperatures_,
         )
         counts = counts.reshape(n_modes, -1).T

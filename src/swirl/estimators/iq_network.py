@@ -202,14 +202,14 @@ class IQNetwork(EMEstimator):
         switching = build_switching(self.switching, 1, int(self.n_modes), self.switching_prior)
         return Components(component, switching, initial_pseudocount=np.asarray(1.0))
 
-    def _note(self, data: Trajectories, problem: Problem) -> None:
+    def _record_training(self, data: Trajectories, problem: Problem) -> None:
         """Nothing else."""
 
-    def _take(self, tables: Tables, fitted: Any, order: np.ndarray) -> None:
+    def _set_fitted(self, tables: Tables, fitted: Any, order: np.ndarray) -> None:
         del tables
         self.input_weights_, self.input_bias_ = fitted["input"][order], fitted["bias"][order]
         self.output_weights_, self.output_level_ = fitted["output"][order], fitted["level"][order]
-        self.mode_temperatures_ = temperatures(self._as_fitted["temperature"], len(order))[order]
+        self.mode_temperatures_ = temperatures(self._params_at_fit["temperature"], len(order))[order]
 
     @property
     def weights_(self) -> dict[str, np.ndarray]:
@@ -221,7 +221,7 @@ class IQNetwork(EMEstimator):
             "level": self.output_level_,
         }
 
-    def _context_of_file(self) -> tuple[Components, Any]:
+    def _restored_context(self) -> tuple[Components, Any]:
         """Components without data: enough to read restarts."""
         none = np.zeros(0, dtype=np.int32)
         inputs = np.zeros((1, self.input_weights_.shape[1]))
@@ -234,8 +234,8 @@ class IQNetwork(EMEstimator):
         self, data: Trajectories
     ) -> tuple[Encoded, Float[np.ndarray, "mode step action"], Bool[np.ndarray, "step"], Bool[np.ndarray, "step"]]:
         """Q of each step, which steps can be scored, and which of all steps have a successor."""
-        encoded, values = read_signal(data, self._as_fitted["signal"], len(self.feature_mean_))
-        inputs, observed = self._inputs(encoded, values, int(self._as_fitted["history"]))
+        encoded, values = read_signal(data, self._params_at_fit["signal"], len(self.feature_mean_))
+        inputs, observed = self._inputs(encoded, values, int(self._params_at_fit["history"]))
         units = np.tanh(np.einsum("tf,zfh->zth", inputs, self.input_weights_) + self.input_bias_[:, None])
         q = np.einsum("zth,zha->zta", units, self.output_weights_) + self.output_level_[:, None]
         if data.n_actions > q.shape[2]:
@@ -276,7 +276,7 @@ class IQNetwork(EMEstimator):
         values = temperature * np.asarray(logsumexp(q / temperature[..., None], axis=-1))
         now = np.flatnonzero(observed & followed)
         r = np.full((encoded.n_steps, len(q)), np.nan)
-        r[now] = (q[:, now, encoded.actions[now]] - self._as_fitted["discount"] * values[:, now + 1]).T
+        r[now] = (q[:, now, encoded.actions[now]] - self._params_at_fit["discount"] * values[:, now + 1]).T
         return encoded.split_sessions(r)
 
     def sample(self, n_sessions: int, n_steps: int, random_state: int = 0) -> Trajectories:

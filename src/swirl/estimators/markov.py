@@ -321,8 +321,8 @@ class BackoffMarkov(DiscreteEstimator):
         self.initial_modes_ = np.ones(1)
         self.mode_transitions_ = np.ones((self.env.n_states, 1, 1))
         self.n_steps_, self.n_observed_ = encoded.n_steps, len(np.unique(steps.step))
-        self._remember(data)
-        self._as_fitted = self.get_params()
+        self._record_fingerprint(data)
+        self._params_at_fit = self.get_params()
         how = "chosen on training folds" if np.isfinite(scores).any() else "as given"
         self.fit_report_ = (
             f"order {order}, strengths {', '.join(f'{x:g}' for x in self.strengths_)}, {how}; "

@@ -52,8 +52,8 @@ def versions() -> dict[str, str]:
 
 def versions_of(model: Any) -> dict[str, str]:
     """Versions that a model was fitted with: those in its file, unless it was fitted again since."""
-    as_read, found = getattr(model, "_read_with", (None, {}))
-    return found if found and as_read is model._as_fitted else versions()
+    as_read, found = getattr(model, "_saved_with", (None, {}))
+    return found if found and as_read is model._params_at_fit else versions()
 
 
 FORMER = {"road": "solver"}  # fields of options in older files, and what they are called now
@@ -98,7 +98,7 @@ def save_model(model: Any, path: Any, *, overwrite: bool = False) -> Path:
             arrays[name] = (dims[: np.ndim(value)], np.asarray(value))
     if (sessions := model.training_sessions_) is not None:
         arrays["training_sessions"] = (("training_session",), sessions)
-    as_fitted = getattr(model, "_as_fitted", None) or model.get_params()
+    as_fitted = getattr(model, "_params_at_fit", None) or model.get_params()
     header: dict[str, Any] = {
         "model": _model_name(model),
         "parameters": {k: _encode_option(k, v, arrays) for k, v in as_fitted.items() if k != "env"},
@@ -172,7 +172,7 @@ def load_model(find: Callable[[str], Any], path: Path) -> Any:
         raise ValueError(f"{path}: holds {header.get('model')!r}, expected a saved swirl model")
     _check_parts(cls, path, arrays, header)
     _check_shapes(cls, path, arrays, header)
-    with hdf5.worded(path, "is damaged, or not as save() writes it: copy it again or save the model anew"):
+    with hdf5.explained(path, "is damaged, or not as save() writes it: copy it again or save the model anew"):
         return _rebuilt(cls, arrays, header)
 
 
@@ -183,8 +183,8 @@ def _rebuilt(cls: Any, arrays: dict[str, np.ndarray], header: dict[str, Any]) ->
         env_arrays = {name.removeprefix("env."): a for name, a in arrays.items() if name.startswith("env.")}
         parameters["env"] = MDP.from_arrays({**env_arrays, **header["env"]})
     model = cls(**parameters)
-    model._as_fitted = model.get_params()  # a new fit sets another
-    model._read_with = (model._as_fitted, header.get("versions", {}))
+    model._params_at_fit = model.get_params()  # a new fit sets another
+    model._saved_with = (model._params_at_fit, header.get("versions", {}))
     for name in (*cls.stored, "training_sessions"):
         if name in arrays:
             setattr(model, f"{name}_", arrays[name])
@@ -242,7 +242,7 @@ def _check_shapes(cls: Any, path: Path, arrays: dict[str, np.ndarray], header: d
 
 
 def _decode_restarts(model: Any, arrays: dict[str, np.ndarray], fit: dict[str, Any]) -> None:
-    model._components, model._context = model._context_of_file()
+    model._components, model._context = model._restored_context()
     template = model._components.random_parameters(np.random.default_rng(0), 1.0)
     structure = jax.tree.structure(template)
     known = fit.get("remaining_gain") or [None] * len(fit["status"])

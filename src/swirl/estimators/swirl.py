@@ -199,7 +199,7 @@ class SWIRL(EMEstimator, DiscreteEstimator):
 
     needed: ClassVar[tuple[str, ...]] = ("env", "rewards", "policies")
 
-    def _settle(self, data: Trajectories) -> None:
+    def _choose_prior(self, data: Trajectories) -> None:
         for name in ("reward_prior_", "prior_scores_"):  # of another fit
             vars(self).pop(name, None)
         if (adaptive := self._adaptive) is None:
@@ -232,7 +232,7 @@ class SWIRL(EMEstimator, DiscreteEstimator):
             return self.reward_prior
         return getattr(self, "reward_prior_", adaptive.candidates[0])
 
-    def _settled_params(self) -> dict[str, Any]:
+    def _params_in_use(self) -> dict[str, Any]:
         chosen = {} if self._adaptive is None else {"reward_prior": self.reward_prior_}
         return {**self.get_params(), **chosen}
 
@@ -249,14 +249,14 @@ class SWIRL(EMEstimator, DiscreteEstimator):
         chains, latent = action_chains(encoded, rows, self.env)
         return Problem(encoded, chains, replace(components, latent=latent), (histories, rows))
 
-    def _note(self, data: Trajectories, problem: Problem) -> None:
+    def _record_training(self, data: Trajectories, problem: Problem) -> None:
         del data
         histories, _ = problem.context
         self.initial_states_ = initial_states(problem.encoded, self.env.n_states)
         self.seen_states_ = seen_states(problem.encoded, self.env.n_states)
         self.uninformed_ = _uninformed(problem.encoded, histories)
 
-    def _context_of_file(self) -> tuple[Components, Any]:
+    def _restored_context(self) -> tuple[Components, Any]:
         components, rows = self.build_components(self._histories)
         return components, (self._histories, rows)
 
@@ -289,7 +289,7 @@ class SWIRL(EMEstimator, DiscreteEstimator):
         switching = build_switching(self.switching, self.env.n_states, int(self.n_modes), self.switching_prior, visits)
         return Components(rewards, switching, initial_pseudocount=np.asarray(1.0)), rows
 
-    def _take(self, tables: Tables, fitted: Any, order: np.ndarray) -> None:
+    def _set_fitted(self, tables: Tables, fitted: Any, order: np.ndarray) -> None:
         histories, rows = self._context
         component = cast(RewardComponent, self._components.emissions)
         rewards, log_policies = component.read(histories, rows, np.asarray(tables.log_emissions), fitted)
@@ -297,11 +297,11 @@ class SWIRL(EMEstimator, DiscreteEstimator):
             with suppress(GaugeTooLargeError):  # then the gauge stays as the optimiser left it
                 rewards = self._canonical(histories, rewards)
         self._set_rewards(histories, rewards[order], log_policies[order])
-        self.mode_temperatures_ = temperatures(self._as_fitted["temperature"], len(order))[order]
+        self.mode_temperatures_ = temperatures(self._params_at_fit["temperature"], len(order))[order]
 
     def _set_rewards(self, histories: Histories, rewards: np.ndarray, log_policies: np.ndarray) -> None:
         self._histories = histories
-        self._as_fitted = getattr(self, "_as_fitted", None) or self.get_params()
+        self._params_at_fit = getattr(self, "_params_at_fit", None) or self.get_params()
         self.histories_ = histories.table
         self.rewards_ = rewards
         self.log_policies_, self.policies_ = log_policies, np.exp(log_policies)
@@ -397,7 +397,7 @@ class SWIRL(EMEstimator, DiscreteEstimator):
         )
 
     def _canonical(self, histories: Histories, rewards: np.ndarray) -> np.ndarray:
-        discount = self._as_fitted["discount"]
+        discount = self._params_at_fit["discount"]
         return canonical(rewards, histories.successors, discount=discount, full_length=histories.full_length)
 
     @property

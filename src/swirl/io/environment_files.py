@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from swirl.data.environments import any_may_follow_any, check_room, moves_seen
+from swirl.data.environments import check_table_size, fully_connected, observed_moves
 from swirl.data.mdp import MDP
 from swirl.data.trajectories import Trajectories
 from swirl.errors import Faults
@@ -92,7 +92,7 @@ def read_environment(path: Any, states: Any = None) -> MDP:
     coordinates = _coordinates(beside, listed, number, faults)
     faults.raise_if_any(cannot)
     try:
-        check_room(max(number.values()) + 1, max(action_number.values()) + 1)
+        check_table_size(max(number.values()) + 1, max(action_number.values()) + 1)
         return MDP.from_edges(
             edges,
             n_states=None if state_names else max(number.values()) + 1,
@@ -252,11 +252,11 @@ def environment_for(data: Trajectories, wanted: Any = None) -> MDP:
     MDP(3 states, 3 actions, deterministic, 3 of 9 (state, action) not available)
     """
     if wanted == "syllables":
-        return any_may_follow_any(data.n_states, data.state_names, stay=_any_stays(data))
+        return fully_connected(data.n_states, data.state_names, stay=_any_stays(data))
     if wanted in (None, "observed"):
         if not data.n_observed_actions:
-            return moves_seen(data)
-        check_room(data.n_states, data.n_actions)
+            return observed_moves(data)
+        check_table_size(data.n_states, data.n_actions)
         return MDP.estimate(data)
     return read_environment(wanted)
 

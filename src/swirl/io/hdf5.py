@@ -17,10 +17,10 @@ DAMAGE = (OSError, RuntimeError, LookupError, TypeError, AttributeError, Arithme
 
 
 @contextlib.contextmanager
-def worded(path: str | PathLike[str], what: str) -> Iterator[None]:
+def explained(path: str | PathLike[str], what: str) -> Iterator[None]:
     """Turn whatever a library says of a file into one `ValueError` that names the file; ours pass, they do already.
 
-    >>> with worded("a.h5", "cannot be read as tracks: copy it again"):
+    >>> with explained("a.h5", "cannot be read as tracks: copy it again"):
     ...     raise KeyError("unable to open object")
     Traceback (most recent call last):
     ValueError: a.h5 cannot be read as tracks: copy it again ('unable to open object')

@@ -50,7 +50,7 @@ def checked_groups(file: Path, latents: bool, faults: Faults) -> dict[str, str]:
     import h5py
 
     names: dict[str, str] = {}
-    with hdf5.worded(file, DAMAGED), h5py.File(file, "r") as results:
+    with hdf5.explained(file, DAMAGED), h5py.File(file, "r") as results:
         if (kind := _foreign(results)) is not None:
             faults.add(f"{file} is {kind}")
             return names
@@ -138,7 +138,7 @@ def from_hdf5(file: Path, names: dict[str, str], fps: float | int | None, latent
     with h5py.File(file, "r") as results:
         for at, name in names.items():
             group: Any = results[at]
-            with hdf5.worded(file, f"is damaged in {at}: copy it again"):
+            with hdf5.explained(file, f"is damaged in {at}: copy it again"):
                 read = {key: group[key][()] for key in ("syllable", "centroid", "heading") if key in group}
                 latent = {key: group[key][()] for key in ("latent_state",) if latents and key in group}
             centroid = read["centroid"].T if "centroid" in read else ()

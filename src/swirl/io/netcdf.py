@@ -96,7 +96,7 @@ def dims(path: str | os.PathLike[str]) -> dict[str, Dims]:
     """Read the dimension names of each array in the file (see `write` for an example)."""
     import h5netcdf
 
-    with _opened(path), hdf5.worded(path, _DAMAGED), h5netcdf.File(path, "r") as file:
+    with _opened(path), hdf5.explained(path, _DAMAGED), h5netcdf.File(path, "r") as file:
         return {name: tuple(variable.dimensions) for name, variable in file.variables.items()}
 
 
@@ -171,7 +171,7 @@ def _opened(path: str | os.PathLike[str]) -> Iterator[tuple[Any, dict[str, Any]]
         raise ValueError(f"{told} is not a netCDF-4 (HDF5) file; give the file that save() wrote")
     if not _is_sealed(path):
         raise ValueError(f"{told} is truncated or damaged (its SHA-256 has changed); copy it again from the original")
-    with hdf5.worded(path, _DAMAGED), h5py.File(path, "r") as file:
+    with hdf5.explained(path, _DAMAGED), h5py.File(path, "r") as file:
         # A link can lead to any other file of the user.
         if away := [str(name) for name in file if hdf5.elsewhere(file, str(name))]:
             raise ValueError(f"{told} has {', '.join(away[:5])} in another file: it was not written by swirl")

@@ -122,7 +122,7 @@ def read_hdf5(path: Path) -> tuple[list[Poses], str]:
 
     # h5py names neither file nor remedy: cut-off files, unknown compression, missing pieces.
     told = "cannot be read as HDF5: it is damaged or cut short; copy it again"
-    with hdf5.worded(path, told), h5py.File(path, "r") as file:
+    with hdf5.explained(path, told), h5py.File(path, "r") as file:
         if away := [f"/{name}" for name in file if hdf5.elsewhere(file, str(name))]:
             raise ValueError(f"{path}: {some(away)} is a link or lies in another file: copy the data into it")
         if "tracks" in file and "node_names" in file:
@@ -141,7 +141,7 @@ def read_netcdf(path: Path, engine: str) -> list[Poses]:
 
     # Times are numbers here, whatever a `units` attribute makes of them.
     with (
-        hdf5.worded(path, "cannot be read as netCDF: write it again from movement"),
+        hdf5.explained(path, "cannot be read as netCDF: write it again from movement"),
         xarray.open_dataset(path, engine=engine, decode_times=False) as dataset,  # pyright: ignore[reportArgumentType]
     ):
         if (told := sizes.claim((x.shape, x.dtype) for x in dataset.variables.values())) is not None:

@@ -333,7 +333,7 @@ def utf8_text(path: Path, largest: int) -> bytes:
     b'state\\nhome\\n'
     """
     check_there(path)
-    data = _content(path, min(largest, system.room()))
+    data = _content(path, min(largest, system.max_read_bytes()))
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
         try:
             data = data.decode("utf-16").encode()

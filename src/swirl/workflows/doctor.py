@@ -193,7 +193,7 @@ def check_memory() -> tuple[dict[str, int], Check]:
     from swirl.text import amount
     from swirl.workflows.memory import available
 
-    bounds = system.rooms()
+    bounds = system.memory_limits()
     left = available(bounds)
     keys = {"free memory": "free", "ulimit -v": "ulimit"}
     found = {"available": left, **{keys.get(name, name): room for name, room in bounds.items()}}
@@ -401,12 +401,12 @@ def examine() -> dict[str, Any]:
     }
 
 
-def worded(findings: dict[str, Any]) -> str:
+def to_text(findings: dict[str, Any]) -> str:
     """Return the findings of `examine` as lines for people.
 
     >>> found = {"swirl": "1.0", "python": "3.11", "platform": "Linux", "packages": {}, "devices": ["cpu"]}
     >>> found |= {"cores": 2, "checks": {"devices": {"passed": True, "detail": "1 device", "do": "add one"}}}
-    >>> print(worded(found | {"healthy": True}))
+    >>> print(to_text(found | {"healthy": True}))
     swirl             1.0
     python            3.11  (Linux)
     device            cpu
@@ -441,4 +441,4 @@ def worded(findings: dict[str, Any]) -> str:
     return "\n".join(text)
 
 
-__all__ = ["examine", "worded"]
+__all__ = ["examine", "to_text"]

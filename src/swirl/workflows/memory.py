@@ -107,14 +107,14 @@ class Prediction:
         """All parts together."""
         return sum(getattr(self, part) for part in PARTS)
 
-    def worded(self) -> str:
+    def to_text(self) -> str:
         """Say how much, and what for; parts below a twentieth are left out.
 
         >>> from swirl.data.mdp import MDP
         >>> from swirl.workflows.memory import predict
         >>> ring = MDP.deterministic([[0, 1], [1, 2], [2, 0]])
         >>> needs = predict(ring, n_modes=2, history=2, n_steps=10**7, n_sessions=100, n_restarts=8, engine="scan")
-        >>> needs.worded()
+        >>> needs.to_text()
         'about 10 GB: 8.96 GB of messages for 10,000,000 steps × 2 modes × 8 restarts, 590 MB for ...'
         """
         s = self.sizes
@@ -287,13 +287,13 @@ def predict(
 SHARE = 0.9  # of what there is that a fit may take
 
 
-def available(rooms: Mapping[str, int] | None = None) -> int:
+def available(limits: Mapping[str, int] | None = None) -> int:
     """Bytes that this process can still get, on the GPU that JAX computes on or in this machine.
 
     Parameters
     ----------
-    rooms
-        `system.rooms`, where they were already read: what is free changes from one reading to the next.
+    limits
+        `system.memory_limits`, where they were already read: what is free changes from one reading to the next.
 
     Examples
     --------
@@ -304,7 +304,7 @@ def available(rooms: Mapping[str, int] | None = None) -> int:
         stats = jax.devices()[0].memory_stats() or {}
         if "bytes_limit" in stats:
             return int(stats["bytes_limit"] - stats.get("bytes_in_use", 0))
-    return min((system.rooms() if rooms is None else rooms).values(), default=sys.maxsize)
+    return min((system.memory_limits() if limits is None else limits).values(), default=sys.maxsize)
 
 
 def check(prediction: Prediction, limit: int | None = None) -> None:
@@ -332,7 +332,7 @@ def check(prediction: Prediction, limit: int | None = None) -> None:
         return
     ways = list(_ways_out(prediction.sizes, room))
     raise ValueError(
-        f"The fit would need {prediction.worded()}. There are {amount(limit)}, of which it may take 90 %. "
+        f"The fit would need {prediction.to_text()}. There are {amount(limit)}, of which it may take 90 %. "
         + (
             f"What would fit: {'; or '.join(ways)}."
             if ways

@@ -74,7 +74,7 @@ def opened(path: Source) -> Iterator[Any]:
         raise ValueError(f"{told} is a folder: give an NWB file in HDF5 (one in Zarr can be converted with hdmf-zarr)")
     if not h5py.is_hdf5(path):
         raise ValueError(f"{told} is not an HDF5 file, so not NWB: expected a .nwb file; was it cut short in a copy?")
-    with hdf5.worded(path, _DAMAGED), h5py.File(path, "r") as file:
+    with hdf5.explained(path, _DAMAGED), h5py.File(path, "r") as file:
         version = text_of(file.attrs.get("nwb_version"))
         if version is None:
             raise ValueError(f"{told} is HDF5 but not NWB (it has no nwb_version): read it as what it is")

@@ -112,10 +112,10 @@ class Finding:
         fields = {name: getattr(self, name) for name in ("level", "name", "says", "do")}
         return {**fields, "places": [dict(place) for place in self.places]}
 
-    def worded(self, width: int = 100) -> str:
+    def to_text(self, width: int = 100) -> str:
         """Return what was found, where, and what to do, as plain text.
 
-        >>> print(Finding("warning", "staying", "41 % of steps stay.", "Merge runs.").worded())
+        >>> print(Finding("warning", "staying", "41 % of steps stay.", "Merge runs.").to_text())
         WARNING  41 % of steps stay.
                  → Merge runs.
         """

@@ -162,10 +162,10 @@ class Checkup:
             lines.append((f"signal {name}", words_on_signal(signal)))
         return lines
 
-    def worded(self, width: int = 100) -> str:
+    def to_text(self, width: int = 100) -> str:
         """Return the page as plain text for a terminal.
 
-        >>> print(examine(Trajectories([[0, 1, 0, 1]], [[0, 0, 0]])).worded().splitlines()[0])
+        >>> print(examine(Trajectories([[0, 1, 0, 1]], [[0, 0, 0]])).to_text().splitlines()[0])
         sessions          1
         """
         text = []
@@ -173,7 +173,7 @@ class Checkup:
             lines = textwrap.wrap(f"{name:<17} {words}", width, subsequent_indent=" " * 18)
             text += [line.replace(NO_BREAK, " ") for line in lines]
         for finding in self.findings:
-            text += ["", finding.worded(width)]
+            text += ["", finding.to_text(width)]
         return "\n".join([*text, "", self.verdict])
 
     def markdown(self) -> str:
