@@ -356,14 +356,14 @@ def test_names_that_mean_the_same_are_refused():
         plots.named_mode_colours(["water", "Water mode"])
 
 
-def test_strips_and_probabilities_take_colours():
+def test_strips_take_colours():
     names = ["explore", "water"]
     colours = plots.named_mode_colours(names)
     ax = plots.segmentation_strip({"S-2": np.array([0, 1])}, mode_names=names, colours=colours)
     shown = [to_hex(face).upper() for face in collection(ax, "S-2").get_facecolor()]
     assert shown == colours
     assert [to_hex(patch.get_facecolor()).upper() for patch in ax.get_legend().get_patches()] == colours
-    ax = plots.mode_probability(np.full((3, 2), 0.5), mode_names=names, colours=colours)
-    assert {to_hex(area.get_facecolor()[0]).upper() for area in ax.collections} == set(colours)
+    ax = plots.segmentation_strip({"S-2": np.array([0, 1])}, posterior=np.full((2, 2), 0.5), colours=colours)
+    assert {to_hex(area.get_facecolor()[0]).upper() for area in ax.collections[1:]} == set(colours)
     with pytest.raises(ValueError, match="colours: got"):
-        plots.mode_probability(np.full((3, 2), 0.5), colours=colours[:1])
+        plots.segmentation_strip({"S-2": np.array([0, 1])}, colours=colours[:1])

@@ -59,7 +59,6 @@ DRAWERS = {
     "split_reward_map": lambda ax: plots.split_reward_map(grid_table(), SHAPE, ax=ax),
     "split_key": lambda ax: plots.split_key(ax=ax),
     "segmentation_strip": lambda ax: plots.segmentation_strip(PATHS, ax=ax, events={"water": [1]}),
-    "mode_probability": lambda ax: plots.mode_probability(np.full((5, 2), 0.5), ax=ax),
     "score_boxes": lambda ax: plots.score_boxes({"S-2": [1.0, 2.0]}, ax=ax, reference=1.5),
     "objective_traces": lambda ax: plots.objective_traces([[-2.0, -1.0]], ax=ax),
 }
@@ -91,7 +90,6 @@ ax = plots.reward_map(np.arange(4.0), (2, 2))
 plots.score_boxes({"S-2": [1.0, 2.0]})
 plots.objective_traces([[1.0, 2.0]])
 plots.segmentation_strip({"S-2": np.array([0, 1])}, events={"water": [0]})
-plots.mode_probability(np.ones((3, 1)))
 plots.reward_panels({"S-2": np.ones((1, 1, 1))}, (1, 1))
 plots.save(ax.figure, sys.argv[1] + "/map", formats=("png", "pdf", "svg"))
 pyplot = "matplotlib.pyplot" in sys.modules  # before the next line, which resolves the backend
@@ -117,7 +115,7 @@ def test_one_colour_per_mode_in_every_figure():
 
 def test_mode_names_must_be_enough():
     with pytest.raises(ValueError, match=r"mode_names: got 1 names \('home'\).*2 modes"):
-        plots.mode_probability(np.full((5, 2), 0.5), mode_names=["home"])
+        plots.segmentation_strip(PATHS, mode_names=["home"])
 
 
 # ---- plain maps
@@ -319,9 +317,10 @@ def test_strip_with_posterior_adds_a_row():
     assert len(ax.get_legend().get_texts()) == 3
 
 
-def test_strip_and_probability_work_with_one_mode():
-    plots.segmentation_strip({"MaxEnt": np.zeros(7, dtype=int)}).figure.canvas.draw()
-    plots.mode_probability(np.ones((7, 1))).figure.canvas.draw()
+def test_strip_works_with_one_mode():
+    one = {"MaxEnt": np.zeros(7, dtype=int)}
+    plots.segmentation_strip(one).figure.canvas.draw()
+    plots.segmentation_strip(one, posterior=np.ones((7, 1))).figure.canvas.draw()
     plots.segmentation_strip({"one step": np.zeros(1, dtype=int)}).figure.canvas.draw()
 
 
@@ -337,22 +336,25 @@ def test_strip_names_all_faults_at_once():
 
 def test_probability_areas_are_cumulative():
     probability = np.array([[0.2, 0.3, 0.5], [0.6, 0.4, 0.0]])
-    ax = plots.mode_probability(probability)
-    by_colour = {to_hex(area.get_facecolor()[0]).upper(): area for area in ax.collections}
-    tops = [by_colour[colour].get_paths()[0].vertices[:, 1].max() for colour in plots.mode_colours(3)]
-    np.testing.assert_allclose(tops, np.cumsum(probability, axis=1).max(axis=0))
+    ax = plots.segmentation_strip({"S-3": np.array([2, 0])}, posterior=probability)
+    areas = ax.collections[1:]  # after the strip
+    by_colour = {to_hex(area.get_facecolor()[0]).upper(): area for area in areas}
+    ends = [by_colour[colour].get_paths()[0].vertices[:, 1] for colour in plots.mode_colours(3)]
+    heights = [(end.max() - end.min()) / 1.4 for end in ends]  # the y axis points down; the row is 1.4 high
+    np.testing.assert_allclose(heights, np.cumsum(probability, axis=1).max(axis=0))
     # the first mode lies in front of the others
-    assert to_hex(ax.collections[-1].get_facecolor()[0]).upper() == plots.mode_colours(1)[0]
+    assert to_hex(areas[-1].get_facecolor()[0]).upper() == plots.mode_colours(1)[0]
 
 
 def test_probability_refuses_what_does_not_sum_to_one():
     bad = np.full((4, 2), 0.5)
     bad[2] = [0.5, 0.6]
-    with pytest.raises(ValueError, match="probabilities: step 2"):
-        plots.mode_probability(bad)
+    path = {"S-2": np.zeros(4, dtype=int)}
+    with pytest.raises(ValueError, match="posterior: step 2"):
+        plots.segmentation_strip(path, posterior=bad)
     bad[2] = np.nan
-    with pytest.raises(ValueError, match="probabilities: step 2"):
-        plots.mode_probability(bad)
+    with pytest.raises(ValueError, match="posterior: step 2"):
+        plots.segmentation_strip(path, posterior=bad)
 
 
 # ---- scores

@@ -32,7 +32,6 @@ DRAWERS = {
     "history_dependence": lambda ax: plots.history_dependence(np.eye(2), ["home", "port"], note="gauge", ax=ax),
     "distribution_check": lambda ax: plots.distribution_check(simulated_sets(1)[0], simulated_sets(), ax=ax),
     "occupancy_check": lambda ax: plots.occupancy_check(np.ones(3), np.ones((2, 3)), marks={"home": 0}, ax=ax),
-    "reference_bars": lambda ax: plots.reference_bars(np.array([1.0]), np.array([2.0]), ["S-2"], ax=ax),
 }
 
 
@@ -81,7 +80,6 @@ drawn = [
     plots.mode_prevalence(z), plots.score_bands({"S-2": half}, [1, 2]), plots.transition_map(half, ["a", "b"]),
     plots.history_dependence(half, ["a", "b"], spread=half), plots.distribution_check(half, [half]),
     plots.occupancy_check(half[0], half), plots.agreement_matrix(half, ["a", "b"]),
-    plots.reference_bars(half[0], half[1], ["a", "b"]),
 ]
 for ax in drawn:
     ax.figure.canvas.draw()
@@ -229,46 +227,6 @@ def test_bands_name_all_faults_at_once():
         assert part in str(fault.value)
     with pytest.raises(ValueError, match="scores: got no models"):
         plots.score_bands({}, [1])
-
-
-def test_reference_bars_write_every_number():
-    ours, published = np.array([-0.692, -0.801]), np.array([-0.718, -6.749])
-    ax = plots.reference_bars(
-        ours, published, ["S-2", "S-1"], rival=np.array([-0.68, np.nan]), spread=np.array([0.01, 0.02]),
-        limits=(-0.9, -0.6), labels=("ours", "published", "order-2 counts"), xlabel="nats/step",
-    )  # fmt: skip
-    assert texts(ax) == [
-        "ours −0.692",
-        "ours −0.801",
-        "published −0.718",
-        "published −6.749",
-        "order-2 counts −0.680",
-    ]
-    dots = [(shown.get_xdata()[0], shown.get_marker()) for shown in ax.get_lines() if shown.get_label() == "published"]
-    assert dots == [(-0.718, "D"), (-0.9, "<")]  # the failed fit is at the edge, with its number
-    arms = [shown.get_xdata() for shown in ax.get_lines() if shown.get_label() == "_spread"]
-    np.testing.assert_allclose(arms, [[-0.702, -0.682], [-0.821, -0.781]])
-    assert [tick.get_text() for tick in ax.get_yticklabels()] == ["S-2", "S-1"]
-    assert ax.get_ylim()[0] > ax.get_ylim()[1]
-
-
-def test_numbers_of_reference_bars_stay_within_the_axes():
-    ax = plots.reference_bars(np.array([0.0, 1.0, 0.5]), np.array([1.0, 0.0, 0.6]), ["a", "b", "c"])
-    ax.figure.canvas.draw()
-    frame = ax.get_window_extent()
-    for text in ax.texts:
-        box = text.get_window_extent()
-        assert frame.x0 <= box.x0
-        assert box.x1 <= frame.x1
-
-
-def test_reference_bars_refuse_unequal_lengths():
-    with pytest.raises(ValueError) as fault:
-        plots.reference_bars(np.zeros(2), np.zeros(3), ["S-2", "S-1"], rival=np.zeros(1))
-    assert "published: got shape (3,)" in str(fault.value)
-    assert "rival: got shape (1,)" in str(fault.value)
-    with pytest.raises(ValueError, match="no finite number"):
-        plots.reference_bars(np.full(1, np.nan), np.full(1, np.nan), ["S-2"])
 
 
 # ---- tables

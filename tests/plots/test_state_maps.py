@@ -475,9 +475,9 @@ def test_switching_that_is_the_same_everywhere_is_one_table(monkeypatch):
     data, modes = recording()
     model = made(SYLLABLES, 1, same=True)
     decoded(model, modes, monkeypatch)
-    (drawn,) = catalogue.figures_of(model, data, only=["transitions"]).values()
-    assert len(drawn.axes) == 1
-    assert drawn.axes[0].get_xlabel() == "next mode"
+    drawn, _ = catalogue.draw(model, data, only=["transitions"])
+    (ax,) = drawn["transitions"].figure.axes
+    assert ax.get_xlabel() == "next mode"
 
 
 def test_uninformed_states_have_no_reward(monkeypatch):
@@ -485,7 +485,8 @@ def test_uninformed_states_have_no_reward(monkeypatch):
     model = made(MAZE, 2)
     model.uninformed_ = model.histories_[:, 0] == 3
     decoded(model, modes, monkeypatch)
-    tables = catalogue.tables_of(model, data, only=["rewards", "rewards_by_previous"])
+    drawn, _ = catalogue.draw(model, data, only=["rewards", "rewards_by_previous"])
+    tables = {name: drawing.table for name, drawing in drawn.items()}
     assert sorted(set(tables["rewards"]["state"])) == ["0", "1", "2"]
     assert "3" not in set(tables["rewards_by_previous"]["state"])
 

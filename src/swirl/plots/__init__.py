@@ -15,10 +15,9 @@ from swirl.plots.paths import paths_by_mode
 from swirl.plots.policies import policy_map, preference_map
 from swirl.plots.predictive_checks import distribution_check, occupancy_check
 from swirl.plots.rasters import mode_prevalence, mode_raster
-from swirl.plots.references import reference_bars
 from swirl.plots.save import save
 from swirl.plots.scores import objective_traces, score_boxes
-from swirl.plots.segments import mode_probability, segmentation_strip
+from swirl.plots.segments import segmentation_strip
 from swirl.plots.signals import restart_agreement, signal_by_mode, signal_correlation, triggered_average
 from swirl.plots.state_maps import state_map, transitions_by_state
 from swirl.plots.style import mode_colours, named_mode_colours, new_axes
@@ -32,7 +31,6 @@ __all__ = [
     "history_dependence",
     "mode_colours",
     "mode_prevalence",
-    "mode_probability",
     "mode_raster",
     "mode_transition_map",
     "moves_map",
@@ -44,7 +42,6 @@ __all__ = [
     "policy_map",
     "preference_map",
     "preferences",
-    "reference_bars",
     "restart_agreement",
     "reward_map",
     "reward_panels",

@@ -1,4 +1,4 @@
-"""Modes over time: strips of decoded modes, with events, and mode probabilities."""
+"""Modes over time: strips of decoded modes, with events, over their probabilities."""
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
@@ -99,38 +99,6 @@ def segmentation_strip(
     tidy(ax, title=title, xlabel=xlabel)
     ax.spines["left"].set_visible(False)
     ax.tick_params(axis="y", length=0, labelsize=LABEL_SIZE, pad=4)
-    mode_legend(ax, names, colours)
-    return ax
-
-
-def mode_probability(
-    probabilities: Float[np.ndarray, "time mode"],
-    *,
-    ax: Axes | None = None,
-    mode_names: Sequence[str] | None = None,
-    colours: Sequence[str] | None = None,
-    title: str | None = None,
-    xlabel: str = "step",
-) -> Axes:
-    """Draw p(z_t) over time as a stacked area: the height of a colour is that mode's probability.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> ax = mode_probability(np.full((10, 2), 0.5), mode_names=["water", "home"])
-    >>> len(ax.collections)
-    2
-    """
-    n_steps, n_modes = probabilities.shape
-    names = mode_labels(mode_names, n_modes)
-    colours = checked_colours(colours, n_modes)
-    _check_probabilities("probabilities", probabilities)
-    ax = new_axes(6.6, 1.5) if ax is None else ax
-    _stack(ax, probabilities, colours, bottom=0.0, height=1.0)
-    ax.set_xlim(0, n_steps)
-    ax.set_ylim(0, 1)
-    ax.set_yticks([0, 0.5, 1], ["0", "0.5", "1"])
-    tidy(ax, title=title, xlabel=xlabel, ylabel="p(mode)")
     mode_legend(ax, names, colours)
     return ax
 

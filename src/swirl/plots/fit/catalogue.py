@@ -153,34 +153,6 @@ def draw(
     return drawn, left_out
 
 
-def figures_of(
-    model: Any,
-    data: Any,
-    *,
-    signal: str | None = None,
-    mode_names: Sequence[str] | None = None,
-    comparison: Comparison | None = None,
-    only: Sequence[str] | None = None,
-) -> dict[str, Figure]:
-    """Every figure that applies to a fit, by name; arguments as for `draw`."""
-    drawn, _ = draw(model, data, signal=signal, mode_names=mode_names, comparison=comparison, only=only)
-    return {name: drawing.figure for name, drawing in drawn.items()}
-
-
-def tables_of(
-    model: Any,
-    data: Any,
-    *,
-    signal: str | None = None,
-    mode_names: Sequence[str] | None = None,
-    comparison: Comparison | None = None,
-    only: Sequence[str] | None = None,
-) -> dict[str, Any]:
-    """The numbers behind every figure that applies, by name, as tidy pandas DataFrames; arguments as for `draw`."""
-    drawn, _ = draw(model, data, signal=signal, mode_names=mode_names, comparison=comparison, only=only)
-    return {name: drawing.table for name, drawing in drawn.items()}
-
-
 def write(
     folder: Any,
     model: Any,
