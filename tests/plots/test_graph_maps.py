@@ -13,9 +13,8 @@ from swirl.data.geometry import layout
 from swirl.data.mdp import MDP
 from swirl.datasets.labyrinth import LABYRINTH_HOME, LABYRINTH_WATER, labyrinth_env
 from swirl.plots import style
-from swirl.plots.graph_shapes import arrows, bars
-from swirl.plots.paths import segment_traffic
-from swirl.plots.policies import state_transitions
+from swirl.plots.move_maps import segment_traffic, state_transitions
+from swirl.plots.shapes import arrows, bars
 
 MAZE = labyrinth_env()
 MARKS = {"water port": LABYRINTH_WATER, "home": LABYRINTH_HOME}

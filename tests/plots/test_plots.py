@@ -328,7 +328,7 @@ def test_strip_names_all_faults_at_once():
     paths = {"truth": np.zeros(5, dtype=int), "S-2": np.array([0, 0, -2, 0])}
     with pytest.raises(ValueError) as fault:
         plots.segmentation_strip(paths, events={"water": [5]})
-    for part in ("'truth': 5, 'S-2': 4", "events['water']: step 5", "paths['S-2']: got mode -2"):
+    for part in ("'truth': 5, 'S-2': 4", "events['water']: step 5", "paths['S-2'] holds -2"):
         assert part in str(fault.value)
     with pytest.raises(ValueError, match="paths: got none"):
         plots.segmentation_strip({})

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from swirl import plots
 from swirl.plots.labels import spread
-from swirl.plots.rasters import prevalence
+from swirl.plots.segments import prevalence
 
 SESSIONS = [np.array([0, 0, 1, 1, 2]), np.array([1, -1, 0]), np.array([2])]
 SCORES = {"MaxEnt": np.array([[-0.9, -0.8], [np.nan] * 2]), "S-2": np.array([[-0.8, -0.6], [-0.5, -0.4]])}

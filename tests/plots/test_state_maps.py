@@ -17,9 +17,9 @@ from swirl.data.histories import Histories
 from swirl.data.mdp import MDP
 from swirl.data.trajectories import Trajectories
 from swirl.estimators.swirl import SWIRL
-from swirl.plots import durations, move_maps, signals, state_maps
+from swirl.plots import durations, move_maps, scores, signals, state_maps
 from swirl.plots.fit import catalogue
-from swirl.plots.policies import state_transitions
+from swirl.plots.move_maps import state_transitions
 from swirl.plots.state_maps import state_map, transitions_by_state
 from swirl.switching import Fixed
 
@@ -368,15 +368,15 @@ def fitted(objectives, paths):
 def test_restart_agreement_compares_the_best():
     paths = [[np.array([0, 0, 1, 1])], [np.array([0, 1, 0, 1])], [np.array([1, 1, 0, 0])], [np.array([0, 0, 0, 1])]]
     model = fitted([-10.0, NAN, -9.0, -30.0], paths)
-    ax = ready(signals.restart_agreement(model, None, n_best=2))
+    ax = ready(scores.restart_agreement(model, None, n_best=2))
     assert [tick.get_text() for tick in ax.get_yticklabels()] == ["2 (best)", "0 (−1.0)"]
     assert [text.get_text() for text in ax.texts] == ["1.00", "1.00", "1.00", "1.00"]  # the same but for names
-    values, order, behind = signals.restart_agreements(model, None)
+    values, order, behind = scores.restart_agreements(model, None)
     assert order == [2, 0, 3]
     np.testing.assert_allclose(behind, [0.0, 1.0, 21.0])
     assert values[0, 2] < 0.5
     with pytest.raises(ValueError, match="it has 1 restart to compare"):
-        signals.restart_agreement(fitted([-1.0, NAN], paths), None)
+        scores.restart_agreement(fitted([-1.0, NAN], paths), None)
 
 
 # ---- all figures of a fit

@@ -23,7 +23,7 @@ from swirl.data.trajectories import Trajectories
 from swirl.datasets import gridworld
 from swirl.estimators.arhmm import ARHMM
 from swirl.estimators.swirl import SWIRL
-from swirl.plots.policies import state_transitions
+from swirl.plots.move_maps import state_transitions
 from swirl.report import durations_and_checks, timeline
 from swirl.report import maps as mapped
 from swirl.report.animals import animal_facts, animal_figure, animal_note, animal_sentences

@@ -9,26 +9,19 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from swirl.errors import Faults
-from swirl.plots.style import SOFT_INK, TICK_SIZE, checked_colours, mode_labels, mode_legend, new_axes, tidy
+from swirl.plots.style import SOFT_INK, TICK_SIZE, mode_legend, modes_shown, new_axes, tidy
 
 Lengths = np.ndarray | Sequence[float | int]
 PLAIN = (1, 2, 5)  # leading digits at which a log axis is labelled
 
 
 def bout_durations(
-    durations: Sequence[Lengths],
-    *,
-    kind: Literal["survival", "histogram"] = "survival",
-    cut: Sequence[Lengths] | None = None,
-    expected: Sequence[Lengths | float | int] | None = None,
-    expected_label: str = "model",
-    bins: int = 20,
-    mode_names: Sequence[str] | None = None,
-    colours: Sequence[str] | None = None,
-    xlabel: str = "bout length (steps)",
-    title: str | None = None,
+    durations: Sequence[Lengths], *, kind: Literal["survival", "histogram"] = "survival",
+    cut: Sequence[Lengths] | None = None, expected: Sequence[Lengths | float | int] | None = None,
+    expected_label: str = "model", bins: int = 20, mode_names: Sequence[str] | None = None,
+    colours: Sequence[str] | None = None, xlabel: str = "bout length (steps)", title: str | None = None,
     ax: Axes | None = None,
-) -> Axes:
+) -> Axes:  # fmt: skip
     """Draw the distribution of bout lengths, a line per mode, lengths on a log axis.
 
     Parameters
@@ -55,7 +48,7 @@ def bout_durations(
     lengths = [np.sort(np.asarray(own, dtype=float)) for own in durations]
     censored = [np.zeros(0)] * n_modes if cut is None else [np.asarray(own, dtype=float) for own in cut]
     _check(lengths, censored, expected, kind, cut is not None)
-    names, shades = mode_labels(mode_names, n_modes)[:n_modes], checked_colours(colours, n_modes)
+    names, shades = modes_shown(mode_names, colours, n_modes)
     ax = new_axes(3.8, 2.5) if ax is None else ax
     longest = max([*(float(np.max(own)) for own in (*lengths, *censored) if len(own)), 1.0])
     shortest = min([*(float(own[0]) for own in lengths if len(own)), longest])
@@ -82,7 +75,7 @@ def bout_durations(
         key = ax.legend(handles=lines, loc="upper right", frameon=False, fontsize=TICK_SIZE, handlelength=1.8)
         ax.add_artist(key)  # or the names of the modes would take its place
     counts = [f"{name} (n = {len(own):,})" for name, own in zip(names, lengths, strict=True)]
-    mode_legend(ax, counts, shades[:n_modes])
+    mode_legend(ax, counts, shades)
     return ax
 
 

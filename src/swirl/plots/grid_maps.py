@@ -10,13 +10,14 @@ import numpy as np
 from jaxtyping import Bool, Float
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
-from matplotlib.collections import LineCollection, PolyCollection
+from matplotlib.collections import LineCollection
 from matplotlib.colors import Colormap, Normalize
 from matplotlib.figure import Figure
 from matplotlib.patches import Polygon, Rectangle
 from matplotlib.patheffects import withStroke
 
-from swirl.plots.graph_shapes import check_marks
+from swirl.plots.checks import Marks, check_marks, check_shape
+from swirl.plots.shapes import coloured, hatch_cells, plain
 from swirl.plots.style import (
     IMPOSSIBLE,
     INK,
@@ -24,31 +25,23 @@ from swirl.plots.style import (
     OKABE_ITO,
     PROBABILITY_COLOURS,
     REWARD_COLOURS,
-    SEAM,
-    SOFT_INK,
     TITLE_SIZE,
     add_colour_bar,
     colour_map,
+    finish_map,
     finite_range,
     mode_labels,
     new_axes,
     set_title,
+    sheet,
 )
 
 
 def reward_map(
-    values: Float[np.ndarray, " state"],
-    shape: tuple[int, int],
-    *,
-    ax: Axes | None = None,
-    vmin: float | None = None,
-    vmax: float | None = None,
-    marks: Mapping[str, int] | None = None,
-    title: str | None = None,
-    colours: str | Colormap = REWARD_COLOURS,
-    colour_bar: bool = True,
-    colour_label: str | None = "reward",
-) -> Axes:
+    values: Float[np.ndarray, " state"], shape: tuple[int, int], *, ax: Axes | None = None, vmin: float | None = None,
+    vmax: float | None = None, marks: Marks | None = None, title: str | None = None,
+    colours: str | Colormap = REWARD_COLOURS, colour_bar: bool = True, colour_label: str | None = "reward",
+) -> Axes:  # fmt: skip
     """Draw one value per state as a heat map of the grid; NaN is light grey.
 
     Parameters
@@ -72,31 +65,18 @@ def reward_map(
     ax = new_axes(2.9, 2.5) if ax is None else ax
     low, high = finite_range(values, vmin, vmax)
     drawn = ax.imshow(
-        np.ma.masked_invalid(values.reshape(rows, columns)),
-        cmap=colour_map(colours).with_extremes(bad=IMPOSSIBLE),
-        vmin=low,
-        vmax=high,
-        extent=(0, columns, rows, 0),
-        interpolation="nearest",
-    )
+        np.ma.masked_invalid(values.reshape(rows, columns)), cmap=colour_map(colours).with_extremes(bad=IMPOSSIBLE),
+        vmin=low, vmax=high, extent=(0, columns, rows, 0), interpolation="nearest",
+    )  # fmt: skip
     frame(ax, rows, columns, line_colour="white")
     draw_marks(ax, marks, rows, columns)
-    set_title(ax, title)
-    if colour_bar:
-        add_colour_bar(ax, drawn, colour_label)
-    return ax
+    return finish_map(ax, title, drawn, colour_label, colour_bar)
 
 
 def mode_transition_map(
-    probability: Float[np.ndarray, " state"],
-    shape: tuple[int, int],
-    *,
-    ax: Axes | None = None,
-    vmax: float | None = None,
-    marks: Mapping[str, int] | None = None,
-    title: str | None = None,
-    colour_bar: bool = True,
-) -> Axes:
+    probability: Float[np.ndarray, " state"], shape: tuple[int, int], *, ax: Axes | None = None,
+    vmax: float | None = None, marks: Marks | None = None, title: str | None = None, colour_bar: bool = True,
+) -> Axes:  # fmt: skip
     """Draw where a mode is left: the probability P_z(z' ≠ z | z, s) of switching in each state.
 
     Examples
@@ -107,32 +87,9 @@ def mode_transition_map(
     0.0
     """
     return reward_map(
-        probability,
-        shape,
-        ax=ax,
-        vmin=0.0,
-        vmax=vmax,
-        marks=marks,
-        title=title,
-        colours=PROBABILITY_COLOURS,
-        colour_bar=colour_bar,
-        colour_label="probability of switching",
-    )
-
-
-def check_shape(argument: str, n_states: int, shape: tuple[int, int]) -> tuple[int, int]:
-    """Return `shape` when its cells are as many as the states of `argument`.
-
-    >>> check_shape("values", 6, (2, 3))
-    (2, 3)
-    """
-    rows, columns = shape
-    if rows < 1 or columns < 1 or rows * columns != n_states:
-        raise ValueError(
-            f"shape: got {shape} = {rows * columns} cells, but {argument} has {n_states} states; "
-            "give (rows, columns) with one cell per state"
-        )
-    return shape
+        probability, shape, ax=ax, vmin=0.0, vmax=vmax, marks=marks, title=title, colours=PROBABILITY_COLOURS,
+        colour_bar=colour_bar, colour_label="probability of switching",
+    )  # fmt: skip
 
 
 def frame(ax: Axes, rows: int, columns: int, *, line_colour: str) -> None:
@@ -146,13 +103,11 @@ def frame(ax: Axes, rows: int, columns: int, *, line_colour: str) -> None:
     lines = [[(0, y), (columns, y)] for y in range(1, rows)] + [[(x, 0), (x, rows)] for x in range(1, columns)]
     ax.add_collection(LineCollection(lines, colors=line_colour, linewidths=0.8, zorder=2), autolim=False)
     ax.add_patch(Rectangle((0, 0), columns, rows, fill=False, edgecolor=INK, linewidth=0.8, zorder=3, clip_on=False))
-    ax.set_xlim(0, columns)
-    ax.set_ylim(rows, 0)
-    ax.set_aspect("equal")
+    ax.set(xlim=(0, columns), ylim=(rows, 0), aspect="equal")
     ax.set_axis_off()
 
 
-def draw_marks(ax: Axes, marks: Mapping[str, int] | None, rows: int, columns: int) -> None:
+def draw_marks(ax: Axes, marks: Marks | None, rows: int, columns: int) -> None:
     """Outline the marked cells; name them outside the grid where they touch its border, else inside.
 
     >>> ax = new_axes()
@@ -176,17 +131,9 @@ def draw_marks(ax: Axes, marks: Mapping[str, int] | None, rows: int, columns: in
             y, vertical = -0.12, "bottom"
         else:
             outside = False
+        size = LABEL_SIZE if outside else LABEL_SIZE - 1
         text = ax.text(
-            x,
-            y,
-            name,
-            ha=horizontal,
-            va=vertical,
-            rotation=turn,
-            fontsize=LABEL_SIZE if outside else LABEL_SIZE - 1,
-            color=INK,
-            zorder=5,
-            clip_on=False,
+            x, y, name, ha=horizontal, va=vertical, rotation=turn, fontsize=size, color=INK, zorder=5, clip_on=False
         )
         if not outside:
             text.set_path_effects([withStroke(linewidth=2, foreground="white")])
@@ -207,19 +154,11 @@ PARTS: dict[str, tuple[tuple[int, int], list[tuple[float, float]]]] = {
 
 
 def split_reward_map(
-    table: Float[np.ndarray, "state state"],
-    shape: tuple[int, int],
-    *,
-    ax: Axes | None = None,
-    vmin: float | None = None,
-    vmax: float | None = None,
-    informed: Bool[np.ndarray, "state state"] | None = None,
-    marks: Mapping[str, int] | None = None,
-    title: str | None = None,
-    colours: str | Colormap = REWARD_COLOURS,
-    colour_bar: bool = True,
-    colour_label: str | None = "reward",
-) -> Axes:
+    table: Float[np.ndarray, "state state"], shape: tuple[int, int], *, ax: Axes | None = None,
+    vmin: float | None = None, vmax: float | None = None, informed: Bool[np.ndarray, "state state"] | None = None,
+    marks: Marks | None = None, title: str | None = None, colours: str | Colormap = REWARD_COLOURS,
+    colour_bar: bool = True, colour_label: str | None = "reward",
+) -> Axes:  # fmt: skip
     """Draw r(s_t, s_{t−1}): each cell is s_t, and its five parts say where the animal was one step before.
 
     The part at the right side of a cell is the value when s_t is this cell and s_{t−1} the cell to its right;
@@ -255,40 +194,15 @@ def split_reward_map(
     value = np.where(on_grid, table[state, previous], np.nan)
     possible = np.isfinite(value)
     known = possible if informed is None else possible & informed[state, previous]
-    low, high = finite_range(value[known], vmin, vmax)
-
+    limits = finite_range(value[known], vmin, vmax)
     ax = new_axes(2.9, 2.5) if ax is None else ax
-    drawn = PolyCollection(list(polygons[known]), cmap=colour_map(colours), linewidths=0.35, edgecolors=SEAM, zorder=1)
-    drawn.set_array(value[known])
-    drawn.set_clim(low, high)
-    drawn.set_label("possible")
-    ax.add_collection(drawn, autolim=False)
-    impossible = PolyCollection(
-        list(polygons[~possible]),
-        facecolors=IMPOSSIBLE,
-        linewidths=0.35,
-        edgecolors=SEAM,
-        zorder=1,
-        label="impossible",
-    )
-    ax.add_collection(impossible, autolim=False)
+    drawn = coloured(ax, polygons[known], value[known], limits, colours, "possible", line=0.35, zorder=1)
+    plain(ax, polygons[~possible], IMPOSSIBLE, "impossible", line=0.35, zorder=1)
     if not known.all():
-        unknown = PolyCollection(
-            list(polygons[possible & ~known]),
-            facecolors="white",
-            edgecolors=SOFT_INK,
-            linewidths=0.0,
-            hatch="//////",
-            zorder=1,
-            label="uninformed",
-        )
-        ax.add_collection(unknown, autolim=False)
+        hatch_cells(ax, polygons[possible & ~known])
     frame(ax, rows, columns, line_colour=INK)
     draw_marks(ax, marks, rows, columns)
-    set_title(ax, title)
-    if colour_bar:
-        add_colour_bar(ax, drawn, colour_label)
-    return ax
+    return finish_map(ax, title, drawn, colour_label, colour_bar)
 
 
 def split_key(*, ax: Axes | None = None, title: str | None = "Previous location") -> Axes:
@@ -319,8 +233,7 @@ def split_key(*, ax: Axes | None = None, title: str | None = "Previous location"
     ax.set_ylim(1.26, -0.02)
     ax.set_aspect("equal")
     ax.set_axis_off()
-    if title is not None:
-        ax.set_title(title, loc="left", fontsize=TITLE_SIZE, color=INK)
+    set_title(ax, title)
     return ax
 
 
@@ -351,14 +264,10 @@ def _refuse_jumps(table: np.ndarray, state: np.ndarray, previous: np.ndarray) ->
 
 
 def reward_panels(
-    tables: Mapping[str, Float[np.ndarray, "mode state state"]],
-    shape: tuple[int, int],
-    *,
-    mode_names: Sequence[str] | None = None,
-    marks: Mapping[str, int] | None = None,
-    scale: Literal["each", "shared"] = "each",
+    tables: Mapping[str, Float[np.ndarray, "mode state state"]], shape: tuple[int, int], *,
+    mode_names: Sequence[str] | None = None, marks: Marks | None = None, scale: Literal["each", "shared"] = "each",
     title: str | None = None,
-) -> Figure:
+) -> Figure:  # fmt: skip
     """Draw split reward maps, a row per entry of `tables` and a column per mode; return the Figure.
 
     Parameters
@@ -387,7 +296,7 @@ def reward_panels(
     else:
         low, high = 0.0, 1.0
 
-    figure = Figure(figsize=(2.0 * n_modes + 2.1, 2.05 * n_rows + 0.35), dpi=150, layout="constrained")
+    figure = sheet(2.0 * n_modes + 2.1, 2.05 * n_rows + 0.35)
     grid = figure.add_gridspec(n_rows, n_modes + 1, width_ratios=[1.0] * n_modes + [0.62])
     maps = []
     for row, (label, table) in enumerate(tables.items()):

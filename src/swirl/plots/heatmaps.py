@@ -13,8 +13,8 @@ from swirl.plots.style import (
     REWARD_COLOURS,
     SOFT_INK,
     TICK_SIZE,
-    add_colour_bar,
     colour_map,
+    finish_map,
     finite_range,
     ink_on,
     new_axes,
@@ -24,22 +24,12 @@ from swirl.text import cell
 
 
 def transition_map(
-    values: Float[np.ndarray, "state action"],
-    names: Sequence[str],
-    *,
-    action_names: Sequence[str] | None = None,
-    diagonal: bool = True,
-    vmin: float | int | None = None,
-    vmax: float | int | None = None,
-    colours: str | Colormap = REWARD_COLOURS,
-    title: str | None = None,
-    note: str | None = None,
-    xlabel: str | None = "next",
-    ylabel: str | None = "current",
-    colour_bar: bool = True,
-    label: str | None = "reward",
+    values: Float[np.ndarray, "state action"], names: Sequence[str], *, action_names: Sequence[str] | None = None,
+    diagonal: bool = True, vmin: float | int | None = None, vmax: float | int | None = None,
+    colours: str | Colormap = REWARD_COLOURS, title: str | None = None, note: str | None = None,
+    xlabel: str | None = "next", ylabel: str | None = "current", colour_bar: bool = True, label: str | None = "reward",
     ax: Axes | None = None,
-) -> Axes:
+) -> Axes:  # fmt: skip
     """Draw a value per (state, action) as a named table, such as the reward of going from syllable to syllable.
 
     Parameters
@@ -66,29 +56,18 @@ def transition_map(
         if shown.shape[0] != shown.shape[1]:
             raise ValueError(f"diagonal: got False for a table of shape {shown.shape}, which has none; pass True")
         np.fill_diagonal(shown, np.nan)
-    drawn, ax = _table(shown, names, columns, ax, finite_range(shown, vmin, vmax), colours)
-    tidy(ax, title=title, xlabel=xlabel, ylabel=ylabel)
-    _plain(ax)
+    drawn, ax = _table(shown, names, columns, ax, finite_range(shown, vmin, vmax), colours, xlabel, ylabel)
     if note is not None:
         ax.text(1.0, 1.02, note, transform=ax.transAxes, ha="right", va="bottom", fontsize=TICK_SIZE, color=SOFT_INK)
-    if colour_bar:
-        add_colour_bar(ax, drawn, label)
-    return ax
+    return finish_map(ax, title, drawn, label, colour_bar)
 
 
 def agreement_matrix(
-    values: Float[np.ndarray, "model model"],
-    names: Sequence[str],
-    *,
-    vmin: float | int = 0.0,
-    vmax: float | int = 1.0,
-    colours: str | Colormap = "BuGn",
-    decimals: int = 2,
-    title: str | None = None,
-    colour_bar: bool = False,
-    label: str | None = "adjusted Rand index",
-    ax: Axes | None = None,
-) -> Axes:
+    values: Float[np.ndarray, "model model"], names: Sequence[str], *, vmin: float | int = 0.0,
+    vmax: float | int = 1.0, colours: str | Colormap = "BuGn", decimals: int = 2, title: str | None = None,
+    xlabel: str | None = None, ylabel: str | None = None, colour_bar: bool = False,
+    label: str | None = "adjusted Rand index", ax: Axes | None = None,
+) -> Axes:  # fmt: skip
     """Draw how far each pair agrees, the number written in each cell, such as the ARI between segmentations.
 
     Examples
@@ -98,8 +77,7 @@ def agreement_matrix(
     >>> [text.get_text() for text in ax.texts]
     ['1.00', '0.80', '0.80', '1.00']
     """
-    limits = finite_range(values, vmin, vmax)
-    drawn, ax = _table(values, names, names, ax, limits, colours)
+    drawn, ax = _table(values, names, names, ax, finite_range(values, vmin, vmax), colours, xlabel, ylabel)
     for (row, column), value in np.ndenumerate(values):
         if np.isfinite(value):
             shade = to_hex(drawn.to_rgba(np.array([value]))[0])
@@ -107,21 +85,13 @@ def agreement_matrix(
                 column, row, cell(float(value), decimals), ha="center", va="center", fontsize=TICK_SIZE,
                 color=ink_on(shade),
             )  # fmt: skip
-    tidy(ax, title=title)
-    _plain(ax)
-    if colour_bar:
-        add_colour_bar(ax, drawn, label)
-    return ax
+    return finish_map(ax, title, drawn, label, colour_bar)
 
 
 def _table(
-    values: np.ndarray,
-    rows: Sequence[str],
-    columns: Sequence[str],
-    ax: Axes | None,
-    limits: tuple[float, float],
-    colours: str | Colormap,
-) -> tuple[AxesImage, Axes]:
+    values: np.ndarray, rows: Sequence[str], columns: Sequence[str], ax: Axes | None, limits: tuple[float, float],
+    colours: str | Colormap, xlabel: str | None, ylabel: str | None,
+) -> tuple[AxesImage, Axes]:  # fmt: skip
     """Draw the cells with white lines between them and the names at the sides."""
     if values.shape != (len(rows), len(columns)) or not values.size:
         raise ValueError(
@@ -132,12 +102,9 @@ def _table(
         side = 0.26 if max(values.shape) > 5 else 0.42
         ax = new_axes(1.1 + widest + side * len(columns), 0.8 + side * len(rows))
     drawn = ax.imshow(
-        np.ma.masked_invalid(values),
-        cmap=colour_map(colours).with_extremes(bad=IMPOSSIBLE),
-        vmin=limits[0],
-        vmax=limits[1],
-        interpolation="nearest",
-    )
+        np.ma.masked_invalid(values), cmap=colour_map(colours).with_extremes(bad=IMPOSSIBLE), vmin=limits[0],
+        vmax=limits[1], interpolation="nearest",
+    )  # fmt: skip
     for line in range(1, len(rows)):
         ax.axhline(line - 0.5, color="white", linewidth=0.8)
     for line in range(1, len(columns)):
@@ -147,6 +114,9 @@ def _table(
     for tick, name in zip(ax.get_xticklabels(), columns, strict=True):
         tick.set_rotation(90 if turned and len(name) > 2 else 0)
     ax.set_yticks(range(len(rows)), rows)
+    tidy(ax, xlabel=xlabel, ylabel=ylabel)
+    ax.tick_params(length=0)
+    ax.spines[:].set_visible(False)
     return drawn, ax
 
 
@@ -157,9 +127,3 @@ def _turned(name: str) -> str:
     ('Sniff→', '↑')
     """
     return name.translate(str.maketrans("↑←↓→", "→↑←↓")) if len(name) > 2 else name
-
-
-def _plain(ax: Axes) -> None:
-    ax.tick_params(length=0)
-    for spine in ax.spines.values():
-        spine.set_visible(False)

@@ -7,32 +7,15 @@ from jaxtyping import Float
 from matplotlib.axes import Axes
 
 from swirl.errors import Faults
-from swirl.plots.style import (
-    INK,
-    SOFT_INK,
-    TICK_SIZE,
-    checked_colours,
-    mode_labels,
-    mode_legend,
-    name_columns,
-    new_axes,
-    tidy,
-)
+from swirl.plots.style import INK, SOFT_INK, TICK_SIZE, mode_legend, modes_shown, name_columns, new_axes, tidy
 
 
 def history_dependence(
-    values: Float[np.ndarray, "mode previous"],
-    previous_names: Sequence[str],
-    *,
-    spread: Float[np.ndarray, "_ _"] | None = None,
-    mode_names: Sequence[str] | None = None,
-    colours: Sequence[str] | None = None,
-    label: str = "reward",
-    xlabel: str | None = "previous place",
-    title: str | None = None,
-    note: str | None = None,
-    ax: Axes | None = None,
-) -> Axes:
+    values: Float[np.ndarray, "mode previous"], previous_names: Sequence[str], *,
+    spread: Float[np.ndarray, "_ _"] | None = None, mode_names: Sequence[str] | None = None,
+    colours: Sequence[str] | None = None, label: str = "reward", xlabel: str | None = "previous place",
+    title: str | None = None, note: str | None = None, ax: Axes | None = None,
+) -> Axes:  # fmt: skip
     """Draw, for one place, a bar per mode for each previous place: the reward of coming from there, or a probability.
 
     Parameters
@@ -58,7 +41,7 @@ def history_dependence(
     if spread is not None and spread.shape != values.shape:
         faults.add(f"spread: got shape {spread.shape}, expected that of values, {values.shape}")
     faults.raise_if_any()
-    names, shades = mode_labels(mode_names, n_modes), checked_colours(colours, n_modes)
+    names, shades = modes_shown(mode_names, colours, n_modes)
     ax = new_axes(1.0 + 0.32 * n_previous * (n_modes + 1), 2.3 if note is None else 2.6) if ax is None else ax
     width = 0.82 / n_modes
     for mode in range(n_modes):
@@ -78,7 +61,7 @@ def history_dependence(
     ax.axhline(0, color=SOFT_INK, linewidth=0.7)
     tidy(ax, title=title, xlabel=xlabel, ylabel=label)
     name_columns(ax, previous_names, room=0.55)
-    mode_legend(ax, names[:n_modes], shades[:n_modes])
+    mode_legend(ax, names, shades)
     if note is not None:
         below = -32 if xlabel is not None else -20
         ax.annotate(

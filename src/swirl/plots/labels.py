@@ -1,5 +1,7 @@
 """Names beside lines and dots instead of legends: placed so that they do not overlap."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from jaxtyping import Float
 from matplotlib.axes import Axes
@@ -39,54 +41,30 @@ def line_height(ax: Axes, size: float = TICK_SIZE) -> float:
     return 1.2 * size / 72 / axes_inches(ax)[1] * abs(high - low)
 
 
-def label_ends(
-    ax: Axes,
-    names: list[str],
-    heights: Float[np.ndarray, " label"],
-    colours: list[str],
-    markers: list[str] | None = None,
-) -> None:
+def label_ends(ax: Axes, labels: Sequence[tuple[str, float, str]], markers: Sequence[str] | None = None) -> None:
     """Write each name at the right of the axes near its height, tied to it by a thin line.
 
     Call it when the y limits are final.
 
-    >>> import numpy as np
+    Parameters
+    ----------
+    labels
+        Name, height in data units, and colour of each.
+    markers
+        One beside each name, as on its line; "None" is no marker.
+
     >>> from swirl.plots.style import new_axes
     >>> ax = new_axes()
-    >>> label_ends(ax, ["S-1", "S-2"], np.array([0.5, 0.5]), ["C0", "C1"])
+    >>> label_ends(ax, [("S-1", 0.5, "C0"), ("S-2", 0.5, "C1")])
     >>> [text.get_text() for text in ax.texts]
     ['S-1', 'S-2']
     """
     across = ax.get_yaxis_transform()
     beside = 0.085 if markers is not None else 0.055
-    for index, place in enumerate(spread(heights, line_height(ax))):
-        colour = colours[index]
-        ax.plot(
-            [1.005, 1.042],
-            [heights[index], place],
-            color=colour,
-            linewidth=0.6,
-            alpha=0.8,
-            transform=across,
-            clip_on=False,
-            scalex=False,
-            scaley=False,
-            label="_tie",
-        )
+    places = spread(np.array([height for _, height, _ in labels], dtype=float), line_height(ax))
+    for index, ((name, height, colour), place) in enumerate(zip(labels, places, strict=True)):
+        outside = {"color": colour, "transform": across, "clip_on": False, "scalex": False, "scaley": False}
+        ax.plot([1.005, 1.042], [height, place], linewidth=0.6, alpha=0.8, label="_tie", **outside)
         if markers is not None:
-            ax.plot(
-                [1.055],
-                [place],
-                marker=markers[index],
-                color=colour,
-                markersize=3.5,
-                linestyle="none",
-                transform=across,
-                clip_on=False,
-                scalex=False,
-                scaley=False,
-                label="_tie",
-            )
-        ax.text(
-            1 + beside, place, names[index], transform=across, ha="left", va="center", fontsize=TICK_SIZE, color=colour
-        )
+            ax.plot([1.055], [place], marker=markers[index], markersize=3.5, linestyle="none", label="_tie", **outside)
+        ax.text(1 + beside, place, name, transform=across, ha="left", va="center", fontsize=TICK_SIZE, color=colour)

@@ -21,17 +21,11 @@ REFERENCE_LINES = ((0, (4, 2.5)), (0, (1, 1.6)), (0, (6, 2, 1, 2)))
 
 
 def score_bands(
-    scores: Mapping[str, np.ndarray],
-    x: Sequence[float | int] | range | np.ndarray,
-    *,
-    xlabel: str | None = None,
-    label: str | None = "test log-likelihood (nats/step)",
-    references: Mapping[str, float | int] | None = None,
-    colours: Mapping[str, str] | None = None,
-    ylim: tuple[float | int, float | int] | None = None,
-    title: str | None = None,
-    ax: Axes | None = None,
-) -> Axes:
+    scores: Mapping[str, np.ndarray], x: Sequence[float | int] | range | np.ndarray, *, xlabel: str | None = None,
+    label: str | None = "test log-likelihood (nats/step)", references: Mapping[str, float | int] | None = None,
+    colours: Mapping[str, str] | None = None, ylim: tuple[float | int, float | int] | None = None,
+    title: str | None = None, ax: Axes | None = None,
+) -> Axes:  # fmt: skip
     """Draw each model's mean score over runs against `x`, with a band of ±1 standard deviation.
 
     A model that has no score at the largest `x` (MaxEnt, which has one mode) is carried on as a faint dotted line.
@@ -58,7 +52,7 @@ def score_bands(
     tables = {name: np.asarray(table, dtype=float) for name, table in scores.items()}
     _check(tables, places)
     ax = new_axes(4.2, 2.8) if ax is None else ax
-    names, ends, shades, markers = [], [], [], []
+    labels, markers = [], []
     for index, (name, table) in enumerate(tables.items()):
         colour = (colours or {}).get(name, LINE_COLOURS[index % len(LINE_COLOURS)])
         marker, line = MARKERS[index % len(MARKERS)], LINES[index % len(LINES)]
@@ -68,31 +62,20 @@ def score_bands(
         low, high = mean[here] - band, mean[here] + band
         ax.fill_between(places[here], low, high, color=colour, alpha=0.16, linewidth=0, label=f"{name} band")
         ax.plot(
-            places[here],
-            mean[here],
-            color=colour,
-            marker=marker,
-            markersize=3.8,
-            linestyle=line,
-            linewidth=1.3,
-            label=name,
-            zorder=3,
-        )
+            places[here], mean[here], color=colour, marker=marker, markersize=3.8, linestyle=line, linewidth=1.3,
+            label=name, zorder=3,
+        )  # fmt: skip
         last = int(np.flatnonzero(here)[-1])
         if places[last] < places.max():
             ax.plot(
                 [places[last], places.max()], [mean[last]] * 2, color=colour, linestyle=":", linewidth=0.8, alpha=0.7
             )
-        names.append(name)
-        ends.append(mean[last])
-        shades.append(colour)
+        labels.append((name, mean[last], colour))
         markers.append(marker)
     for index, (name, score) in enumerate((references or {}).items()):
         line = REFERENCE_LINES[index % len(REFERENCE_LINES)]
         ax.axhline(score, color=SOFT_INK, linestyle=line, linewidth=0.9, zorder=1, label=name)
-        names.append(name)
-        ends.append(score)
-        shades.append(SOFT_INK)
+        labels.append((name, score, SOFT_INK))
         markers.append("None")
     ax.margins(x=0.03, y=0.06)
     if ylim is not None:
@@ -105,7 +88,7 @@ def score_bands(
         ax.xaxis.set_major_locator(MaxNLocator(integer=whole))
     tidy(ax, title=title, xlabel=xlabel, ylabel=label)
     low, high = ax.get_ylim()
-    label_ends(ax, names, np.clip(ends, low, high), shades, markers)
+    label_ends(ax, [(name, float(np.clip(end, low, high)), colour) for name, end, colour in labels], markers)
     return ax
 
 
@@ -153,16 +136,10 @@ def score_differences(comparison: Comparison, *, title: str | None = None, ax: A
     for place, row in enumerate(rows):
         half = row["half_width"]
         ax.errorbar(
-            row["behind_best"],
-            place,
-            xerr=None if np.isnan(half) or row["model"] == comparison.best else half,
-            fmt="o",
-            color=INK,
-            markerfacecolor=INK if row["modes"] > 1 else "white",
-            markersize=5,
-            elinewidth=1.2,
+            row["behind_best"], place, xerr=None if np.isnan(half) or row["model"] == comparison.best else half,
+            fmt="o", color=INK, markerfacecolor=INK if row["modes"] > 1 else "white", markersize=5, elinewidth=1.2,
             capsize=2,
-        )
+        )  # fmt: skip
     ax.set_yticks(range(len(rows)))
     ax.set_yticklabels([f"{row['label']}, K = {row['modes']}" if row["modes"] > 1 else row["label"] for row in rows])
     ax.set_ylim(len(rows) - 0.5, -0.5)
@@ -186,20 +163,18 @@ def scores_by_modes(comparison: Comparison, *, title: str | None = None, ax: Axe
     if not curves:
         raise ValueError("comparison: no model's number of modes was chosen in it; compare with several, as in 1,2,3")
     ax = new_axes(4.2, 2.8) if ax is None else ax
-    names, ends, shades, markers = [], [], [], []
+    labels, markers = [], []
     for index, (name, curve) in enumerate(curves.items()):
         colour, marker = LINE_COLOURS[index % len(LINE_COLOURS)], MARKERS[index % len(MARKERS)]
         ax.errorbar(
             curve["modes"], curve["mean"], yerr=curve["error"], color=colour, marker=marker, markersize=4.5,
             linestyle=LINES[index % len(LINES)], linewidth=1.4, elinewidth=1, capsize=2,
         )  # fmt: skip
-        names.append(comparison.label(name))
-        ends.append(curve["mean"][-1])
-        shades.append(colour)
+        labels.append((comparison.label(name), float(curve["mean"][-1]), colour))
         markers.append(marker)
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     tidy(ax, title=title, xlabel="modes", ylabel="log-likelihood on training folds (nats/step)")
-    label_ends(ax, names, np.array(ends), shades, markers)
+    label_ends(ax, labels, markers)
     return ax
 
 

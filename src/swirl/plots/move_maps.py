@@ -1,61 +1,65 @@
 """Moves in any environment: rewards of arriving, policies, preferences and paths, between places or as tables of names.
 
-As in `state_maps`, every function looks at the environment and draws with what suits it.
+As in `state_maps`, `arrival_map`, `moves_map`, `preferences` and `traffic` look at the environment and draw with what
+suits it; `policy_map`, `preference_map` and `paths_by_mode` are what they draw where states have places.
+
+Rewards are known only up to a gauge (design.md#gauge); policies are not, so pictures of what a mode does, without its
+reward, belong beside reward maps.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from jaxtyping import Float, Int
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
-from matplotlib.collections import PolyCollection
-from matplotlib.colors import Colormap, Normalize
+from matplotlib.colors import Colormap, Normalize, to_rgba
 
-from swirl.data.geometry import has_places, lattice, layout, possible_moves
+from swirl.analysis.state_summaries import log_odds_less
+from swirl.data.geometry import Layout, has_places, lattice, layout, possible_moves
 from swirl.data.mdp import MDP
-from swirl.plots.graph_shapes import (
-    CORRIDOR_WIDTH,
-    bars,
-    check_marks,
-    check_places,
-    discs,
-    draw_corridors,
-    name_places,
-    ready,
-)
+from swirl.plots.checks import Marks, check_above_zero, check_marks, check_paths, check_policy, check_states
 from swirl.plots.grid_maps import split_reward_map
 from swirl.plots.heatmaps import transition_map
-from swirl.plots.paths import check_paths, paths_by_mode, segment_traffic
-from swirl.plots.policies import check_policy, check_scale, log_odds, policy_map, preference_map, state_transitions
-from swirl.plots.state_maps import state_names
+from swirl.plots.segments import runs
+from swirl.plots.shapes import (
+    CORRIDOR_WIDTH,
+    arrows,
+    bars,
+    coloured,
+    discs,
+    floor_plan,
+    hatch_places,
+    name_places,
+    plain,
+)
+from swirl.plots.state_maps import Shown, state_names
 from swirl.plots.style import (
+    INK,
     OKABE_ITO,
     PREFERENCE_COLOURS,
     PROBABILITY_COLOURS,
     REWARD_COLOURS,
     SEAM,
-    add_colour_bar,
+    SOFT_INK,
+    TICK_SIZE,
+    checked_colours,
     colour_map,
+    finish_map,
     finite_range,
     set_title,
 )
+from swirl.text import counted
+
+AGAINST = "log-odds against the average mode (nats)"
+Sessions = Sequence[Int[np.ndarray, " _"]]
 
 
 def arrival_map(
-    env: MDP,
-    table: Float[np.ndarray, "state state"],
-    *,
-    marks: Mapping[str, int] | None = None,
-    vmin: float | int | None = None,
-    vmax: float | int | None = None,
-    colours: str | Colormap = REWARD_COLOURS,
-    title: str | None = None,
-    colour_bar: bool = True,
-    label: str | None = "reward",
-    shown: Sequence[int] | np.ndarray | None = None,
-    ax: Axes | None = None,
-) -> Axes:
+    env: MDP, table: Float[np.ndarray, "state state"], *, marks: Marks | None = None, vmin: float | int | None = None,
+    vmax: float | int | None = None, colours: str | Colormap = REWARD_COLOURS, title: str | None = None,
+    colour_bar: bool = True, label: str | None = "reward", shown: Shown | None = None, ax: Axes | None = None,
+) -> Axes:  # fmt: skip
     """Draw a value per state and the state before it, such as r(s_t, s_{t−1}).
 
     On a grid each cell is split by where the animal was (`split_reward_map`). On a graph each corridor has two lanes,
@@ -78,16 +82,12 @@ def arrival_map(
     >>> [shape.get_array().tolist() for shape in ax.collections if shape.get_label() == "arrivals"]
     [[2.0, 1.0, 4.0, 3.0]]
     """
-    check_places("table", table.shape[0], env)
+    check_states("table", table.shape[0], env)
     check_marks(marks, env.n_states)
     low, high = finite_range(table, vmin, vmax)
     if not has_places(env):
-        names = state_names(env)
-        keep = np.arange(env.n_states) if shown is None else np.asarray(shown)
-        return transition_map(
-            table[np.ix_(keep, keep)].T, [names[s] for s in keep], vmin=low, vmax=high, colours=colours, title=title,
-            xlabel="current", ylabel="previous", colour_bar=colour_bar, label=label, ax=ax,
-        )  # fmt: skip
+        words = ("current", "previous")
+        return _table(env, table.T, shown, low, high, colours, title, colour_bar, label, ax, words)
     cells = lattice(env)
     if cells is not None and is_split(env, table):
         order = np.argsort(cells.cells)
@@ -96,9 +96,7 @@ def arrival_map(
             table[np.ix_(order, order)], cells.shape, vmin=low, vmax=high, marks=own, title=title, colours=colours,
             colour_bar=colour_bar, colour_label=label, ax=ax,
         )  # fmt: skip
-    drawn = layout(env)
-    ax = ready(ax, drawn)
-    draw_corridors(ax, drawn)
+    ax, drawn = floor_plan(ax, env)
     shades = colour_map(colours)
     previous, state = drawn.moves.T
     value = table[state, previous]
@@ -106,19 +104,14 @@ def arrival_map(
     start, end = drawn.places[previous], drawn.places[state]
     trim = (end - start) / drawn.lengths[:, None] * np.minimum(0.3 * drawn.unit, 0.3 * drawn.lengths)[:, None]
     lanes = bars(start + trim, end - trim, -0.02 * drawn.unit, CORRIDOR_WIDTH * drawn.unit / 2)
-    arrivals = PolyCollection(list(lanes[known]), cmap=shades, edgecolors=SEAM, linewidths=0.3, zorder=2)
-    arrivals.set(array=value[known], clim=(low, high), label="arrivals")
-    ax.add_collection(arrivals, autolim=False)
+    coloured(ax, lanes[known], value[known], (low, high), shades, "arrivals")
     stay = np.diagonal(table)
     resting = np.flatnonzero(np.isfinite(stay))
     if resting.size:
-        discs_ = discs(ax, drawn.places[resting], 0.5 * drawn.unit, "stayed", 2.5)
-        discs_.set(array=stay[resting], cmap=shades, clim=(low, high), edgecolor=SEAM, linewidth=0.5)
+        stayed = discs(ax, drawn.places[resting], 0.5 * drawn.unit, "stayed", 2.5)
+        stayed.set(array=stay[resting], cmap=shades, clim=(low, high), edgecolor=SEAM, linewidth=0.5)
     name_places(ax, drawn, marks)
-    set_title(ax, title)
-    if colour_bar:
-        add_colour_bar(ax, ScalarMappable(Normalize(low, high), shades), label)
-    return ax
+    return finish_map(ax, title, ScalarMappable(Normalize(low, high), shades), label, colour_bar)
 
 
 def is_split(env: MDP, table: Float[np.ndarray, "state state"]) -> bool:
@@ -139,17 +132,10 @@ def is_split(env: MDP, table: Float[np.ndarray, "state state"]) -> bool:
 
 
 def moves_map(
-    env: MDP,
-    policy: Float[np.ndarray, "state action"],
-    *,
-    marks: Mapping[str, int] | None = None,
-    colour: str = OKABE_ITO[0],
-    vmax: float | int | None = None,
-    title: str | None = None,
-    colour_bar: bool = True,
-    shown: Sequence[int] | np.ndarray | None = None,
+    env: MDP, policy: Float[np.ndarray, "state action"], *, marks: Marks | None = None, colour: str = OKABE_ITO[0],
+    vmax: float | int | None = None, title: str | None = None, colour_bar: bool = True, shown: Shown | None = None,
     ax: Axes | None = None,
-) -> Axes:
+) -> Axes:  # fmt: skip
     """Draw where a mode goes from each state: arrows between places (`policy_map`), or a table of P(s'|s) by name.
 
     Parameters
@@ -171,36 +157,75 @@ def moves_map(
         return policy_map(policy, env, marks=marks, colour=colour, title=title, ax=ax)
     check_policy("policy", policy, env)
     onward = state_transitions(policy, env)
-    return _table(env, onward, shown, 0.0, vmax, PROBABILITY_COLOURS, title, colour_bar, "probability", ax)
+    return _table(
+        env, _possible(env, onward), shown, 0.0, vmax, PROBABILITY_COLOURS, title, colour_bar, "probability", ax
+    )
+
+
+def policy_map(
+    policy: Float[np.ndarray, "state action"], env: MDP, *, marks: Marks | None = None, colour: str = OKABE_ITO[0],
+    title: str | None = None, ax: Axes | None = None,
+) -> Axes:  # fmt: skip
+    """Draw π(a|s) as arrows from each state toward each successor, wider and darker the more probable.
+
+    P(s'|s) = Σ_a π(a|s) p(s'|s, a).  The probability of staying is the area of the disc in the
+    middle.  A state whose row is NaN (uninformed) is hatched.
+
+    Parameters
+    ----------
+    policy
+        One mode's `[state, action]`; rows sum to one.  For policies on longer histories, average over the earlier
+        states first.
+    colour
+        Of the arrows, such as the mode's.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> env = MDP.deterministic([[1, 0], [0, 1]], coordinates=[[0, 0], [2, 0]])
+    >>> ax = policy_map(np.array([[0.9, 0.1], [0.5, 0.5]]), env)
+    >>> len([shape for shape in ax.collections if shape.get_label() == "moves"][0].get_paths())
+    2
+    """
+    check_policy("policy", policy, env)
+    ax, drawn = floor_plan(ax, env)
+    onward = state_transitions(policy, env)
+    state, successor = drawn.moves.T
+    probability = onward[state, successor]
+    shown = np.isfinite(probability) & (probability > 0)
+    start, end = drawn.places[state], drawn.places[successor]
+    reach = np.minimum(0.47 * drawn.lengths, 0.95 * drawn.unit) / drawn.lengths
+    tips = start + (end - start) * reach[:, None]
+    half = 0.13 * drawn.unit * probability
+    faces = np.tile(to_rgba(colour), (int(shown.sum()), 1))
+    faces[:, 3] = 0.3 + 0.7 * np.clip(probability[shown], 0, 1)
+    moves = plain(ax, arrows(start, tips, half, 0.3 * drawn.unit)[shown], faces, "moves")
+    moves.set_snap(False)  # else thin arrows are there or not as they fall on pixels
+    stay = np.diagonal(onward)
+    resting = np.flatnonzero(np.isfinite(stay) & (stay > 1e-9))
+    disc = discs(ax, drawn.places[resting], 0.42 * drawn.unit * np.sqrt(stay[resting]), "stay", 2.5)
+    disc.set(facecolor=colour, edgecolor="white", linewidth=0.4)
+    hatch_places(ax, drawn, np.asarray(~np.isnan(policy).any(axis=1)))
+    name_places(ax, drawn, marks)
+    set_title(ax, title)
+    return ax
 
 
 def preferences(
-    env: MDP,
-    policy: Float[np.ndarray, "state action"],
-    reference: Float[np.ndarray, "*mode _ _"],
-    *,
-    marks: Mapping[str, int] | None = None,
-    vmax: float | int = 3.0,
-    title: str | None = None,
-    colour_bar: bool = True,
-    label: str | None = "log-odds against the average mode (nats)",
-    shown: Sequence[int] | np.ndarray | None = None,
-    ax: Axes | None = None,
-) -> Axes:
+    env: MDP, policy: Float[np.ndarray, "state action"], reference: Float[np.ndarray, "*mode _ _"], *,
+    marks: Marks | None = None, vmax: float | int = 3.0, title: str | None = None, colour_bar: bool = True,
+    label: str | None = AGAINST, shown: Shown | None = None, ax: Axes | None = None,
+) -> Axes:  # fmt: skip
     """Draw what a mode does more than the modes on average: lanes between places (`preference_map`), or a table.
 
     Free of gauge: it is made of policies alone.
 
     Parameters
     ----------
-    policy
-        One mode's `[state, action]`.
-    reference
-        What to hold it against: `[state, action]`, or `[mode, state, action]` to be averaged, such as all policies.
+    policy, reference, vmax
+        As for `preference_map`.
     marks
         Places to ring and name, name → state; a table has none.
-    vmax
-        The scale runs from −vmax to vmax; stronger preferences have the colour of its end.
     shown
         Only these states, in this order, where it is a table; by default all.
 
@@ -217,33 +242,67 @@ def preferences(
             policy, reference, env, marks=marks, vmax=vmax, title=title, colour_bar=colour_bar, label=label, ax=ax
         )
     limited = np.clip(log_odds(policy, reference, env), -vmax, vmax)
-    check_scale(vmax)
-    return _table(env, limited, shown, -vmax, vmax, PREFERENCE_COLOURS, title, colour_bar, label, ax)
+    check_above_zero("vmax", vmax, "the scale runs from −vmax to vmax")
+    return _table(env, _possible(env, limited), shown, -vmax, vmax, PREFERENCE_COLOURS, title, colour_bar, label, ax)
+
+
+def preference_map(
+    policy: Float[np.ndarray, "state action"], reference: Float[np.ndarray, "*mode _ _"], env: MDP, *,
+    marks: Marks | None = None, vmax: float | int = 3.0, colours: str | Colormap = PREFERENCE_COLOURS,
+    title: str | None = None, colour_bar: bool = True, label: str | None = AGAINST, ax: Axes | None = None,
+) -> Axes:  # fmt: skip
+    """Draw how much more a mode takes each move than the average mode does, both directions of a corridor side by side.
+
+    log [p / (1 − p)] − log [q / (1 − q)], p = P(s'|s) in this mode and q its average over the modes of
+    `reference`.  Moves keep to the right, as traffic does.  Grey: a move that is certain, or impossible, in both;
+    no data (NaN).
+
+    Parameters
+    ----------
+    policy
+        One mode's `[state, action]`.
+    reference
+        What to hold it against: `[state, action]`, or `[mode, state, action]` to be averaged, such as all policies.
+    vmax
+        The scale runs from −vmax to vmax; stronger preferences have the colour of its end.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> env = MDP.deterministic([[1, 0], [0, 1]], coordinates=[[0, 0], [2, 0]])
+    >>> both = np.array([[[0.75, 0.25], [0.5, 0.5]], [[0.25, 0.75], [0.5, 0.5]]])
+    >>> ax = preference_map(both[0], both, env)
+    >>> moves = [shape for shape in ax.collections if shape.get_label() == "moves"][0]
+    >>> moves.get_array().round(3).tolist()  # log 3 − log 1, and nothing
+    [1.099, 0.0]
+    """
+    odds = log_odds(policy, reference, env)
+    check_above_zero("vmax", vmax, "the scale runs from −vmax to vmax")
+    ax, drawn = floor_plan(ax, env)
+    odds = odds[drawn.moves[:, 0], drawn.moves[:, 1]]
+    known = ~np.isnan(odds)
+    corners = _lanes(drawn)
+    shades = colour_map(colours).copy()
+    shades.colorbar_extend = "both"  # pyright: ignore[reportAttributeAccessIssue]  # the stubs know a bool only
+    moves = coloured(ax, corners[known], np.clip(odds[known], -1e3, 1e3), (-vmax, vmax), shades, "moves")
+    plain(ax, corners[~known], "#C9CDCD", "forced")
+    name_places(ax, drawn, marks)
+    return finish_map(ax, title, moves, label, colour_bar)
 
 
 def traffic(
-    env: MDP,
-    states: Sequence[Int[np.ndarray, " _"]],
-    modes: Sequence[Int[np.ndarray, " _"]],
-    mode: int,
-    *,
-    marks: Mapping[str, int] | None = None,
-    colours: Sequence[str] | None = None,
-    title: str | None = None,
-    colour_bar: bool = True,
-    shown: Sequence[int] | np.ndarray | None = None,
+    env: MDP, states: Sessions, modes: Sessions, mode: int, *, marks: Marks | None = None,
+    colours: Sequence[str] | None = None, title: str | None = None, colour_bar: bool = True, shown: Shown | None = None,
     ax: Axes | None = None,
-) -> Axes:
+) -> Axes:  # fmt: skip
     """Draw what was done in a mode: its paths over the places (`paths_by_mode`), or a table of moves by name.
 
     Give stretches between gaps as sessions of their own (`behaviour.split_at_gaps`).
 
     Parameters
     ----------
-    states, modes
-        A state and a mode per step, one array per session; modes as `model.predict` returns them.
-    mode
-        The mode to draw.
+    states, modes, mode
+        As for `paths_by_mode`.
     marks
         Places to name, name → state; a table has none.
     colours
@@ -260,8 +319,7 @@ def traffic(
     [[0.0, 1.0], [1.0, 0.0]]
     """
     if has_places(env):
-        ax = ready(ax, layout(env))
-        paths_by_mode(env, states, modes, mode, marks=marks, colours=colours, title=title, ax=ax)
+        ax = paths_by_mode(env, states, modes, mode, marks=marks, colours=colours, title=title, ax=ax)
         # Circles reach over the edge of the map; the title must not lie under them.
         margin = 0.4 * layout(env).unit
         ax.set_xlim(ax.get_xlim()[0] - margin, ax.get_xlim()[1] + margin)
@@ -269,29 +327,159 @@ def traffic(
         return ax
     check_paths(env, states, modes, mode)
     counts = segment_traffic(env.n_states, states, modes, mode)[0].astype(float)
-    return _table(env, counts, shown, 0.0, None, PROBABILITY_COLOURS, title, colour_bar, "moves", ax)
+    return _table(env, _possible(env, counts), shown, 0.0, None, PROBABILITY_COLOURS, title, colour_bar, "moves", ax)
+
+
+def paths_by_mode(
+    env: MDP, states: Sessions, modes: Sessions, mode: int, *, marks: Marks | None = None,
+    colours: Sequence[str] | None = None, title: str | None = None, key: bool = True, ax: Axes | None = None,
+) -> Axes:  # fmt: skip
+    """Draw every segment of one mode: traffic as width, the places where segments start and end as circles.
+
+    Each direction of a corridor has its lane, on the right as traffic keeps; its width is the number of moves
+    within segments of the mode, so a hundred thousand steps stay readable.  Rings are where segments start, discs
+    where they end, areas by number; a start or end that is only the session's own is not drawn.
+
+    Parameters
+    ----------
+    states, modes
+        A state and a mode per step, one array per session; modes as `model.predict` returns them.
+    mode
+        The mode to draw.
+    colours
+        One per mode, such as `named_mode_colours(mode_names)`.
+    key
+        Write under the map what the widths and circles stand for.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> env = MDP.deterministic([[1, 0], [0, 1]], coordinates=[[0, 0], [2, 0]])
+    >>> ax = paths_by_mode(env, [np.array([0, 1, 0, 0])], [np.array([1, 0, 0, 1])], 0)
+    >>> ax.texts[0].get_text()
+    'widest lane: 1 move\\nring: 1 start   disc: 1 end'
+    """
+    check_paths(env, states, modes, mode)
+    counts, starts, ends = segment_traffic(env.n_states, states, modes, mode)
+    colour = checked_colours(colours, 1 + max([mode, *(int(path.max(initial=0)) for path in modes)]))[mode]
+    ax, drawn = floor_plan(ax, env)
+    moves = counts[drawn.moves[:, 0], drawn.moves[:, 1]]
+    used = moves > 0
+    widest = max(1, int(moves.max(initial=0)))
+    start, end = drawn.places[drawn.moves[used]].swapaxes(0, 1)
+    # The widest lane is wider than the corridor: what happens in the quiet ones must be seen too.
+    lanes = bars(start, end, 0.0, 0.62 * drawn.unit * moves[used] / widest)
+    # Lanes thinner than a pixel must be pale, not there or not there as snapping to pixels falls.
+    plain(ax, lanes, colour, "moves", alpha=0.8).set_snap(False)
+    radii = np.zeros(env.n_states)
+    most = max(1, int(starts.max(initial=0)), int(ends.max(initial=0)))
+    for count, label, zorder in ((ends, "ends", 3), (starts, "starts", 3.5)):
+        at = np.flatnonzero(count)
+        diameter = 1.5 * drawn.unit * np.sqrt(count / most)
+        radii = np.maximum(radii, diameter / 2)
+        circle = discs(ax, drawn.places[at], diameter[at], label, zorder)
+        circle.set_clip_on(False)
+        if label == "ends":
+            circle.set(facecolor=INK, alpha=0.75, linewidth=0)
+        else:
+            circle.set(facecolor="none", edgecolor=INK, linewidth=0.7)
+    name_places(ax, drawn, marks, rings=False, radii=radii)  # rings mean starts here
+    set_title(ax, title)
+    if key:
+        lines = f"widest lane: {counted(int(moves.max(initial=0)), 'move')}"
+        lines += f"\nring: {counted(int(starts.sum()), 'start')}   disc: {counted(int(ends.sum()), 'end')}"
+        ax.text(0.5, -0.01, lines, transform=ax.transAxes, ha="center", va="top", fontsize=TICK_SIZE, color=SOFT_INK)
+    return ax
+
+
+def state_transitions(policy: Float[np.ndarray, "state action"], env: MDP) -> Float[np.ndarray, "state state"]:
+    """P(s'|s) = Σ_a π(a|s) p(s'|s, a) over the available actions; a row is NaN where the policy is.
+
+    >>> import numpy as np
+    >>> env = MDP.deterministic([[1, 0], [0, 1]])
+    >>> state_transitions(np.array([[0.9, 0.1], [0.5, 0.5]]), env).tolist()
+    [[0.1, 0.9], [0.5, 0.5]]
+    """
+    tables = env.successors
+    chosen = np.where(env.available, policy, 0.0)
+    weight = chosen[:, :, None] * np.asarray(tables.probability)
+    onward = np.zeros((env.n_states, env.n_states))
+    np.add.at(onward, (np.arange(env.n_states)[:, None, None], np.asarray(tables.next)), weight)
+    onward[~np.isfinite(chosen).all(axis=1)] = np.nan
+    return onward
+
+
+def log_odds(
+    policy: Float[np.ndarray, "state action"], reference: Float[np.ndarray, "*mode _ _"], env: MDP
+) -> Float[np.ndarray, "state state"]:
+    """Log-odds of each move less those in the average of `reference`; NaN where it is certain or impossible in both.
+
+    >>> import numpy as np
+    >>> env = MDP.deterministic([[1, 0], [0, 1]])
+    >>> log_odds(np.array([[0.5, 0.5], [1.0, 0.0]]), np.array([[0.5, 0.5], [1.0, 0.0]]), env).tolist()
+    [[0.0, 0.0], [nan, nan]]
+    """
+    check_policy("policy", policy, env)
+    stack = reference[None] if reference.ndim == 2 else reference
+    if stack.ndim != 3 or not len(stack):
+        raise ValueError(f"reference: got shape {reference.shape}, expected [state, action] or [mode, state, action]")
+    for index, row in enumerate(stack):
+        check_policy("reference" if reference.ndim == 2 else f"reference[{index}]", row, env)
+    average = np.mean([state_transitions(row, env) for row in stack], axis=0)
+    return log_odds_less(state_transitions(policy, env), average)
+
+
+def segment_traffic(
+    n_states: int, states: Sequence[np.ndarray], modes: Sequence[np.ndarray], mode: int
+) -> tuple[Int[np.ndarray, "state state"], Int[np.ndarray, " state"], Int[np.ndarray, " state"]]:
+    """Count moves (from, to) within segments of a mode, and the states in which its segments start and end.
+
+    >>> import numpy as np
+    >>> traffic, starts, ends = segment_traffic(3, [np.array([0, 1, 2, 1])], [np.array([1, 0, 0, 1])], 0)
+    >>> np.argwhere(traffic).tolist(), starts.tolist(), ends.tolist()
+    ([[1, 2]], [0, 1, 0], [0, 0, 1])
+    """
+    traffic = np.zeros((n_states, n_states), dtype=np.int64)
+    starts, ends = np.zeros((2, n_states), dtype=np.int64)
+    for path, labels in zip(states, modes, strict=True):
+        inside = (labels[:-1] == mode) & (labels[1:] == mode)
+        np.add.at(traffic, (path[:-1][inside], path[1:][inside]), 1)
+        for first, after, label in runs(labels) if len(labels) else []:
+            if label == mode:
+                starts[path[first]] += first > 0
+                ends[path[after - 1]] += after < len(labels)
+    return traffic, starts, ends
+
+
+def _lanes(drawn: Layout) -> np.ndarray:
+    """Return an arrow-shaped lane per move, on the right of its corridor's middle, from junction to junction."""
+    start, end = drawn.places[drawn.moves].swapaxes(0, 1)
+    along = (end - start) / drawn.lengths[:, None]
+    right = np.stack([along[:, 1], -along[:, 0]], axis=1)
+    width = 0.5 * CORRIDOR_WIDTH * drawn.unit
+    gap, trim, tip = 0.06 * width, 0.12 * drawn.unit, 0.28 * drawn.unit
+    foot, point = start + along * trim + right * gap, end - along * trim + right * gap
+    neck = point - along * tip
+    # The point lies on the inner edge of the lane: a pair of lanes reads as two halves of a double arrow.
+    return np.stack([foot, point, neck + right * (width - gap), foot + right * (width - gap)], axis=1)
+
+
+def _possible(env: MDP, values: np.ndarray) -> np.ndarray:
+    """Values of moves, NaN where none is possible: grey, not zero, as no behaviour could have filled it."""
+    possible = np.zeros((env.n_states, env.n_states), bool)
+    possible[tuple(possible_moves(env).T)] = True
+    return np.where(possible | (np.nan_to_num(values) != 0), values, np.nan)
 
 
 def _table(
-    env: MDP,
-    values: np.ndarray,
-    shown: Sequence[int] | np.ndarray | None,
-    vmin: float | int | None,
-    vmax: float | int | None,
-    colours: str,
-    title: str | None,
-    colour_bar: bool,
-    label: str | None,
-    ax: Axes | None,
-) -> Axes:
-    """Draw a value per state and next state by name, without the diagonal where nothing ever stays."""
+    env: MDP, values: np.ndarray, shown: Shown | None, vmin: float | int, vmax: float | int | None,
+    colours: str | Colormap, title: str | None, colour_bar: bool, label: str | None, ax: Axes | None,
+    words: tuple[str, str] = ("next", "current"),
+) -> Axes:  # fmt: skip
+    """Draw a value per pair of states by their names; `words` stand under and beside the table."""
     keep = np.arange(env.n_states) if shown is None else np.asarray(shown)
     names = state_names(env)
-    # Impossible moves are grey, not zero: no behaviour could have filled them.
-    possible = np.zeros((env.n_states, env.n_states), bool)
-    possible[tuple(possible_moves(env).T)] = True
-    shown_values = np.where(possible | (np.nan_to_num(values) != 0), values, np.nan)
     return transition_map(
-        shown_values[np.ix_(keep, keep)], [names[s] for s in keep], vmin=vmin, vmax=vmax, colours=colours, title=title,
-        colour_bar=colour_bar, label=label, ax=ax,
+        values[np.ix_(keep, keep)], [names[s] for s in keep], vmin=vmin, vmax=vmax, colours=colours, title=title,
+        xlabel=words[0], ylabel=words[1], colour_bar=colour_bar, label=label, ax=ax,
     )  # fmt: skip

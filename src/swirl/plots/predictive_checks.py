@@ -10,24 +10,18 @@ from matplotlib.patheffects import withStroke
 
 from swirl.analysis.significance import max_corrected, strays
 from swirl.errors import Faults
+from swirl.plots.checks import Marks, check_level, check_marks
 from swirl.plots.style import INK, LINE_COLOURS, SOFT_INK, TICK_SIZE, new_axes, tidy
 
 Samples = Sequence[np.ndarray]
 
 
 def distribution_check(
-    real: np.ndarray,
-    simulated: Samples | Mapping[str, Samples],
-    *,
-    kind: Literal["cumulative", "histogram"] = "cumulative",
-    bins: int | np.ndarray = 30,
-    log: bool = False,
-    level: float = 0.95,
-    colours: Sequence[str] | None = None,
-    xlabel: str | None = None,
-    title: str | None = None,
+    real: np.ndarray, simulated: Samples | Mapping[str, Samples], *,
+    kind: Literal["cumulative", "histogram"] = "cumulative", bins: int | np.ndarray = 30, log: bool = False,
+    level: float = 0.95, colours: Sequence[str] | None = None, xlabel: str | None = None, title: str | None = None,
     ax: Axes | None = None,
-) -> Axes:
+) -> Axes:  # fmt: skip
     """Draw the distribution of a statistic in the data against bands of the same in many simulated data sets.
 
     Parameters
@@ -76,26 +70,15 @@ def distribution_check(
     ax.set_ylim(0, 1.01 if kind == "cumulative" else None)
     tidy(ax, title=title, xlabel=xlabel, ylabel="share up to x" if kind == "cumulative" else "share")
     lines = [ax.get_lines()[-1], *ax.get_lines()[:-1]]
-    ax.legend(
-        handles=lines,
-        loc="lower right" if kind == "cumulative" else "upper right",
-        frameon=False,
-        fontsize=TICK_SIZE,
-        handlelength=1.6,
-    )
+    place = "lower right" if kind == "cumulative" else "upper right"
+    ax.legend(handles=lines, loc=place, frameon=False, fontsize=TICK_SIZE, handlelength=1.6)
     return ax
 
 
 def occupancy_check(
-    real: Float[np.ndarray, " state"],
-    simulated: Float[np.ndarray, "dataset _"],
-    *,
-    level: float = 0.95,
-    marks: Mapping[str, int] | None = None,
-    colour: str = LINE_COLOURS[0],
-    title: str | None = None,
-    ax: Axes | None = None,
-) -> Axes:
+    real: Float[np.ndarray, " state"], simulated: Float[np.ndarray, "dataset _"], *, level: float = 0.95,
+    marks: Marks | None = None, colour: str = LINE_COLOURS[0], title: str | None = None, ax: Axes | None = None,
+) -> Axes:  # fmt: skip
     """Draw each state's share of the time in the data against the same in simulated data sets, on log axes.
 
     Points are medians and bars intervals over data sets, of each state by itself: of many, some miss the data by
@@ -200,21 +183,17 @@ def _check_samples(real: np.ndarray, models: Mapping[str, list[np.ndarray]], lev
         bad = [index for index, values in enumerate(sets) if not values.size or not np.isfinite(values).all()]
         if bad:
             faults.add(f"simulated[{name!r}]: data sets {bad[:5]} are empty or not finite; drop them")
-    if not 0 < level < 1:
-        faults.add(f"level: got {level}, expected a share between 0 and 1")
+    check_level(level, faults)
     faults.raise_if_any()
 
 
-def _check_occupancy(real: np.ndarray, simulated: np.ndarray, level: float, marks: Mapping[str, int] | None) -> None:
+def _check_occupancy(real: np.ndarray, simulated: np.ndarray, level: float, marks: Marks | None) -> None:
     faults = Faults()
     if simulated.ndim != 2 or simulated.shape[1] != real.shape[0] or not len(simulated):
         faults.add(f"simulated: got shape {simulated.shape}, expected [data set, state] with {len(real)} states")
     for name, array in (("real", real), ("simulated", simulated)):
         if not np.isfinite(array).all() or (array < 0).any() or (array.sum(axis=-1) <= 0).any():
             faults.add(f"{name}: expected finite numbers of visits, not negative and not all zero")
-    outside = {name: state for name, state in (marks or {}).items() if not 0 <= state < len(real)}
-    if outside:
-        faults.add(f"marks: got {outside}, expected states from 0 to {len(real) - 1}")
-    if not 0 < level < 1:
-        faults.add(f"level: got {level}, expected a share between 0 and 1")
+    check_marks(marks, len(real), faults)
+    check_level(level, faults)
     faults.raise_if_any()

@@ -1,43 +1,23 @@
-"""Results by mode: a signal's mean and its course around a mode's start, its correlation with the reward; restarts."""
+"""A signal by mode: its mean, its course around a mode's start, and its correlation with the reward."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 from matplotlib.axes import Axes
 
 from swirl.analysis.mode_signal import SignalByMode
 from swirl.analysis.reward_signal import SignalTest
 from swirl.analysis.triggered_average import TriggeredAverage
-from swirl.inference.mode_matching import adjusted_rand_index
-from swirl.plots.heatmaps import agreement_matrix
-from swirl.plots.style import (
-    INK,
-    SOFT_INK,
-    TICK_SIZE,
-    checked_colours,
-    mode_labels,
-    mode_legend,
-    name_columns,
-    new_axes,
-    tidy,
-)
+from swirl.plots.style import INK, SOFT_INK, TICK_SIZE, mode_legend, modes_shown, name_columns, new_axes, tidy
 from swirl.text import counted
 
 BAND = "#D9DCDC"  # what chance gives
 
 
 def signal_by_mode(
-    means: SignalByMode,
-    *,
-    channel: int = 0,
-    mode_names: Sequence[str] | None = None,
-    colours: Sequence[str] | None = None,
-    label: str | None = None,
-    title: str | None = None,
-    ax: Axes | None = None,
-) -> Axes:
+    means: SignalByMode, *, channel: int = 0, mode_names: Sequence[str] | None = None,
+    colours: Sequence[str] | None = None, label: str | None = None, title: str | None = None, ax: Axes | None = None,
+) -> Axes:  # fmt: skip
     """Draw the mean of a signal in each mode with its standard error, and the mean of every session or subject behind.
 
     Parameters
@@ -59,7 +39,7 @@ def signal_by_mode(
     """
     n_modes = means.n_steps.shape[0]
     _check_channel(channel, means.n_steps.shape[1])
-    names, shades = mode_labels(mode_names, n_modes)[:n_modes], checked_colours(colours, n_modes)
+    names, shades = modes_shown(mode_names, colours, n_modes)
     ax = new_axes(1.0 + 0.62 * n_modes, 2.4) if ax is None else ax
     points = means.unit_means[:, :, channel]
     mean, sem = means.mean[:, channel], means.sem[:, channel]
@@ -82,18 +62,10 @@ def signal_by_mode(
 
 
 def triggered_average(
-    average: TriggeredAverage,
-    *,
-    mode: int | None = None,
-    channel: int = 0,
-    level: float = 0.95,
-    mode_names: Sequence[str] | None = None,
-    colours: Sequence[str] | None = None,
-    label: str | None = None,
-    xlabel: str | None = None,
-    title: str | None = None,
-    ax: Axes | None = None,
-) -> Axes:
+    average: TriggeredAverage, *, mode: int | None = None, channel: int = 0, level: float = 0.95,
+    mode_names: Sequence[str] | None = None, colours: Sequence[str] | None = None, label: str | None = None,
+    xlabel: str | None = None, title: str | None = None, ax: Axes | None = None,
+) -> Axes:  # fmt: skip
     """Draw the course of a signal around the start of a mode: mean, a band of ±1 SEM, and in grey what chance gives.
 
     Parameters
@@ -121,7 +93,7 @@ def triggered_average(
         raise ValueError(f"mode: got {mode}, but the average is of mode {', '.join(map(str, average.modes))}")
     chosen = list(average.modes) if mode is None else [mode]
     n_modes = 1 + max(average.modes)
-    names, shades = mode_labels(mode_names, n_modes), checked_colours(colours, n_modes)
+    names, shades = modes_shown(mode_names, colours, n_modes)
     ax = new_axes(3.3, 2.3) if ax is None else ax
     low, high = average.band(level)
     drawn: list[float] = []
@@ -162,15 +134,10 @@ def triggered_average(
 
 
 def signal_correlation(
-    test: SignalTest,
-    *,
-    level: float = 0.95,
-    mode_names: Sequence[str] | None = None,
-    colours: Sequence[str] | None = None,
-    label: str = "correlation of reward and signal",
-    title: str | None = None,
+    test: SignalTest, *, level: float = 0.95, mode_names: Sequence[str] | None = None,
+    colours: Sequence[str] | None = None, label: str = "correlation of reward and signal", title: str | None = None,
     ax: Axes | None = None,
-) -> Axes:
+) -> Axes:  # fmt: skip
     """Draw the correlation of each mode's reward with a signal, before the range that shifted signals give.
 
     Parameters
@@ -189,7 +156,7 @@ def signal_correlation(
     With several modes both are told, each by itself and corrected for all (Holm).
     """
     n_modes = len(test.correlation)
-    names, shades = mode_labels(mode_names, n_modes)[:n_modes], checked_colours(colours, n_modes)
+    names, shades = modes_shown(mode_names, colours, n_modes)
     ax = new_axes(1.0 + 0.62 * n_modes, 2.4) if ax is None else ax
     for mode in range(n_modes):
         null = test.null[:, mode]
@@ -225,74 +192,6 @@ def _p_words(p: float, corrected: float, n_tests: int) -> str:
     ('p = 0.01 (0.05 for 5 tests)', 'p = 0.01')
     """
     return f"p = {p:.2g}" + (f" ({corrected:.2g} for {n_tests} tests)" if n_tests > 1 else "")
-
-
-def restart_agreement(
-    model: Any,
-    data: Any,
-    *,
-    n_best: int = 5,
-    title: str | None = None,
-    ax: Axes | None = None,
-) -> Axes:
-    """Draw how far the best restarts of a fit cut the sessions alike: adjusted Rand index between their modes.
-
-    In brackets how far each restart's objective is behind the best, in nats: restarts that fit as well but
-    disagree mean that the data do not decide.
-
-    Parameters
-    ----------
-    model
-        Fitted, with at least two restarts whose objective is finite.
-    n_best
-        How many restarts are compared.
-    """
-    return restart_matrix(*restart_agreements(model, data, n_best=n_best), title=title, ax=ax)
-
-
-def restart_matrix(
-    values: Float[np.ndarray, "restart restart"],
-    restarts: Sequence[int],
-    behind: Float[np.ndarray, " restart"],
-    *,
-    title: str | None = None,
-    ax: Axes | None = None,
-) -> Axes:
-    """Draw the agreement of restarts that `restart_agreements` gives, the best first.
-
-    >>> import numpy as np
-    >>> ax = restart_matrix(np.array([[1.0, 0.8], [0.8, 1.0]]), [3, 0], np.array([0.0, 2.1]))
-    >>> [tick.get_text() for tick in ax.get_yticklabels()]
-    ['3 (best)', '0 (−2.1)']
-    """
-    names = [f"{restart} (−{gap:.1f})" if i else f"{restart} (best)" for i, (restart, gap) in
-             enumerate(zip(restarts, behind, strict=True))]  # fmt: skip
-    ax = new_axes(2.2 + 0.55 * len(names), 1.0 + 0.45 * len(names)) if ax is None else ax
-    agreement_matrix(values, names, title=title, ax=ax)
-    ax.set_xticks(range(len(names)), [str(restart) for restart in restarts], rotation=0)
-    tidy(ax, xlabel="restart", ylabel="restart (nats behind)")
-    ax.spines[:].set_visible(False)
-    ax.tick_params(length=0)
-    return ax
-
-
-def restart_agreements(
-    model: Any, data: Any, *, n_best: int = 5
-) -> tuple[Float[np.ndarray, "restart restart"], list[int], Float[np.ndarray, "restart"]]:
-    """Adjusted Rand index between the best restarts, their numbers, and how far each is behind the best in nats."""
-    restarts = model.restarts_
-    objectives = np.array([float(restart.objective) for restart in restarts])
-    order = [
-        int(i) for i in np.argsort(-np.nan_to_num(objectives, nan=-np.inf), kind="stable") if np.isfinite(objectives[i])
-    ]
-    if len(order) < 2 or n_best < 2:
-        raise ValueError(
-            f"model: it has {counted(len(order), 'restart')} to compare, expected two or more; fit it with n_restarts=8"
-        )
-    order = order[:n_best]
-    paths = [model.use_restart(i).predict(data) for i in order]
-    values = np.array([[adjusted_rand_index(a, b) for b in paths] for a in paths])
-    return values, order, objectives[order[0]] - objectives[order]
 
 
 def _check_channel(channel: int, n_channels: int) -> None:

@@ -1,34 +1,39 @@
-"""A value per state in any environment: cells of a grid, a graph of places, or names where states have no places."""
+"""A value per state in any environment: cells of a grid, a graph of places, or names where states have no places.
 
-from collections.abc import Mapping, Sequence
+`state_map` looks at the environment and draws with what suits it; `graph_map` always draws the graph.
+"""
+
+from collections.abc import Sequence
 
 import numpy as np
 from jaxtyping import Float
 from matplotlib.axes import Axes
-from matplotlib.collections import LineCollection, PolyCollection
+from matplotlib.collections import LineCollection
 from matplotlib.colors import Colormap, Normalize
 
-from swirl.data.geometry import Lattice, has_places, lattice
+from swirl.data.geometry import Lattice, Layout, has_places, lattice
 from swirl.data.mdp import MDP
-from swirl.plots.graph_maps import graph_map
-from swirl.plots.graph_shapes import check_marks, check_places
+from swirl.plots.checks import Marks, check_marks, check_states
 from swirl.plots.grid_maps import draw_marks
+from swirl.plots.shapes import CORRIDOR_WIDTH, bars, coloured, discs, floor_plan, hatch_cells, hatch_places, name_places
 from swirl.plots.style import (
+    IMPOSSIBLE,
     INK,
     PROBABILITY_COLOURS,
     REWARD_COLOURS,
     SEAM,
     SOFT_INK,
     TICK_SIZE,
-    add_colour_bar,
     axes_inches,
     colour_map,
+    finish_map,
     finite_range,
     mode_labels,
     new_axes,
-    set_title,
     tidy,
 )
+
+Shown = Sequence[int] | np.ndarray  # numbers of states
 
 
 def state_names(env: MDP) -> list[str]:
@@ -41,19 +46,10 @@ def state_names(env: MDP) -> list[str]:
 
 
 def state_map(
-    env: MDP,
-    values: Float[np.ndarray, " state"],
-    *,
-    marks: Mapping[str, int] | None = None,
-    vmin: float | int | None = None,
-    vmax: float | int | None = None,
-    colours: str | Colormap = REWARD_COLOURS,
-    title: str | None = None,
-    colour_bar: bool = True,
-    label: str | None = "reward",
-    shown: Sequence[int] | np.ndarray | None = None,
-    ax: Axes | None = None,
-) -> Axes:
+    env: MDP, values: Float[np.ndarray, " state"], *, marks: Marks | None = None, vmin: float | int | None = None,
+    vmax: float | int | None = None, colours: str | Colormap = REWARD_COLOURS, title: str | None = None,
+    colour_bar: bool = True, label: str | None = "reward", shown: Shown | None = None, ax: Axes | None = None,
+) -> Axes:  # fmt: skip
     """Draw one value per state: cells of a grid, a graph of places, or a bar for each name.
 
     Parameters
@@ -77,7 +73,7 @@ def state_map(
     >>> [tick.get_text() for tick in ax.get_yticklabels()], [float(bar.get_width()) for bar in ax.patches]
     (['Walk', 'Run'], [0.5, 1.0])
     """
-    check_places("values", values.shape[0], env)
+    check_states("values", values.shape[0], env)
     check_marks(marks, env.n_states)
     if not has_places(env):
         return _bars(env, values, marks, vmin, vmax, colours, title, label, shown, ax)
@@ -87,7 +83,7 @@ def state_map(
             values, env, marks=marks, vmin=vmin, vmax=vmax, colours=colours, title=title, colour_bar=colour_bar,
             label=label, ax=ax,
         )  # fmt: skip
-    low, high = finite_range(values, vmin, vmax)
+    limits = finite_range(values, vmin, vmax)
     rows, columns = cells.shape
     if ax is None:
         side = float(np.clip(2.3 / max(rows * cells.aspect, columns), 0.05, 0.46))
@@ -98,43 +94,61 @@ def state_map(
     squares = np.stack([cells.column, cells.row], axis=1)[:, None] + corners
     known = np.isfinite(values)
     line = 0.8 if max(rows, columns) <= 15 else 0.15
-    drawn = PolyCollection(
-        list(squares[known]), cmap=colour_map(colours), edgecolors="white", linewidths=line, zorder=1
-    )
-    drawn.set(array=values[known], clim=(low, high), label="states")
-    ax.add_collection(drawn, autolim=False)
+    drawn = coloured(ax, squares[known], values[known], limits, colours, "states", edge="white", line=line, zorder=1)
     if not known.all():
-        hatched = PolyCollection(list(squares[~known]), facecolors="white", edgecolors=SOFT_INK, zorder=1)
-        hatched.set(linewidth=0.0, hatch="//////", label="uninformed")
-        ax.add_collection(hatched, autolim=False)
+        hatch_cells(ax, squares[~known])
     outline = LineCollection(_outline(cells), colors=INK, linewidths=0.8, label="outline", zorder=3, clip_on=False)
     ax.add_collection(outline, autolim=False)
-    ax.set_xlim(0, columns)
-    ax.set_ylim(rows, 0)
-    ax.set_aspect(cells.aspect)
+    ax.set(xlim=(0, columns), ylim=(rows, 0), aspect=cells.aspect)
     ax.set_axis_off()
     draw_marks(ax, {name: int(cells.cells[state]) for name, state in (marks or {}).items()}, rows, columns)
-    set_title(ax, title)
-    if colour_bar:
-        add_colour_bar(ax, drawn, label)
-    return ax
+    return finish_map(ax, title, drawn, label, colour_bar)
+
+
+def graph_map(
+    values: Float[np.ndarray, " state"], env: MDP, *, marks: Marks | None = None, vmin: float | int | None = None,
+    vmax: float | int | None = None, colours: str | Colormap = REWARD_COLOURS, title: str | None = None,
+    colour_bar: bool = True, label: str | None = "reward", ax: Axes | None = None,
+) -> Axes:  # fmt: skip
+    """Draw one value per state on the graph of `env.coordinates`; along a corridor the colour runs from end to end.
+
+    Parameters
+    ----------
+    values
+        One number per state; NaN, uninformed, is white and hatched, and its half of each corridor grey.
+    env
+        An MDP with `coordinates`; states are joined where some action leads from one to the other.
+    marks
+        States to ring and name, name → state, such as `{"water port": 116, "home": 0}`.
+    label
+        What the colour bar measures.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> env = MDP.deterministic([[1, 0], [0, 1]], coordinates=[[0, 0], [2, 0]])
+    >>> ax = graph_map(np.array([0.0, 1.0]), env, marks={"home": 0}, title="Home mode")
+    >>> [shape.get_array().tolist() for shape in ax.collections if shape.get_label() == "states"]
+    [[0.0, 1.0]]
+    """
+    check_states("values", values.shape[0], env)
+    limits = finite_range(values, vmin, vmax)
+    ax, drawn = floor_plan(ax, env, colour=IMPOSSIBLE)
+    coloured(ax, *_slices(drawn, values), limits, colours, "slices", line=0, zorder=1)
+    known = np.isfinite(values)
+    states = discs(ax, drawn.places[known], CORRIDOR_WIDTH * drawn.unit, "states", 2)
+    states.set(array=values[known], cmap=colour_map(colours), clim=limits, edgecolor=SEAM, linewidth=0.5)
+    hatch_places(ax, drawn, known)
+    name_places(ax, drawn, marks)
+    return finish_map(ax, title, states, label, colour_bar)
 
 
 def transitions_by_state(
-    env: MDP,
-    mode_transitions: Float[np.ndarray, "state mode next_mode"],
-    mode: int,
-    next_mode: int | None = None,
-    *,
-    mode_names: Sequence[str] | None = None,
-    marks: Mapping[str, int] | None = None,
-    vmin: float | int | None = 0.0,
-    vmax: float | int | None = None,
-    title: str | None = None,
-    colour_bar: bool = True,
-    shown: Sequence[int] | np.ndarray | None = None,
+    env: MDP, mode_transitions: Float[np.ndarray, "state mode next_mode"], mode: int, next_mode: int | None = None, *,
+    mode_names: Sequence[str] | None = None, marks: Marks | None = None, vmin: float | int | None = 0.0,
+    vmax: float | int | None = None, title: str | None = None, colour_bar: bool = True, shown: Shown | None = None,
     ax: Axes | None = None,
-) -> Axes:
+) -> Axes:  # fmt: skip
     """Draw where one mode gives way to another: P(next mode | mode, s) in each state.
 
     Parameters
@@ -154,11 +168,8 @@ def transitions_by_state(
     ('water → home', [0.1, 0.4])
     """
     n_modes = mode_transitions.shape[1]
-    table = (
-        np.broadcast_to(mode_transitions, (env.n_states, n_modes, n_modes))
-        if len(mode_transitions) == 1
-        else mode_transitions
-    )
+    every = (env.n_states, n_modes, n_modes)
+    table = np.broadcast_to(mode_transitions, every) if len(mode_transitions) == 1 else mode_transitions
     for argument, given in (("mode", mode), ("next_mode", next_mode)):
         if given is not None and not 0 <= given < n_modes:
             raise ValueError(f"{argument}: got {given}, expected a mode from 0 to {n_modes - 1}")
@@ -190,18 +201,32 @@ def _outline(cells: Lattice) -> list[list[tuple[int, int]]]:
     return sides
 
 
+def _slices(drawn: Layout, values: np.ndarray) -> tuple[list[np.ndarray], np.ndarray]:
+    """Cut every corridor across; return the pieces that have a value, and it: between its ends', by distance."""
+    half = CORRIDOR_WIDTH * drawn.unit / 2
+    corners, shade = [np.empty((0, 4, 2))], [np.empty(0)]
+    for a, b in drawn.corridors:
+        start, end = drawn.places[[a, b]]
+        n = int(np.clip(round(16 * float(np.linalg.norm(end - start)) / drawn.unit), 16, 64))
+        cut = np.linspace(0, 1, n + 1)[:, None]
+        middle = (cut[:-1, 0] + cut[1:, 0]) / 2
+        if np.isfinite(values[[a, b]]).all():
+            value = (1 - middle) * values[a] + middle * values[b]
+        else:
+            value = np.where(middle < 0.5, values[a], values[b])
+        points = start + cut * (end - start)
+        # Each slice reaches under the next one: viewers show seams between shapes that only touch.
+        reach = start + np.minimum(cut[1:] + 0.7 / n, 1.0) * (end - start)
+        corners.append(bars(points[:-1], reach, half, half))
+        shade.append(value)
+    value = np.concatenate(shade)
+    return list(np.concatenate(corners)[np.isfinite(value)]), value[np.isfinite(value)]
+
+
 def _bars(
-    env: MDP,
-    values: np.ndarray,
-    marks: Mapping[str, int] | None,
-    vmin: float | int | None,
-    vmax: float | int | None,
-    colours: str | Colormap,
-    title: str | None,
-    label: str | None,
-    shown: Sequence[int] | np.ndarray | None,
-    ax: Axes | None,
-) -> Axes:
+    env: MDP, values: np.ndarray, marks: Marks | None, vmin: float | int | None, vmax: float | int | None,
+    colours: str | Colormap, title: str | None, label: str | None, shown: Shown | None, ax: Axes | None,
+) -> Axes:  # fmt: skip
     """Draw a bar for each state, named at the left, the first at the top."""
     keep = np.arange(env.n_states) if shown is None else np.asarray(shown)
     names = [state_names(env)[s] for s in keep]

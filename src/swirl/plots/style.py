@@ -1,6 +1,8 @@
-"""Colours, sizes and small habits that all figures share."""
+"""Colours, sizes and small habits that all figures share, and writing them to files."""
 
 from collections.abc import Sequence
+from io import BytesIO
+from pathlib import Path
 from typing import cast
 
 import matplotlib as mpl
@@ -11,6 +13,8 @@ from matplotlib.colors import Colormap, to_hex, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.spines import Spine
+
+from swirl.io.atomic_write import whole_file
 
 # Okabe and Ito's colour-blind-safe palette.  Orange and vermilion come late because the event markers (water
 # visits, home visits) wear them: with few modes a marker never has the colour of a mode.
@@ -120,6 +124,17 @@ def checked_colours(colours: Sequence[str] | None, n_modes: int) -> list[str]:
     return list(colours)
 
 
+def modes_shown(
+    mode_names: Sequence[str] | None, colours: Sequence[str] | None, n_modes: int
+) -> tuple[list[str], list[str]]:
+    """Return a name and a colour for each mode, as `mode_labels` and `checked_colours` give them.
+
+    >>> modes_shown(["water", "home", "explore"], None, 1)
+    (['water'], ['#0072B2'])
+    """
+    return mode_labels(mode_names, n_modes)[:n_modes], checked_colours(colours, n_modes)[:n_modes]
+
+
 def mode_legend(ax: Axes, names: Sequence[str], colours: Sequence[str]) -> None:
     """Name the modes' colours in a row above the axes, at the right, where the title does not reach.
 
@@ -128,19 +143,11 @@ def mode_legend(ax: Axes, names: Sequence[str], colours: Sequence[str]) -> None:
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['water', 'home']
     """
+    patches = [Patch(facecolor=colour, label=name) for colour, name in zip(colours, names, strict=False)]
     ax.legend(
-        handles=[Patch(facecolor=colour, label=name) for colour, name in zip(colours, names, strict=False)],
-        loc="lower right",
-        bbox_to_anchor=(1.0, 1.0),
-        ncols=len(colours),
-        frameon=False,
-        fontsize=TICK_SIZE,
-        handlelength=1.0,
-        handleheight=0.9,
-        columnspacing=1.2,
-        handletextpad=0.5,
-        borderaxespad=0.2,
-    )
+        handles=patches, loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=len(colours), frameon=False,
+        fontsize=TICK_SIZE, handlelength=1.0, handleheight=0.9, columnspacing=1.2, handletextpad=0.5, borderaxespad=0.2,
+    )  # fmt: skip
 
 
 def event_style(name: str, index: int) -> tuple[str, str]:
@@ -177,13 +184,22 @@ def ink_on(colour: str) -> str:
     return INK if luminance > 0.22 else "white"
 
 
+def sheet(width: float | int, height: float | int) -> Figure:
+    """An empty figure of that size in inches, without pyplot.
+
+    >>> sheet(3.0, 2.0).get_size_inches().tolist()
+    [3.0, 2.0]
+    """
+    return Figure(figsize=(width, height), dpi=150, layout="constrained")
+
+
 def new_axes(width: float = 3.4, height: float = 2.6) -> Axes:
     """Return axes on a fresh Figure of that size in inches, without pyplot.
 
     >>> new_axes(2.0, 1.0).get_figure().get_size_inches().tolist()
     [2.0, 1.0]
     """
-    return Figure(figsize=(width, height), dpi=150, layout="constrained").add_subplot()
+    return sheet(width, height).add_subplot()
 
 
 def axes_inches(ax: Axes) -> tuple[float, float]:
@@ -264,6 +280,18 @@ def add_colour_bar(ax: Axes | Sequence[Axes], drawn: ScalarMappable, label: str 
         bar.set_label(label, fontsize=LABEL_SIZE, color=INK)
 
 
+def finish_map(ax: Axes, title: str | None, drawn: ScalarMappable, label: str | None, colour_bar: bool) -> Axes:
+    """Write the title, add the colour bar of what was drawn where one is wanted, and return `ax`.
+
+    >>> finish_map(new_axes(), "Home mode", ScalarMappable(), "reward", True).get_title(loc="left")
+    'Home mode'
+    """
+    set_title(ax, title)
+    if colour_bar:
+        add_colour_bar(ax, drawn, label)
+    return ax
+
+
 def finite_range(values: np.ndarray, vmin: float | int | None, vmax: float | int | None) -> tuple[float, float]:
     """Return the colour limits: those given, else the smallest and largest finite value.
 
@@ -277,3 +305,51 @@ def finite_range(values: np.ndarray, vmin: float | int | None, vmax: float | int
         raise ValueError(f"vmin, vmax: got vmin={low:g} above vmax={high:g}; expected vmin <= vmax")
     # A flat map has no range of its own; any non-empty one draws it in the palest colour.
     return (low, high) if high > low else (low, low + 1.0)
+
+
+# What would differ between two runs of the same code is left out of the files.
+_METADATA: dict[str, dict[str, None]] = {
+    "png": {"Software": None},
+    "pdf": {"Creator": None, "Producer": None, "CreationDate": None},
+    "svg": {"Date": None, "Creator": None},
+}
+
+
+def save(
+    figure: Figure,
+    path: str | Path,
+    formats: Sequence[str] = ("png", "pdf"),
+    *,
+    overwrite: bool = False,
+    dpi: int = 300,
+) -> list[Path]:
+    """Write a figure as `path.png`, `path.pdf`, … and return the files; existing ones are kept unless told.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     [file.name for file in save(new_axes().get_figure(), f"{folder}/rewards")]
+    ['rewards.png', 'rewards.pdf']
+    """
+    unknown = [name for name in formats if name not in _METADATA]
+    if unknown or not formats:
+        raise ValueError(f"formats: got {list(formats)}, expected some of {', '.join(_METADATA)}")
+    if Path(path).suffix[1:].lower() in _METADATA:
+        raise ValueError(
+            f"path: got {str(path)!r}, expected a name without {Path(path).suffix}; formats decide the suffix"
+        )
+    files = [Path(f"{path}.{name}") for name in formats]
+    existing = [str(file) for file in files if file.exists()]
+    if existing and not overwrite:
+        raise FileExistsError(f"path: {', '.join(existing)} exist already; pass overwrite=True or choose another name")
+    files[0].parent.mkdir(parents=True, exist_ok=True)
+    # Type 42 keeps text in a PDF editable; a fixed salt makes the ids in an SVG repeatable.
+    with mpl.rc_context({"pdf.fonttype": 42, "svg.hashsalt": "swirl", "svg.fonttype": "none"}):
+        for name, file in zip(formats, files, strict=True):
+            # Drawn in memory first: a figure that fails to draw leaves no half-written file.
+            drawn = BytesIO()
+            figure.savefig(drawn, format=name, dpi=dpi, metadata=_METADATA[name], facecolor="white")
+            with whole_file(file, overwrite=overwrite) as temporary:
+                temporary.write_bytes(drawn.getvalue())
+    return files

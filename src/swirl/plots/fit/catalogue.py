@@ -14,9 +14,8 @@ from swirl.analysis.comparison_result import Comparison
 from swirl.analysis.decoded import DecodedFit, decode
 from swirl.analysis.state_summaries import DoesNotApply
 from swirl.io.export_tables import write_table
-from swirl.plots.fit import comparison as against
-from swirl.plots.fit import policies, restarts, rewards, segmentation, signals
-from swirl.plots.save import save
+from swirl.plots.fit import policies, rewards, scores, segmentation, signals
+from swirl.plots.style import save
 
 FORMATS = ("pdf", "png", "svg")
 
@@ -39,10 +38,7 @@ FIGURES: dict[str, tuple[str, Callable[[DecodedFit], tuple[Figure, Any]]]] = {
         rewards.reward_at_one_place,
     ),
     "policies": ("Where each mode goes from each state.", policies.policies),
-    "preferences": (
-        "Log-odds of each move against the average of the modes, free of gauge.",
-        policies.preferred_moves,
-    ),
+    "preferences": ("Log-odds of each move against the average of the modes, free of gauge.", policies.preferred_moves),
     "paths": ("What was done in each mode: moves, and where bouts start and end.", policies.paths),
     "usage": ("Share of each mode's steps in each state.", policies.usage),
     "transitions": ("Probability of switching from mode to mode, by state.", policies.transitions),
@@ -59,11 +55,8 @@ FIGURES: dict[str, tuple[str, Callable[[DecodedFit], tuple[Figure, Any]]]] = {
         "Share of bouts that last at least so long (Kaplan–Meier); dashed: sessions that the model simulates, decoded.",
         segmentation.durations,
     ),
-    "objective": ("Objective of every restart over EM iterations.", restarts.objective),
-    "restart_agreement": (
-        "Adjusted Rand index between the modes of the best restarts.",
-        restarts.restarts,
-    ),
+    "objective": ("Objective of every restart over EM iterations.", scores.objective),
+    "restart_agreement": ("Adjusted Rand index between the modes of the best restarts.", scores.restarts),
     "signal_by_mode": (
         "Mean of the signal in each mode ± SEM over sessions, or subjects where several are known.",
         signals.signal_means,
@@ -80,11 +73,11 @@ FIGURES: dict[str, tuple[str, Callable[[DecodedFit], tuple[Figure, Any]]]] = {
     ),
     "model_scores": (
         "Score of each compared model on the held-out sessions, to the best, with 95 % intervals; hollow: no modes.",
-        against.model_scores,
+        scores.model_scores,
     ),
     "model_scores_by_modes": (
         "Score of each compared model on folds of the training sessions, by its number of modes.",
-        against.model_scores_by_modes,
+        scores.model_scores_by_modes,
     ),
 }
 
@@ -101,14 +94,9 @@ class Drawing:
 
 
 def draw(
-    model: Any,
-    data: Any,
-    *,
-    signal: str | None = None,
-    mode_names: Sequence[str] | None = None,
-    comparison: Comparison | None = None,
-    only: Sequence[str] | None = None,
-) -> tuple[dict[str, Drawing], dict[str, str]]:
+    model: Any, data: Any, *, signal: str | None = None, mode_names: Sequence[str] | None = None,
+    comparison: Comparison | None = None, only: Sequence[str] | None = None,
+) -> tuple[dict[str, Drawing], dict[str, str]]:  # fmt: skip
     """Draw what a fit has something for; return the drawings, and why the others were left out.
 
     Parameters
@@ -154,23 +142,18 @@ def draw(
 
 
 def write(
-    folder: Any,
-    model: Any,
-    data: Any,
-    *,
-    signal: str | None = None,
-    mode_names: Sequence[str] | None = None,
-    comparison: Comparison | None = None,
-    only: Sequence[str] | None = None,
-    formats: Sequence[str] = ("pdf", "png"),
-    overwrite: bool = False,
-) -> tuple[dict[str, list[Path]], dict[str, str]]:
+    folder: Any, model: Any, data: Any, *, signal: str | None = None, mode_names: Sequence[str] | None = None,
+    comparison: Comparison | None = None, only: Sequence[str] | None = None,
+    formats: Sequence[str] = ("pdf", "png"), overwrite: bool = False,
+) -> tuple[dict[str, list[Path]], dict[str, str]]:  # fmt: skip
     """Write the figures of a fit and their tables (CSV) into a folder; return the files, and what was left out and why.
 
     Nothing appears in the folder before everything is drawn, and no file that is there is replaced unless told.
 
     Parameters
     ----------
+    model, data, signal, mode_names, comparison, only
+        As for `draw`.
     folder
         Made where it is not there; the folder above must be.
     formats

@@ -10,7 +10,7 @@ from swirl.analysis.state_summaries import most_visited
 from swirl.data.geometry import kind_of
 from swirl.data.mdp import MDP
 from swirl.plots.state_maps import state_names
-from swirl.plots.style import SOFT_INK, TICK_SIZE, named_mode_colours
+from swirl.plots.style import SOFT_INK, TICK_SIZE, named_mode_colours, sheet
 
 MAX_NAMES = 30  # states that a table or a row of bars has room for; the most visited ones are drawn
 Drawn = tuple[Figure, Any]
@@ -24,15 +24,6 @@ def shown(fit: DecodedFit) -> list[int]:
 def colours(fit: DecodedFit) -> list[str]:
     """One colour per mode, the same in every figure."""
     return named_mode_colours(fit.mode_names)
-
-
-def sheet(width: float | int, height: float | int) -> Figure:
-    """An empty figure of that size in inches.
-
-    >>> sheet(3.0, 2.0).get_size_inches().tolist()
-    [3.0, 2.0]
-    """
-    return Figure(figsize=(width, height), dpi=150, layout="constrained")
 
 
 def map_size(env: MDP, *, table: bool = False) -> tuple[float, float]:
@@ -75,8 +66,8 @@ def figure_of(axes: list[Any], fit: DecodedFit) -> Figure:
     return figure
 
 
-def frame(columns: dict[str, Any], kept: Any = None) -> Any:
-    """A pandas DataFrame of these columns, or of the rows that are `kept`.
+def frame(columns: dict[str, Any] | list[dict[str, Any]], kept: Any = None) -> Any:
+    """A pandas DataFrame of these columns (or of rows, each by its columns), or of the rows that are `kept`.
 
     >>> frame({"mode": [0, 1]}, np.array([False, True]))["mode"].tolist()
     [1]
@@ -87,6 +78,21 @@ def frame(columns: dict[str, Any], kept: Any = None) -> Any:
     return table if kept is None else table[kept].reset_index(drop=True)
 
 
+def long_table(words: dict[str, Any], values: dict[str, np.ndarray], kept: Any = None) -> Any:
+    """A pandas DataFrame with a row per entry of arrays of one shape, or of the entries that are `kept`.
+
+    `words` names each dimension in order, with what its entries are called.
+
+    >>> table = long_table({"mode": ["water", "home"], "step": [0, 5]}, {"share": np.eye(2)})
+    >>> table["mode"].tolist(), table["step"].tolist()
+    (['water', 'water', 'home', 'home'], [0, 5, 0, 5])
+    """
+    first = next(iter(values.values()))
+    index = np.indices(first.shape).reshape(first.ndim, -1)
+    columns = {name: np.asarray(own)[at] for (name, own), at in zip(words.items(), index, strict=True)}
+    return frame(columns | {name: array.ravel() for name, array in values.items()}, kept)
+
+
 def drawn(
     axes: list[Any], labels: dict[str, int], values: dict[str, np.ndarray], fit: DecodedFit, *, zeros: bool = True
 ) -> Drawn:
@@ -94,10 +100,6 @@ def drawn(
 
     Left out where the first array is NaN, and with `zeros=False` where it is 0.
     """
-    first = next(iter(values.values()))
-    index = np.indices(first.shape).reshape(first.ndim, -1)
-    words = (fit.names, fit.states)
-    columns = {name: words[kind](own) for (name, kind), own in zip(labels.items(), index, strict=True)}
-    columns |= {name: array.ravel() for name, array in values.items()}
-    kept = np.isfinite(first.ravel()) & (zeros | (first.ravel() != 0))
-    return figure_of(axes, fit), frame(columns, kept)
+    first = next(iter(values.values())).ravel()
+    words = {name: (fit.names, fit.states)[kind](slice(None)) for name, kind in labels.items()}
+    return figure_of(axes, fit), long_table(words, values, np.isfinite(first) & (zeros | (first != 0)))

@@ -5,13 +5,11 @@ import numpy as np
 from swirl.analysis.decoded import DecodedFit
 from swirl.analysis.state_summaries import environment_of, moves
 from swirl.data.segments import split_at_gaps
-from swirl.plots.fit.panels import Drawn, colours, drawn, figure_of, frame, map_size, panels, sheet, shown
+from swirl.plots.fit.panels import Drawn, colours, drawn, figure_of, long_table, map_size, panels, shown
 from swirl.plots.heatmaps import agreement_matrix
-from swirl.plots.move_maps import moves_map, preferences, traffic
-from swirl.plots.paths import segment_traffic
-from swirl.plots.policies import log_odds, state_transitions
+from swirl.plots.move_maps import log_odds, moves_map, preferences, segment_traffic, state_transitions, traffic
 from swirl.plots.state_maps import state_map, transitions_by_state
-from swirl.plots.style import PROBABILITY_COLOURS, tidy
+from swirl.plots.style import PROBABILITY_COLOURS, sheet
 
 MAX_MODES = 5  # with a panel for each pair
 
@@ -78,13 +76,11 @@ def transitions(fit: DecodedFit) -> Drawn:
     if fit.env is None or np.ptp(table, axis=0).max() < 1e-6:
         mean, title = table.mean(axis=0), "probability of the next mode"
         figure = sheet(2.0 + 0.6 * n, 1.2 + 0.5 * n)
-        ax = agreement_matrix(mean, fit.mode_names, colours=PROBABILITY_COLOURS, title=title, ax=figure.add_subplot())
-        tidy(ax, xlabel="next mode", ylabel="mode")
-        ax.spines[:].set_visible(False)
-        ax.tick_params(length=0)
-        mode, following = np.indices(mean.shape).reshape(2, -1)
-        columns = {"mode": fit.names(mode), "next_mode": fit.names(following), "probability": mean.ravel()}
-        return figure, frame(columns)
+        agreement_matrix(
+            mean, fit.mode_names, colours=PROBABILITY_COLOURS, title=title, xlabel="next mode", ylabel="mode",
+            ax=figure.add_subplot(),
+        )  # fmt: skip
+        return figure, long_table({"mode": fit.mode_names, "next_mode": fit.mode_names}, {"probability": mean})
     env = fit.env
     pairs: list[tuple[int, int | None]] = [(a, b) for a in range(n) for b in range(n) if a != b]
     pairs = pairs if n <= MAX_MODES else [(a, None) for a in range(n)]
@@ -97,6 +93,5 @@ def transitions(fit: DecodedFit) -> Drawn:
         transitions_by_state(
             env, table, mode, following, mode_names=fit.mode_names, vmax=highest, shown=shown(fit), ax=ax
         )
-    state, mode, following = np.indices(table.shape).reshape(3, -1)
-    columns = {"state": fit.states(state), "mode": fit.names(mode), "next_mode": fit.names(following)}
-    return figure_of(axes, fit), frame({**columns, "probability": table.ravel()})
+    words = {"state": fit.states(slice(None)), "mode": fit.mode_names, "next_mode": fit.mode_names}
+    return figure_of(axes, fit), long_table(words, {"probability": table})

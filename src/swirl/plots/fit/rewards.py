@@ -3,21 +3,16 @@
 import numpy as np
 
 from swirl.analysis.decoded import DecodedFit
-from swirl.analysis.state_summaries import (
-    DoesNotApply,
-    action_rewards,
-    actions_are_states,
-    pair_rewards,
-    state_rewards,
-)
+from swirl.analysis.state_summaries import DoesNotApply, action_rewards, actions_are_states, pair_rewards, state_rewards
 from swirl.data.geometry import kind_of
 from swirl.data.segments import split_at_gaps
-from swirl.plots.fit.panels import MAX_NAMES, Drawn, colours, drawn, figure_of, frame, map_size, panels, sheet, shown
+from swirl.plots.fit.panels import MAX_NAMES, Drawn, colours, drawn, figure_of, long_table, map_size, panels, shown
 from swirl.plots.grid_maps import split_key
 from swirl.plots.heatmaps import transition_map
 from swirl.plots.history_dependence import history_dependence
 from swirl.plots.move_maps import arrival_map, is_split
 from swirl.plots.state_maps import state_map
+from swirl.plots.style import sheet
 
 
 def gauge(fit: DecodedFit) -> str:
@@ -62,9 +57,8 @@ def rewards_by_action(fit: DecodedFit) -> Drawn:
             values[mode][shown(fit)], list(fit.states(shown(fit))), action_names=actions, diagonal=not same,
             title=fit.mode_names[mode], xlabel="next" if same else "action", label="reward (fitted gauge)", ax=ax,
         )  # fmt: skip
-    mode, state, action = np.indices(values.shape).reshape(3, -1)
-    columns = {"mode": fit.names(mode), "state": fit.states(state), "action": np.array(actions, dtype=object)[action]}
-    return figure_of(axes, fit), frame({**columns, "reward": values.ravel()}, np.isfinite(values.ravel()))
+    words = {"mode": fit.mode_names, "state": fit.states(slice(None)), "action": actions}
+    return figure_of(axes, fit), long_table(words, {"reward": values}, np.isfinite(values.ravel()))
 
 
 def reward_at_one_place(fit: DecodedFit) -> Drawn:
@@ -93,6 +87,5 @@ def reward_at_one_place(fit: DecodedFit) -> Drawn:
         label=gauge(fit), xlabel="previous state", title=f"at {here}",
         note="differences at one place depend on the gauge", ax=figure.add_subplot(),
     )  # fmt: skip
-    mode, place = np.indices((fit.n_modes, len(previous))).reshape(2, -1)
-    columns = {"mode": fit.names(mode), "state": fit.states(state), "previous": fit.states(previous[place])}
-    return figure, frame({**columns, "reward": values[:, state, previous].ravel()})
+    words = {"mode": fit.mode_names, "state": [name], "previous": fit.states(previous)}
+    return figure, long_table(words, {"reward": values[:, [state]][:, :, previous]})

@@ -13,9 +13,9 @@ from swirl.data.trajectory_checks import MISSING
 from swirl.estimators.base import quietly
 from swirl.io.export_tables import segments_frame
 from swirl.plots.durations import bout_durations, survival
-from swirl.plots.fit.panels import Drawn, colours, frame, sheet
-from swirl.plots.rasters import mode_prevalence, mode_raster, padded, prevalence
-from swirl.plots.segments import segmentation_strip
+from swirl.plots.fit.panels import Drawn, colours, long_table
+from swirl.plots.segments import mode_prevalence, mode_raster, padded, prevalence, segmentation_strip
+from swirl.plots.style import sheet
 
 MAX_STEPS = 2_000  # of a session in the segmentation strip
 MAX_SESSIONS = 4  # in the segmentation strips
@@ -75,9 +75,9 @@ def mode_shares(fit: DecodedFit) -> Drawn:
     ax = mode_prevalence(rows, window=window, mode_names=fit.mode_names, colours=colours(fit), ax=figure.add_subplot())
     _stretch(ax, every)
     mean, error = prevalence(padded(rows), fit.n_modes, window)
-    mode, step = np.indices(mean.shape).reshape(2, -1)
-    columns = {"mode": fit.names(mode), "step": step * every, "share": mean.ravel(), "standard_error": error.ravel()}
-    return figure, frame({**columns, "window_steps": window * every}, np.isfinite(mean.ravel()))
+    words = {"mode": fit.mode_names, "step": np.arange(mean.shape[1]) * every}
+    table = long_table(words, {"share": mean, "standard_error": error}, np.isfinite(mean.ravel()))
+    return figure, table.assign(window_steps=window * every)
 
 
 def durations(fit: DecodedFit) -> Drawn:

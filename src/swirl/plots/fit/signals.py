@@ -8,8 +8,9 @@ from swirl.analysis.reward_signal import signal_test
 from swirl.analysis.state_summaries import DoesNotApply, action_rewards, actions_are_states
 from swirl.analysis.triggered_average import mode_triggered_average
 from swirl.data.environments import infer_actions
-from swirl.plots.fit.panels import Drawn, colours, sheet
+from swirl.plots.fit.panels import Drawn, colours
 from swirl.plots.signals import signal_by_mode, signal_correlation, triggered_average
+from swirl.plots.style import sheet
 
 MAX_CHANNELS = 4
 BEFORE, AFTER, SHIFTS = 10, 20, 200  # steps around a mode's start; shifted signals

@@ -13,7 +13,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 from swirl import plots
 from swirl.data.mdp import MDP
 from swirl.datasets import GRIDWORLD_MODES, HOME, SIDE, WATER
-from swirl.plots.policies import state_transitions
+from swirl.plots.move_maps import state_transitions
 from swirl.plots.style import INK, LABEL_SIZE, REWARD_COLOURS, TITLE_SIZE, add_colour_bar, colour_map, finite_range
 from swirl.workflows.html import Drawing
 

@@ -12,8 +12,7 @@ from swirl.data.mdp import MDP
 from swirl.data.segments import find_segments
 from swirl.data.trajectories import Trajectories
 from swirl.estimators.swirl import SWIRL
-from swirl.plots.paths import segment_traffic
-from swirl.plots.policies import state_transitions
+from swirl.plots.move_maps import segment_traffic, state_transitions
 from swirl.plots.style import SOFT_INK, tidy
 from swirl.reproduce.labyrinth.fits import MARKS, PLACES
 from swirl.workflows.html import Drawing

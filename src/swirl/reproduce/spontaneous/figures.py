@@ -15,7 +15,7 @@ from swirl.data.trajectories import Trajectories
 from swirl.datasets import SYLLABLES
 from swirl.estimators.swirl import SWIRL
 from swirl.inference.mode_matching import adjusted_rand_index
-from swirl.plots.rasters import padded, prevalence
+from swirl.plots.segments import padded, prevalence
 from swirl.plots.style import PREFERENCE_COLOURS, add_colour_bar, tidy
 from swirl.text import minus
 from swirl.workflows.html import Drawing, Numbers, Text

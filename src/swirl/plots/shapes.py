@@ -1,40 +1,52 @@
-"""The shapes that graphs of places are drawn with, all in data units."""
+"""The shapes that cells of a grid and graphs of places are drawn with, all in data units."""
 
-from collections.abc import Mapping
 from typing import Literal
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from matplotlib.axes import Axes
 from matplotlib.collections import EllipseCollection, PolyCollection
+from matplotlib.colors import Colormap
 from matplotlib.patheffects import withStroke
 
-from swirl.data.geometry import Layout
+from swirl.data.geometry import Layout, layout
 from swirl.data.mdp import MDP
-from swirl.plots.style import CORRIDOR, INK, LABEL_SIZE, SEAM, axes_inches, new_axes
+from swirl.plots.checks import Marks, check_marks
+from swirl.plots.style import CORRIDOR, INK, LABEL_SIZE, SEAM, SOFT_INK, axes_inches, colour_map, new_axes
 
 CORRIDOR_WIDTH = 0.64  # in units of the smallest distance between two places
 
 
-def ready(ax: Axes | None, drawn: Layout, *, height: float = 2.9) -> Axes:
-    """Return axes without frame, of equal aspect, that hold all places; a fresh figure has their proportions.
+def floor_plan(ax: Axes | None, env: MDP, *, colour: str = CORRIDOR) -> tuple[Axes, Layout]:
+    """Draw the corridors of an environment that has coordinates; return the axes, and how its places lie.
 
-    >>> from swirl.data.geometry import layout
+    Corridors are wide light bars with a thin wall: the floor plan that values and paths lie on.  The axes hold all
+    places, without frame and of equal aspect; a fresh figure has their proportions.
+
     >>> env = MDP.deterministic([[1, 0], [0, 1]], coordinates=[[0, 0], [2, 0]])
-    >>> [float(end) for end in ready(None, layout(env)).get_xlim()]
-    [-1.0, 3.0]
+    >>> ax, drawn = floor_plan(None, env)
+    >>> [float(end) for end in ax.get_xlim()], drawn.places.tolist()
+    ([-1.0, 3.0], [[0.0, 0.0], [2.0, 0.0]])
+    >>> [shape.get_label() for shape in ax.collections]
+    ['walls', 'wall ends', 'corridors', 'corridor ends']
     """
+    drawn = layout(env)
     margin = 0.5 * drawn.unit
     (left, bottom), (right, top) = drawn.places.min(axis=0) - margin, drawn.places.max(axis=0) + margin
     if ax is None:
-        ax = new_axes(
-            float(np.clip(height * (right - left) / (top - bottom), 0.6 * height, 2.5 * height)) + 0.5, height
-        )
+        ax = new_axes(float(np.clip(2.9 * (right - left) / (top - bottom), 0.6 * 2.9, 2.5 * 2.9)) + 0.5, 2.9)
     ax.set_xlim(left, right)
     ax.set_ylim(bottom, top)
     ax.set_aspect("equal")
     ax.set_axis_off()
-    return ax
+    start, end = drawn.places[drawn.corridors].swapaxes(0, 1)
+    half = CORRIDOR_WIDTH * drawn.unit / 2
+    # A wall is a line's width in points, so that it is seen in small maps too.
+    for name, face, edge, zorder in (("wall", SEAM, 1.6, 0.5), ("corridor", colour, 0.0, 0.6)):
+        plain(ax, bars(start, end, half, half), face, f"{name}s", edge=face, line=edge, zorder=zorder)
+        ends = discs(ax, drawn.places, 2 * half, f"{name} ends", zorder)
+        ends.set(facecolor=face, edgecolor=face, linewidth=edge, clip_on=False)
+    return ax, drawn
 
 
 def bars(
@@ -81,64 +93,77 @@ def discs(
     """
     wide = np.broadcast_to(np.asarray(diameters, dtype=float), len(places)).copy()
     drawn = EllipseCollection(
-        wide,
-        wide,
-        np.zeros(len(places)),
-        units="xy",
-        offsets=places,
-        offset_transform=ax.transData,
-        label=label,
+        wide, wide, np.zeros(len(places)), units="xy", offsets=places, offset_transform=ax.transData, label=label,
         zorder=zorder,
-    )
+    )  # fmt: skip
     ax.add_collection(drawn, autolim=False)
     return drawn
 
 
-def draw_corridors(ax: Axes, drawn: Layout, *, colour: str = CORRIDOR, width: float = CORRIDOR_WIDTH) -> None:
-    """Draw the corridors as wide light bars with a thin wall: the floor plan that values and paths lie on.
+def coloured(
+    ax: Axes, polygons: np.ndarray | list[np.ndarray], values: Float[np.ndarray, " polygon"],
+    limits: tuple[float | int, float | int], colours: str | Colormap, label: str, *, edge: str = SEAM,
+    line: float | int = 0.3, zorder: float | int = 2,
+) -> PolyCollection:  # fmt: skip
+    """Add polygons in the colours of their values, on a scale between the two limits.
 
-    >>> from swirl.data.geometry import layout
+    >>> square = np.array([[[0, 0], [1, 0], [1, 1], [0, 1]]])
+    >>> coloured(new_axes(), square, np.array([0.5]), (0, 1), "YlGnBu", "states").get_array().tolist()
+    [0.5]
+    """
+    shapes = PolyCollection(
+        list(polygons), cmap=colour_map(colours), edgecolors=edge, linewidths=line, label=label, zorder=zorder
+    )
+    shapes.set(array=values, clim=limits)
+    ax.add_collection(shapes, autolim=False)
+    return shapes
+
+
+def plain(
+    ax: Axes, polygons: np.ndarray, face: str | np.ndarray, label: str, *, edge: str = SEAM, line: float | int = 0,
+    zorder: float | int = 2, alpha: float | None = None,
+) -> PolyCollection:  # fmt: skip
+    """Add polygons whose colour is given.
+
+    >>> plain(new_axes(), np.array([[[0, 0], [1, 0], [1, 1]]]), "white", "moves").get_label()
+    'moves'
+    """
+    shapes = PolyCollection(
+        list(polygons), facecolors=face, edgecolors=edge, linewidths=line, label=label, zorder=zorder, alpha=alpha
+    )
+    ax.add_collection(shapes, autolim=False)
+    return shapes
+
+
+def hatch_cells(ax: Axes, polygons: np.ndarray) -> None:
+    """Add white, hatched polygons: nothing is known there.
+
+    >>> ax = new_axes()
+    >>> hatch_cells(ax, np.array([[[0, 0], [1, 0], [1, 1]]]))
+    >>> ax.collections[0].get_label()
+    'uninformed'
+    """
+    plain(ax, polygons, "white", "uninformed", edge=SOFT_INK, zorder=1).set_hatch("//////")
+
+
+def hatch_places(ax: Axes, drawn: Layout, known: Bool[np.ndarray, " state"]) -> None:
+    """Add white, hatched discs at the places of which nothing is known, if there are any.
+
     >>> env = MDP.deterministic([[1, 0], [0, 1]], coordinates=[[0, 0], [2, 0]])
     >>> ax = new_axes()
-    >>> draw_corridors(ax, layout(env))
-    >>> [shape.get_label() for shape in ax.collections]
-    ['walls', 'wall ends', 'corridors', 'corridor ends']
+    >>> hatch_places(ax, layout(env), np.array([True, False]))
+    >>> len(ax.collections[0].get_offsets())
+    1
     """
-    start, end = drawn.places[drawn.corridors].swapaxes(0, 1)
-    half = width * drawn.unit / 2
-    # A wall is a line's width in points, so that it is seen in small maps too.
-    for name, edge, zorder in (("wall", 1.6, 0.5), ("corridor", 0.0, 0.6)):
-        face = SEAM if name == "wall" else colour
-        floor = PolyCollection(list(bars(start, end, half, half)), label=f"{name}s", zorder=zorder)
-        floor.set(facecolor=face, edgecolor=face, linewidth=edge)
-        ax.add_collection(floor, autolim=False)
-        ends = discs(ax, drawn.places, 2 * half, f"{name} ends", zorder)
-        ends.set(facecolor=face, edgecolor=face, linewidth=edge, clip_on=False)
-
-
-def check_places(argument: str, n_got: int, env: MDP) -> None:
-    """Raise unless there is one entry per state.
-
-    >>> check_places("values", 2, MDP.deterministic([[1, 0], [0, 1]]))
-    """
-    if n_got != env.n_states:
-        raise ValueError(f"{argument}: got {n_got} states, but env has {env.n_states}; give one entry per state of env")
-
-
-def check_marks(marks: Mapping[str, int] | None, n_states: int) -> None:
-    """Raise when a marked state does not exist.
-
-    >>> check_marks({"home": 0}, 127)
-    """
-    outside = {name: state for name, state in (marks or {}).items() if not 0 <= state < n_states}
-    if outside:
-        raise ValueError(f"marks: got {outside}, expected states from 0 to {n_states - 1}")
+    if not known.all():
+        hatched = discs(ax, drawn.places[~known], CORRIDOR_WIDTH * drawn.unit, "uninformed", 2)
+        hatched.set(facecolor="white", edgecolor=SOFT_INK, linewidth=0.4, hatch="//////")
 
 
 def name_places(
     ax: Axes,
     drawn: Layout,
-    marks: Mapping[str, int] | None,
+    marks: Marks | None,
     *,
     rings: bool = True,
     radii: Float[np.ndarray, " state"] | None = None,
@@ -147,10 +172,9 @@ def name_places(
 
     `radii` says how far something drawn at each state reaches, for the names to keep clear of it.
 
-    >>> from swirl.data.geometry import layout
     >>> env = MDP.deterministic([[1, 0], [0, 1]], coordinates=[[0, 0], [2, 0]])
-    >>> ax = ready(None, layout(env))
-    >>> name_places(ax, layout(env), {"home": 0})
+    >>> ax, drawn = floor_plan(None, env)
+    >>> name_places(ax, drawn, {"home": 0})
     >>> ax.texts[0].get_text()
     'home'
     """
