@@ -35,32 +35,44 @@ MODULES = [
 ]
 install_import_hook(MODULES, "beartype.beartype")
 
-# Each worker takes whole files, in this order (the Makefile tells xdist to keep it): with the long ones first none is
-# left to one worker alone at the end.
-LONG = ("reproduce/labyrinth", "reproduce/gridworld", "inference/em", "workflows/demo", "estimators/swirl")
-LONG += ("reproduce/spontaneous", "studies", "inference/estep", "rewards/parametric", "estimators/iq_learn")
-LONG += ("estimators/drifting_reward", "rewards/soft_q", "estimators/equivalences", "estimators/iq_network")
-LONG += ("report/browser", "inference/initialise", "estimators/autoregression", "estimators/arhmm")
-LONG += ("estimators/gaussian_arhmm", "rewards/habit_goals", "readme", "io/broken_inputs")
-
-# Examples in docstrings that take seconds of a processor
-SLOW_EXAMPLES = ("estimators.em_estimator.EMEstimator.compare_restarts", "analysis.bootstrap.bootstrap")
-SLOW_EXAMPLES += ("optimise.lbfgs", "analysis.verdicts.verdict", "estimators.swirl.SWIRL")
-TESTS = Path(__file__).parent
+SECONDS = "swirl/seconds"  # what each file of tests took last time, in pytest's cache
+TOOK = {}
 
 
-def subject(path):
-    """What a file of tests is about: inference/em."""
-    return str(path.relative_to(TESTS).with_suffix("")).replace("test_", "") if path.is_relative_to(TESTS) else ""
+def slow_example(item):
+    examples = item.dtest.examples if isinstance(item, pytest.DoctestItem) else ()
+    return any(example.source.rstrip().endswith("# takes some seconds") for example in examples)
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest leaves out what is marked slow
-def pytest_collection_modifyitems(items):
+def pytest_collection_modifyitems(config, items):
+    """Put long files first, so that none is left to one worker alone at the end.
+
+    Each worker takes whole files in this order (the Makefile tells xdist to keep it). Long are those that took long
+    last time; where that is not known, those with slow tests, and then those with much text.
+    """
     for item in items:
-        if item.name.removeprefix("swirl.") in SLOW_EXAMPLES:
+        if slow_example(item):
             item.add_marker("slow")
-    rank = {name: place for place, name in enumerate(LONG)}
-    items.sort(key=lambda item: rank.get(subject(item.path), len(rank)))  # stable: within a file nothing moves
+    known = config.cache.get(SECONDS, {})
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+
+    def place(item):  # the same for all tests of a file, which stay in their order
+        file = item.nodeid.partition("::")[0]
+        return -known.get(file, 0.0), item.path not in slow, -item.path.stat().st_size, file
+
+    items.sort(key=place)
+
+
+def pytest_runtest_logreport(report):
+    path = report.nodeid.partition("::")[0]
+    TOOK[path] = TOOK.get(path, 0.0) + report.duration
+
+
+def pytest_sessionfinish(session):
+    if not hasattr(session.config, "workerinput"):  # the one that hears of all tests
+        cache = session.config.cache
+        cache.set(SECONDS, {**cache.get(SECONDS, {}), **{path: round(seconds, 2) for path, seconds in TOOK.items()}})
 
 
 MAX_MAPS = 25_000

@@ -221,7 +221,8 @@ def lbfgs(function: Callable[[Any], Array], start: Any, *, tol: float = 1e-8, ma
 
     Examples
     --------
-    >>> lbfgs(lambda x: jnp.sum((x - 1.0) ** 4 + (x - 1.0) ** 2), jnp.zeros(2), tol=1e-5).x.round(3).tolist()
+    >>> f = lambda x: jnp.sum((x - 1.0) ** 4 + (x - 1.0) ** 2)  # takes some seconds
+    >>> lbfgs(f, jnp.zeros(2), tol=1e-5).x.round(3).tolist()
     [1.0, 1.0]
     """
     solver = optax.lbfgs()

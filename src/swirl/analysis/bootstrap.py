@@ -191,7 +191,7 @@ def bootstrap(
 
     Examples
     --------
-    >>> from swirl.datasets import gridworld
+    >>> from swirl.datasets import gridworld  # takes some seconds
     >>> from swirl.estimators.swirl import SWIRL
     >>> world = gridworld(n_sessions=8, n_steps=100)
     >>> model = SWIRL(world.env, history=1, reward="state-action", n_restarts=2, max_iter=20).fit(world.trajectories)

@@ -44,7 +44,7 @@ def verdict(model: Any, data: Any, *, callback: Callable[[str], Any] | None = No
 
     Examples
     --------
-    >>> from swirl import SWIRL, datasets
+    >>> from swirl import SWIRL, datasets  # takes some seconds
     >>> world = datasets.gridworld(n_sessions=20, n_steps=100)
     >>> model = SWIRL(world.env, history=1, n_restarts=2, max_iter=2).fit(world.trajectories)
     >>> print(verdict(model, world.trajectories))

@@ -262,7 +262,7 @@ class EMEstimator(HiddenModeEstimator):
 
         Examples
         --------
-        >>> from swirl import SWIRL, datasets
+        >>> from swirl import SWIRL, datasets  # takes some seconds
         >>> world = datasets.gridworld(n_sessions=20, n_steps=100)
         >>> train, test = world.trajectories.split(every=5)
         >>> model = SWIRL(world.env, history=1, n_restarts=2, max_iter=100).fit(train)

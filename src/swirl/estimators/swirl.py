@@ -137,7 +137,7 @@ class SWIRL(EMEstimator, DiscreteEstimator):
 
     Examples
     --------
-    >>> from swirl.datasets import gridworld
+    >>> from swirl.datasets import gridworld  # takes some seconds
     >>> data = gridworld(n_sessions=8, n_steps=100)
     >>> train, test = data.trajectories.split(every=4)
     >>> model = SWIRL(data.env, n_modes=2, history=2, n_restarts=2, max_iter=20).fit(train)
