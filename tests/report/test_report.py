@@ -24,15 +24,22 @@ from swirl.datasets import gridworld
 from swirl.estimators.arhmm import ARHMM
 from swirl.estimators.swirl import SWIRL
 from swirl.plots.move_maps import state_transitions
-from swirl.report import durations_and_checks, timeline
 from swirl.report import maps as mapped
+from swirl.report import session as sessions
 from swirl.report.animals import animal_facts, animal_figure, animal_note, animal_sentences
-from swirl.report.maps import map_facts, places, switching_facts
-from swirl.report.page import contents
+from swirl.report.checks import OF_MODES, check_facts, check_sentence
+from swirl.report.durations import bout_facts, survival
+from swirl.report.maps import map_facts, places
+from swirl.report.modes import mode_facts
+from swirl.report.page import SECTIONS, contents
 from swirl.report.provenance import provenance
+from swirl.report.section import ReportedFit
+from swirl.report.session import session_facts
 from swirl.report.signal import signal_facts
-from swirl.report.summary import check_sentence, data_facts, mode_facts, switch_counts
+from swirl.report.summary import data_facts
+from swirl.report.switching import switch_counts, switching_facts
 from swirl.report.uncertainty import agreement_of, restart_facts
+from swirl.report.writing import ASSETS
 
 EVIL = '<b>"x"</b></script><script>boom()</script>'
 N_STATES, N_SESSIONS, N_STEPS = 25, 3, 80  # one shape everywhere: what decodes is compiled once
@@ -143,12 +150,18 @@ print(json.dumps([name for name in ("plotly", "jinja2", "matplotlib", "pandas", 
 # ---------------------------------------------------------------------- numbers by hand
 
 
+def decoded(modes, states=None, names=("a", "b"), signal=None, **more):
+    """Sessions with modes, as facts read them; no model."""
+    states = [np.zeros(len(path), int) for path in modes] if states is None else states
+    return DecodedFit(None, Trajectories(states, **more), None, [np.array(path) for path in modes], list(names), signal)
+
+
 def test_modes_by_hand():
     # Mode 0 goes to 2 four times (of 9 steps that another follows), mode 1 to 0 four times and never to 2.
     modes = [[0] * 9 + [1] * 9]
     states = [[0, 2, 0, 2, 0, 2, 0, 2, 1, 1, 0, 1, 0, 1, 0, 1, 0, 1]]
-    first, second = mode_facts(modes, states, None, 2, 3)
-    assert [first["share"], first["bouts"], first["whole_bouts"], first["median_bout"]] == [0.5, 1, 0, None]
+    first, second = mode_facts(decoded(modes, states))
+    assert [first["share"], first["bouts"], first["median_bout"]] == [0.5, 1, None]  # neither bout is whole
     # Expected at the rate of both modes: 4 arrivals × 9 / 17 steps.
     assert first["places"] == [{"state": 2, "times": 4, "ratio": pytest.approx(4.5 / (4 * 9 / 17 + 0.5))}]
     assert [place["state"] for place in second["places"]] == [1]
@@ -158,20 +171,18 @@ def test_modes_by_hand():
 
 def test_nothing_is_counted_across_gaps():
     modes, states = [[0, 0, 1, 1]], [[0, 1, 2, 0]]
-    assert switch_counts(modes, states, None, 2, 3).sum() == 1
-    assert switch_counts(modes, states, [[2]], 2, 3).sum() == 0
+    assert switch_counts(decoded(modes, states)).sum() == 1
+    assert switch_counts(decoded(modes, states, gaps=[[2]])).sum() == 0
 
 
-def signal_case(values, modes, **more):
-    """What `signal_facts` reads of a case."""
-    data = Trajectories([np.zeros(len(path), int) for path in modes], signals={"dopamine": values}, **more)
-    return DecodedFit(None, data, None, [np.array(path) for path in modes], ["a", "b", "c"])
+def signal_by_modes(values, modes, **more):
+    return signal_facts(decoded(modes, names="abc", signal="dopamine", signals={"dopamine": values}, **more))
 
 
 def test_signals_by_mode_count_sessions_not_steps():
     # In the first session mode 1 starts twice, in the second once: sessions weigh alike, as `triggered` has it.
     values = [[0.0, 0.0, 6.0, 0.0, 8.0, 8.0], [4.0, 5.0]]
-    facts = signal_facts(signal_case(values, [[0, 0, 1, 0, 1, 1], [0, 1]]), "dopamine")
+    facts = signal_by_modes(values, [[0, 0, 1, 0, 1, 1], [0, 1]])
     assert facts["mean"] == [2, pytest.approx((22 / 3 + 5) / 2, abs=1e-3), None]
     assert facts["sem"] == [2, pytest.approx((22 / 3 - 5) / 2, abs=1e-3), None]
     assert (facts["over"], facts["units"], facts["steps"]) == ("session", [2, 2, 0], [4, 4, 0])
@@ -181,14 +192,13 @@ def test_signals_by_mode_count_sessions_not_steps():
     assert facts["course"][1][at - 1 : at + 2] == [2, 6, 4]  # of (0, 7) and (4, 5); after it only the first: 0 and 8
     assert facts["spread"][1][at - 1 : at + 2] == [2, 1, None]
     assert facts["course"][2] == [None] * 31
-    grouped = signal_facts(signal_case([*values, [3.0]], [[0, 0, 1, 0, 1, 1], [0, 1], [0]], subjects=["a", "a", "b"]),
-                           "dopamine")  # fmt: skip
+    grouped = signal_by_modes([*values, [3.0]], [[0, 0, 1, 0, 1, 1], [0, 1], [0]], subjects=["a", "a", "b"])
     assert (grouped["over"], grouped["units"]) == ("subject", [2, 1, 0])
     assert grouped["mean"][0] == pytest.approx((4 / 4 + 3) / 2)
 
 
 def test_signals_are_not_read_across_gaps():
-    facts = signal_facts(signal_case([[1.0, 2.0, 3.0, 4.0, 5.0]], [[0, 0, 1, 1, 1]], gaps=[[1]]), "dopamine")
+    facts = signal_by_modes([[1.0, 2.0, 3.0, 4.0, 5.0]], [[0, 0, 1, 1, 1]], gaps=[[1]])
     at = facts["lags"].index(0)
     assert facts["onsets"] == [0, 1, 0]
     assert facts["course"][1][at - 3 : at + 4] == [None, None, 2, 3, 4, 5, None]
@@ -238,16 +248,10 @@ def test_switching_counts_the_visits_that_it_rests_on():
     assert visits[1, 3] == ((modes == 1) & (path == 3)).sum()
 
 
-def animal_case(modes, **more):
-    """What `animal_facts` reads of a case."""
-    data = Trajectories([np.zeros(len(path), int) for path in modes], **more)
-    return DecodedFit(None, data, None, [np.array(path) for path in modes], ["a", "b"])
-
-
 def test_animals_are_compared_and_not_steps():
     # m1 has two sessions, of 2 and 6 steps; each animal counts once, however long it was recorded.
     modes = [[0, 0], [0, 1, 1, 1, 1, 1], [0, 1], [1, 1, 1, 1], [0, 0]]
-    case = animal_case(modes, subjects=["m1", "m1", "m2", "m3", "m4"], groups=["x", "x", "x", "y", None])
+    case = decoded(modes, subjects=["m1", "m1", "m2", "m3", "m4"], groups=["x", "x", "x", "y", None])
     facts = animal_facts(case)
     assert [row["steps"] for row in facts["rows"]] == [8, 2, 4, 2]
     assert [row["shares"][0] for row in facts["rows"]] == [3 / 8, 0.5, 0.0, 1.0]
@@ -258,17 +262,17 @@ def test_animals_are_compared_and_not_steps():
     drawn = animal_figure(case, facts)
     assert drawn["csv"][1] == ["m1", "x", 8, 0.375, 0.625]
     assert len(drawn["data"][0]["x"]) == 4  # two animals of the first group in two modes
-    crossed = animal_facts(animal_case(modes, subjects=list("aabbb"), groups=["x", "y", "x", "y", "y"]))
+    crossed = animal_facts(decoded(modes, subjects=list("aabbb"), groups=["x", "y", "x", "y", "y"]))
     assert crossed["crossed"]
     assert len(crossed["rows"]) == 4
-    assert animal_facts(animal_case(modes[:1])) is None
-    unknown = animal_facts(animal_case(modes))
+    assert animal_facts(decoded(modes[:1])) is None
+    unknown = animal_facts(decoded(modes))
     assert (unknown["noun"], len(unknown["rows"]), unknown["groups"]) == ("session", 5, [])
 
 
 def test_many_animals_are_boxes():
     graph_objects = pytest.importorskip("plotly.graph_objects")
-    case = animal_case([[0] * i + [1] * (70 - i) for i in range(70)], groups=["x", "y"] * 35)
+    case = decoded([[0] * i + [1] * (70 - i) for i in range(70)], groups=["x", "y"] * 35)
     facts = animal_facts(case)
     drawn = animal_figure(case, facts)
     assert [(box["type"], box["median"]) for box in drawn["data"][:2]] == [("box", [0.4857]), ("box", [0.5143])]
@@ -324,8 +328,8 @@ def unpacked(session):
 
 def test_sessions_are_packed_whole():
     model, data = grid()
-    case = decode(model, data)
-    facts = timeline.session_facts(case, "dopamine")
+    case = decode(model, data, signal="dopamine")
+    facts = session_facts(case)
     assert facts["left_out"] == 0
     assert facts["events"] == ["lick"]
     second = unpacked(facts["sessions"][1])
@@ -340,9 +344,9 @@ def test_sessions_are_packed_whole():
 def test_long_recordings_are_cut_aloud(monkeypatch):
     model, data = grid()
     case = decode(model, data)
-    monkeypatch.setattr(timeline, "MAX_STEPS", 20)
-    monkeypatch.setattr(timeline, "MAX_LETTERS", 700)
-    facts = timeline.session_facts(case)
+    monkeypatch.setattr(sessions, "MAX_STEPS", 20)
+    monkeypatch.setattr(sessions, "MAX_LETTERS", 700)
+    facts = session_facts(case)
     assert facts["left_out"] == 3 - len(facts["sessions"]) > 0
     assert len(unpacked(facts["sessions"][0])["states"]) == 20
     assert facts["cut"][0].startswith("<b>")
@@ -351,9 +355,22 @@ def test_long_recordings_are_cut_aloud(monkeypatch):
     assert "the first 20 steps are here" in page
 
 
+def reported(model, data, n_draws):
+    case = decode(model, data)
+    return ReportedFit(case.model, case.data, case.env, case.modes, case.mode_names, n_draws=n_draws)
+
+
+def test_what_sections_share_is_found_once():
+    case, asked = reported(*grid(), n_draws=0), []
+    assert case.once(data_facts) is case.once(data_facts)
+    for _ in range(2):
+        assert case.once(asked.append) is None  # also where nothing is found
+    assert asked == [case]
+
+
 def test_checks_name_what_lies_outside():
     model, data = grid()
-    found = durations_and_checks.check_facts(decode(model, data), 3)
+    found = check_facts(reported(model, data, n_draws=3))
     row = next(row for row in found["rows"] if row["what"] == "staying")
     assert row["low"] == min(row["drawn"])
     assert len(row["drawn"]) == 3
@@ -363,7 +380,7 @@ def test_checks_name_what_lies_outside():
     assert all(row["corrected_p_value"] >= row["p_value"] >= 0.5 for row in found["rows"])
     n = len(found["rows"])
     assert f"none of {n} statistics can be said to differ: 39 are needed" in check_sentence(found)
-    assert durations_and_checks.check_facts(decode(model, data), 0) is None
+    assert check_facts(reported(model, data, n_draws=0)) is None
 
 
 @pytest.mark.slow
@@ -372,12 +389,12 @@ def test_bouts_are_not_cut_where_only_the_history_forgets():
     jumps = [path.copy() for path in data.states]
     jumps[0][40:] = np.roll(jumps[0][40:], 7)
     forgetful = model.align_to(model).set_params(impossible="forget")
-    case = decode(forgetful, Trajectories(jumps, data.actions, n_states=N_STATES, n_actions=5))
-    facts = durations_and_checks.check_facts(case, 1)
+    case = reported(forgetful, Trajectories(jumps, data.actions, n_states=N_STATES, n_actions=5), n_draws=1)
+    facts = check_facts(case)
     assert facts["torn"]
-    assert not {row["what"] for row in facts["rows"]} & set(durations_and_checks.OF_MODES)
-    for bout, drawn in zip(durations_and_checks.bout_facts(case, facts), facts["bouts"], strict=True):
-        assert bout["real"] == drawn["real"]
+    assert not {row["what"] for row in facts["rows"]} & set(OF_MODES)
+    for bout, drawn in zip(bout_facts(case, facts), facts["bouts"], strict=True):
+        assert bout["real"] == survival(drawn["real"])
         assert max(bout["real"]["length"], default=0) == (bout["longest"] or 0)
         assert len(bout["simulated"]) == 1
 
@@ -418,24 +435,32 @@ def test_restarts_are_matched_before_they_are_compared():
     assert facts["rows"][1]["behind"] == pytest.approx(0.1)
     assert (facts["rows"][1]["ari"], facts["rows"][1]["policy_distance"]) == (1.0, 0.0)
     assert facts["rows"][2]["policy_distance"] > 0.05
-    page, _ = contents(fitted, data, comparison=None, signal=None, title=None, run=None, n_draws=0)
-    assert page["fit_words"][0].startswith("Converged after 1 iterations. Objective −357")
+    own = values(contents(fitted, data)[0])
+    assert own["summary"]["words"][1].startswith("Converged after 1 iterations. Objective −357")
     said = "2 of 3 restarts came to the same result (segmentations and policies)"
-    assert page["restart_words"].startswith(said)
-    assert said in page["methods"]
-    assert next(tile for tile in page["tiles"] if tile["label"] == "restarts agree")["value"] == "2 / 3"
-    assert page["cautions"] == []
-    assert "from 3 random starting points (seed 0;" in page["methods"]
+    assert own["uncertainty"]["restart_words"].startswith(said)
+    assert said in own["methods"]["paragraph"]
+    assert next(tile for tile in own["summary"]["tiles"] if tile["label"] == "restarts agree")["value"] == "2 / 3"
+    assert own["summary"]["cautions"] == []
+    assert "from 3 random starting points (seed 0;" in own["methods"]["paragraph"]
 
 
 # ---------------------------------------------------------------------- the page
+
+
+def values(page):
+    """What each section gave its template."""
+    return {section.name: section.values for section in page["sections"]}
 
 
 def test_all_sections_are_there():
     wanted = (
         "summary comparison rewards animals session switching durations checks signal uncertainty methods provenance"
     )
-    assert set(wanted.split()) <= Page(full_page()).ids()
+    found = Page(full_page())
+    assert [attrs["id"] for tag, attrs in found.tags if tag == "section"] == wanted.split()
+    assert [make.__name__ for make in SECTIONS] == [f"{name}_section" for name in wanted.split()]
+    assert {path.name for path in (ASSETS / "sections").iterdir()} == {f"{name}.html.j2" for name in wanted.split()}
 
 
 def test_names_do_not_break_the_page():
@@ -471,7 +496,7 @@ def test_the_same_page_twice():
 def test_figures_are_what_plotly_expects():
     graph_objects = pytest.importorskip("plotly.graph_objects")
     fitted, data = restarted()
-    _, facts = contents(fitted, data, comparison=comparison(fitted), signal="dopamine", title=None, run=None, n_draws=2)
+    _, facts = contents(fitted, data, comparison=comparison(fitted), signal="dopamine", n_draws=2)
     wanted = {
         "comparison",
         "animals",
@@ -502,13 +527,14 @@ def test_mode_colours_are_the_same_everywhere():
 @pytest.mark.parametrize("per_action", [True, False])
 def test_environments_without_places(per_action):
     model, data = syllables(per_action)
-    page, facts = contents(model, data, comparison=None, signal=None, title=None, run=None, n_draws=0)
+    page, facts = contents(model, data)
     assert facts["maps"]["kind"] == "table"
     assert facts["maps"]["per_action"] is per_action
     assert facts["replay"] == "ring"
     assert facts["nouns"]["next"] == "next syllable"
-    assert "25 syllables" in page["data_words"]
-    assert "action" not in page["data_words"]
+    about_data = values(page)["summary"]["words"][0]
+    assert "25 syllables" in about_data
+    assert "action" not in about_data
     assert page["title"] == f"I-{1 if per_action else 2} on 3 sessions"
     if per_action:
         names = [gauge["name"] for gauge in facts["maps"]["gauges"]]
@@ -559,12 +585,11 @@ def test_a_model_without_rewards_has_no_reward_map():
 
 def test_one_mode_leaves_out_what_modes_are_for():
     _, data = grid()
-    page, facts = contents(one_mode(), data, comparison=None, signal="dopamine", title=None, run=None, n_draws=1)
-    names = [name for name, _ in page["sections"]]
-    assert names == ["summary", "rewards", "session", "checks", "methods", "provenance"]
-    assert facts["switching"] is None
+    page, facts = contents(one_mode(), data, signal="dopamine", n_draws=1)
+    assert list(values(page)) == ["summary", "rewards", "session", "checks", "methods", "provenance"]
+    assert "switching" not in facts
     assert page["title"] == "MaxEnt on 3 sessions"
-    assert all(row["what"] != "dwell time" for row in page["checks"]["rows"])
+    assert not any("bouts" in strip["words"] for strip in values(page)["checks"]["strips"])
 
 
 # ---------------------------------------------------------------------- files and wrong arguments

@@ -11,6 +11,7 @@ from swirl.analysis.decoded import DecodedFit
 from swirl.analysis.mode_signal import read_units
 from swirl.plots.style import named_mode_colours
 from swirl.report.formatting import label
+from swirl.report.section import ReportedFit, Section
 from swirl.text import counted, listed, percent, rounded
 
 NO_GROUP = "no group"
@@ -18,7 +19,23 @@ MAX_DOTS = 60  # animals that are drawn one by one; beyond that, boxes
 MAX_TOLD = 6  # groups that are told in a sentence
 
 
-def animal_facts(case: DecodedFit) -> dict[str, Any] | None:
+def animals_section(fit: ReportedFit) -> Section | None:
+    """A figure and sentences; None for one mode, or for one animal."""
+    facts = animal_facts(fit)
+    if facts is None:
+        return None
+    values = {
+        "noun": facts["noun"],
+        "dots": facts["dots"],
+        "groups": facts["groups"],
+        "words": animal_sentences(facts, fit.mode_names),
+        "note": animal_note(facts),
+    }
+    heading = "Animals" if facts["noun"] == "animal" else "Sessions"
+    return Section("animals", heading, values, {"animals": animal_figure(fit, facts)})
+
+
+def animal_facts(fit: DecodedFit) -> dict[str, Any] | None:
     """Share of each mode in the decoded steps of each animal (or session, where animals are not known).
 
     None for one mode, or for one animal. An animal that was in several groups counts once in each.
@@ -30,14 +47,14 @@ def animal_facts(case: DecodedFit) -> dict[str, Any] | None:
     >>> facts["noun"], facts["groups"], [row["steps"] for row in facts["rows"]]
     ('session', [], [80, 80, 80])
     """
-    if case.n_modes < 2:
+    if fit.n_modes < 2:
         return None
-    over, names, unit_of = read_units(case.data, None)
-    known = [group for group in dict.fromkeys(case.data.groups) if group is not None]
+    over, names, unit_of = read_units(fit.data, None)
+    known = [group for group in dict.fromkeys(fit.data.groups) if group is not None]
     found: dict[tuple[int, Any], np.ndarray] = {}
-    for unit, group, path in zip(unit_of.tolist(), case.data.groups, case.modes, strict=True):
-        counts = found.setdefault((unit, group), np.zeros(case.n_modes, np.int64))
-        counts += np.bincount(path[path >= 0], minlength=case.n_modes)
+    for unit, group, path in zip(unit_of.tolist(), fit.data.groups, fit.modes, strict=True):
+        counts = found.setdefault((unit, group), np.zeros(fit.n_modes, np.int64))
+        counts += np.bincount(path[path >= 0], minlength=fit.n_modes)
     rows = [
         {
             "name": names[unit],
@@ -116,7 +133,7 @@ def animal_note(facts: dict[str, Any]) -> str:
 SYMBOLS = ("circle", "circle-open", "diamond", "diamond-open", "square", "square-open", "triangle-up", "x")
 
 
-def animal_figure(case: DecodedFit, facts: dict[str, Any]) -> dict[str, Any]:
+def animal_figure(fit: DecodedFit, facts: dict[str, Any]) -> dict[str, Any]:
     """Modes along the axis in their colours; a group has a place beside the others, and a sign of its own."""
     groups = facts["groups"] or [None]
     width = 0.72 / len(groups)
@@ -126,9 +143,9 @@ def animal_figure(case: DecodedFit, facts: dict[str, Any]) -> dict[str, Any]:
         middle = (g - (len(groups) - 1) / 2) * width
         shares = np.array([row["shares"] for row in rows])
         if not facts["dots"]:
-            traces += [_box(case, k, k + middle, width, shares[:, k], group) for k in range(case.n_modes)]
+            traces += [_box(fit, k, k + middle, width, shares[:, k], group) for k in range(fit.n_modes)]
             continue
-        traces.append(_dots(case, rows, middle, width, SYMBOLS[g % len(SYMBOLS)], group))
+        traces.append(_dots(fit, rows, middle, width, SYMBOLS[g % len(SYMBOLS)], group))
         shapes += [_mean(k + middle, width, y) for k, y in enumerate(shares.mean(axis=0).tolist())]
         if len(groups) > 1:  # a sign in the legend, in no mode's colour
             sign = {"symbol": SYMBOLS[g % len(SYMBOLS)], "size": 10, "color": "@soft", "line": {"width": 2}}
@@ -137,9 +154,9 @@ def animal_figure(case: DecodedFit, facts: dict[str, Any]) -> dict[str, Any]:
     highest = max(max(row["shares"]) for row in facts["rows"])
     layout = {
         "xaxis": {
-            "tickvals": list(range(case.n_modes)),
-            "ticktext": [label(name) for name in case.mode_names],
-            "range": [-0.5, case.n_modes - 0.5],
+            "tickvals": list(range(fit.n_modes)),
+            "ticktext": [label(name) for name in fit.mode_names],
+            "range": [-0.5, fit.n_modes - 0.5],
             "showgrid": False,
         },
         "yaxis": {
@@ -151,17 +168,17 @@ def animal_figure(case: DecodedFit, facts: dict[str, Any]) -> dict[str, Any]:
         "showlegend": len(groups) > 1 and facts["dots"],
         "legend": {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom", "itemclick": False},
     }
-    head = [facts["noun"], "group", "steps", *case.mode_names]
+    head = [facts["noun"], "group", "steps", *fit.mode_names]
     table = [head, *([row["name"], row["group"], row["steps"], *rounded(row["shares"])] for row in facts["rows"])]
     return {"data": traces, "layout": layout, "height": 340, "csv": table}
 
 
 def _dots(
-    case: DecodedFit, rows: list[dict[str, Any]], middle: float, width: float, symbol: str, group: str | None
+    fit: DecodedFit, rows: list[dict[str, Any]], middle: float, width: float, symbol: str, group: str | None
 ) -> dict[str, Any]:
     # An animal has the same place within its group in every mode, so that it can be followed by eye.
     aside = 0.6 * width * (np.linspace(-0.5, 0.5, len(rows)) if len(rows) > 1 else np.zeros(1))
-    modes = range(case.n_modes)
+    modes = range(fit.n_modes)
     about = ["" if group is None else f", {label(group)}"] * len(rows)
     return {
         "type": "scatter",
@@ -174,7 +191,7 @@ def _dots(
             "symbol": symbol,
             "size": 9,
             "opacity": 0.9,
-            "color": [named_mode_colours(case.mode_names)[k] for k in modes for _ in rows],
+            "color": [named_mode_colours(fit.mode_names)[k] for k in modes for _ in rows],
             "line": {"width": 2 if symbol.endswith("open") else 0},
         },
         "text": [f"{label(row['name'])}{also}" for _ in modes for row, also in zip(rows, about, strict=True)],
@@ -188,11 +205,11 @@ def _mean(at: float, width: float, y: float) -> dict[str, Any]:
     return {"type": "line", "x0": round(at - half, 4), "x1": round(at + half, 4), "y0": y, "y1": y, "line": line}
 
 
-def _box(case: DecodedFit, mode: int, at: float, width: float, shares: np.ndarray, group: str | None) -> dict[str, Any]:
+def _box(fit: DecodedFit, mode: int, at: float, width: float, shares: np.ndarray, group: str | None) -> dict[str, Any]:
     low, first, median, third, high = (rounded([value]) for value in np.quantile(shares, [0, 0.25, 0.5, 0.75, 1]))
     return {
         "type": "box",
-        "name": ", ".join(label(name) for name in (group, case.mode_names[mode]) if name is not None),
+        "name": ", ".join(label(name) for name in (group, fit.mode_names[mode]) if name is not None),
         "x": [round(at, 4)],
         "q1": first,
         "median": median,
@@ -200,5 +217,5 @@ def _box(case: DecodedFit, mode: int, at: float, width: float, shares: np.ndarra
         "lowerfence": low,
         "upperfence": high,
         "width": 0.7 * width,
-        "line": {"color": named_mode_colours(case.mode_names)[mode], "width": 1.8},
+        "line": {"color": named_mode_colours(fit.mode_names)[mode], "width": 1.8},
     }

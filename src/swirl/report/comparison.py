@@ -1,15 +1,55 @@
-"""Held-out scores of several models, as distances to the best, and how they depend on the number of modes."""
+"""Model comparison: held-out scores as distances to the best, and how they depend on the number of modes."""
 
 from itertools import cycle
 from typing import Any
 
+import numpy as np
+
+from swirl.analysis.comparison_result import Comparison
 from swirl.plots.model_comparison import mode_curves
 from swirl.plots.style import LINE_COLOURS
 from swirl.report.formatting import label
-from swirl.text import rounded
+from swirl.report.section import ReportedFit, Section
+from swirl.text import cell, counted, minus, number, rounded
 
 
-def comparison_figure(comparison: Any) -> dict[str, Any]:
+def comparison_section(fit: ReportedFit) -> Section | None:
+    """The scores as a table and as a figure; None where nothing was compared."""
+    comparison = fit.comparison
+    if comparison is None:
+        return None
+    rows = [
+        {
+            "model": row["label"],
+            "modes": row["modes"],
+            "score": cell(row["score"], 4),
+            "behind": "best" if row["model"] == comparison.best else _behind(row),
+            "seconds": number(row["seconds"], 2),
+            "chosen": ", ".join(f"{key} = {value}" for key, value in row["chosen"].items()),
+        }
+        for row in comparison.table()
+    ]
+    tested = counted(len(comparison.steps), "test session")
+    figures = {"comparison": comparison_figure(comparison)}
+    if (by_modes := mode_choice_figure(comparison)) is not None:
+        figures["mode_choice"] = by_modes
+    values = {
+        "rows": rows,
+        "any_chosen": any(row["chosen"] for row in rows),
+        "verdict": comparison.verdict(),
+        "of": comparison.of.replace("_", " "),
+        "words": " ".join([f"{counted(comparison.n_scored, 'step')} of {tested} scored, once.", *comparison.remarks()]),
+        "by_modes": by_modes is not None,
+    }
+    return Section("comparison", "Model comparison", values, figures)
+
+
+def _behind(row: dict[str, Any]) -> str:
+    half = "" if np.isnan(row["half_width"]) else f" ± {row['half_width']:.4f}"
+    return minus(f"{row['behind_best']:+.4f}{half}")
+
+
+def comparison_figure(comparison: Comparison) -> dict[str, Any]:
     """Distance of each model to the best, with 95 % intervals; models without modes are hollow."""
     rows = comparison.table()[::-1]  # plotly draws from below
     half = [row["half_width"] if row["half_width"] == row["half_width"] else 0.0 for row in rows]
@@ -33,7 +73,7 @@ def comparison_figure(comparison: Any) -> dict[str, Any]:
     return {"data": [trace], "layout": layout, "height": 110 + 30 * len(rows)}
 
 
-def mode_choice_figure(comparison: Any) -> dict[str, Any] | None:
+def mode_choice_figure(comparison: Comparison) -> dict[str, Any] | None:
     """Score on training folds by number of modes; None where no model had several to choose from."""
     curves = mode_curves(comparison)
     if not curves:

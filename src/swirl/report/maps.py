@@ -5,13 +5,12 @@ from contextlib import suppress
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 
 from swirl.analysis.decoded import DecodedFit
 from swirl.analysis.state_summaries import Groups, Onward, by_pair, by_state, most_visited, onward
 from swirl.data.geometry import has_places, lattice, layout
 from swirl.data.mdp import MDP
-from swirl.report.summary import switch_counts
 from swirl.rewards.gauge import GaugeTooLargeError
 from swirl.text import rounded
 
@@ -42,21 +41,21 @@ def places(env: MDP) -> dict[str, Any]:
     return {"kind": "grid", "xy": rounded(xy), "cell": rounded(cell), "corridors": corridors}
 
 
-def map_facts(case: DecodedFit) -> dict[str, Any] | None:
+def map_facts(fit: DecodedFit) -> dict[str, Any] | None:
     """Everything that the maps and tables of a model are drawn from; None where it has no labelled states.
 
     Keys: kind ("grid", "graph" or "table"), xy, cell, corridors, following, moves [mode][state][move] and, by previous
     state, pairs, pair_moves; gauges: for each the reward [mode][state], [mode][pair] and, where it has an action,
     [mode][state][action]; unknown: states that the training data say nothing about.
     """
-    model = case.model
+    model = fit.model
     histories, table = model.histories, model.choice_table()
-    if table is None or case.env is None:
+    if table is None or fit.env is None:
         return None
     ways, states = onward(histories, model.target), by_state(histories)
     moves = _moves(states, table, ways)
-    facts = places(case.env)
-    most = MAX_IN_TABLE if facts["kind"] == "table" else case.n_states
+    facts = places(fit.env)
+    most = MAX_IN_TABLE if facts["kind"] == "table" else fit.n_states
     facts |= {
         "following": [[int(s) for s in row if s >= 0] for row in ways.following],
         "moves": rounded(moves, 3),
@@ -65,15 +64,15 @@ def map_facts(case: DecodedFit) -> dict[str, Any] | None:
         "pairs_left_out": False,
         "gauges": [],
         "per_action": False,
-        "unknown": [False] * case.n_states,
+        "unknown": [False] * fit.n_states,
         "pair_unknown": None,
         "history": histories.length,
-        "shown": most_visited(case.data.states, case.n_states, most),
-        "named": _named(case),
+        "shown": most_visited(fit.data.states, fit.n_states, most),
+        "named": _named(fit),
         "no_least_norm": False,
     }
     pairs = by_pair(histories) if histories.length > 1 else None
-    if pairs is not None and len(pairs.state) * case.n_modes * max(table.shape[2], moves.shape[2]) > MAX_NUMBERS:
+    if pairs is not None and len(pairs.state) * fit.n_modes * max(table.shape[2], moves.shape[2]) > MAX_NUMBERS:
         pairs, facts["pairs_left_out"] = None, True
     if pairs is not None and pairs.previous is not None:
         facts["pairs"] = {"state": pairs.state.tolist(), "previous": pairs.previous.tolist()}
@@ -84,11 +83,11 @@ def map_facts(case: DecodedFit) -> dict[str, Any] | None:
     return facts
 
 
-def _named(case: DecodedFit) -> list[int]:
+def _named(fit: DecodedFit) -> list[int]:
     """The places that a map names, most visited first; none where names are only coordinates, which the map shows."""
-    if all(re.fullmatch(r"\(-?[\d.]+(, ?-?[\d.]+)+\)", name) for name in case.state_names):
+    if all(re.fullmatch(r"\(-?[\d.]+(, ?-?[\d.]+)+\)", name) for name in fit.state_names):
         return []
-    visits = np.bincount(np.concatenate(case.data.states), minlength=case.n_states)
+    visits = np.bincount(np.concatenate(fit.data.states), minlength=fit.n_states)
     return np.argsort(-visits, kind="stable")[:MAX_NAMED].tolist()
 
 
@@ -122,53 +121,3 @@ def _rewards(model: Any, gauge: str) -> np.ndarray | None:
     with suppress(GaugeTooLargeError):
         return model.reward_tables(gauge)
     return None
-
-
-def switching_facts(case: DecodedFit) -> dict[str, Any] | None:
-    """P(next mode | mode, state) and the decoded switches by state; None for one mode.
-
-    >>> import swirl
-    >>> from swirl.analysis.decoded import decode
-    >>> world = swirl.datasets.gridworld(n_sessions=3, n_steps=80)
-    >>> facts = switching_facts(decode(world.true_model(), world.trajectories))
-    >>> facts["by_state"], facts["probability"][0][1][23]  # water to home, at the water
-    (True, 0.36)
-    """
-    if case.n_modes < 2:
-        return None
-    table = np.asarray(case.model.mode_transitions_).transpose(1, 2, 0)
-    spread = np.ptp(table, axis=2).max()
-    seen = np.zeros(case.n_states, bool)
-    seen[np.unique(np.concatenate(case.data.states))] = True
-    if case.model.seen_states_ is not None:
-        seen |= np.asarray(case.model.seen_states_)
-    counts = switch_counts(case.modes, case.data.states, case.data.gaps, case.n_modes, case.n_states)
-    return {
-        "by_state": bool(table.shape[2] > 1 and spread > 1e-6),
-        "probability": rounded(table),
-        "counts": counts.tolist(),
-        "seen": seen.tolist(),
-        "visits": _visits(case).tolist(),
-        "mean": rounded(_visited_mean(case, table)),
-    }
-
-
-def _visits(case: DecodedFit) -> Int[np.ndarray, "mode state"]:
-    """Steps decoded as each mode in each state: what the probability of leaving a mode there rests on."""
-    modes, states = np.concatenate(case.modes), np.concatenate(case.data.states)
-    visits = np.zeros((case.n_modes, case.n_states), np.int64)
-    np.add.at(visits, (modes[modes >= 0], states[modes >= 0]), 1)
-    return visits
-
-
-def _visited_mean(case: DecodedFit, table: np.ndarray) -> Float[np.ndarray, "mode next_mode"]:
-    """P(next mode | mode) averaged over the steps decoded as that mode: what the animal met with."""
-    n_states = table.shape[2]
-    mean = np.full(table.shape[:2], np.nan)
-    states = np.concatenate(case.data.states) if n_states > 1 else np.zeros(case.data.n_steps, np.int64)
-    modes = np.concatenate(case.modes)
-    for mode in range(len(table)):
-        visits = np.bincount(states[modes == mode], minlength=n_states)
-        weight = visits / visits.sum() if visits.sum() else np.full(n_states, 1 / n_states)
-        mean[mode] = table[mode] @ weight
-    return mean

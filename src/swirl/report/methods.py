@@ -1,4 +1,4 @@
-"""A methods paragraph, ready to paste, with the numbers of this very fit."""
+"""Methods: a paragraph ready to paste, with the numbers of this very fit."""
 
 from typing import Any
 
@@ -9,6 +9,11 @@ from swirl.analysis.bootstrap_result import Bootstrap
 from swirl.analysis.decoded import DecodedFit
 from swirl.estimators.base import PER
 from swirl.estimators.fit_warnings import RestartAgreement
+from swirl.report.checks import check_facts
+from swirl.report.section import ReportedFit, Section
+from swirl.report.signal import signal_facts
+from swirl.report.summary import data_facts, fit_facts
+from swirl.report.uncertainty import agreement_of
 from swirl.text import counted, number
 
 PAPER = (
@@ -26,6 +31,20 @@ DECODED = (
 )
 
 
+def methods_section(fit: ReportedFit) -> Section:
+    """The paragraph, and what it cites."""
+    paragraph = methods_paragraph(
+        fit,
+        fit.once(data_facts),
+        fit.once(fit_facts),
+        fit.once(agreement_of),
+        checks=fit.once(check_facts),
+        signal=fit.once(signal_facts),
+        bootstrap=fit.bootstrap,
+    )
+    return Section("methods", "Methods", {"paragraph": paragraph, "references": references()})
+
+
 def references() -> list[str]:
     """The paper whose model it is, and the package.
 
@@ -37,23 +56,22 @@ def references() -> list[str]:
 
 
 def methods_paragraph(
-    case: DecodedFit,
+    fit: DecodedFit,
     data: dict[str, Any],
-    fit: dict[str, Any],
+    ended: dict[str, Any],
     agreement: RestartAgreement | None = None,
     *,
-    comparison: Any = None,
     checks: dict[str, Any] | None = None,
     signal: dict[str, Any] | None = None,
     bootstrap: Bootstrap | None = None,
 ) -> str:
     """Say in the words of a methods section what was done; plain text."""
-    parts = [_model(case), _data(data), _fit(case, fit, agreement)]
-    if case.n_modes > 1:
+    parts = [_model(fit), _data(data), _fit(fit, ended, agreement)]
+    if fit.n_modes > 1:
         parts.append(DECODED)
-    if comparison is not None:
-        parts.append(_comparison(comparison))
-    elif (held_out := fit["scores"]["others"]) is not None:
+    if fit.comparison is not None:
+        parts.append(_comparison(fit.comparison))
+    elif (held_out := ended["scores"]["others"]) is not None:
         sessions = counted(data["sessions"] - data["fitted_sessions"], "session")
         parts.append(
             f"On {sessions} not used for fitting ({counted(held_out[1], 'step')}), the score was "
@@ -61,7 +79,7 @@ def methods_paragraph(
         )
     if checks:
         drawn = counted(checks["n_draws"], "data set")
-        missing = any((path < 0).any() for path in case.data.actions)
+        missing = any((path < 0).any() for path in fit.data.actions)
         alike = ", with the same actions missing," if missing else ""
         parts.append(
             f"The model was checked against {drawn} of the same size{alike} simulated from it; "
@@ -75,16 +93,16 @@ def methods_paragraph(
         )
     if bootstrap is not None:
         parts.append(_bootstrap(bootstrap))
-    if case.model.reward_symbol:
+    if fit.model.reward_symbol:
         parts.append(GAUGE)
     return " ".join(part for part in parts if part)
 
 
-def _model(case: DecodedFit) -> str:
-    model, package = case.model, f"swirl {__version__}"
+def _model(fit: DecodedFit) -> str:
+    model, package = fit.model, f"swirl {__version__}"
     if not model.reward_symbol:
         return (
-            f"Behaviour was analysed with a {model.label} model with {counted(case.n_modes, 'hidden mode')}, as "
+            f"Behaviour was analysed with a {model.label} model with {counted(fit.n_modes, 'hidden mode')}, as "
             f"implemented in {package} (after Ke et al., 2025)."
         )
     temperatures = np.unique(np.asarray(model.mode_temperatures_, float))
@@ -93,7 +111,7 @@ def _model(case: DecodedFit) -> str:
         f"the soft-optimal policy (discount {number(float(model.discount))}, temperature {alpha}) of a reward "
         f"{model.reward_symbol}"
     )
-    if case.n_modes == 1:
+    if fit.n_modes == 1:
         return (
             "Behaviour was analysed with maximum-entropy inverse reinforcement learning, as implemented in "
             f"{package} (after Ke et al., 2025): the animal follows {policy}."
@@ -106,7 +124,7 @@ def _model(case: DecodedFit) -> str:
         chain = "the probability of the next mode depends on the current mode alone"
     return (
         "Behaviour was analysed with switching inverse reinforcement learning (SWIRL; Ke et al., 2025) as implemented "
-        f"in {package}. At each time the animal is in one of {case.n_modes} hidden modes; in each it follows {policy}, "
+        f"in {package}. At each time the animal is in one of {fit.n_modes} hidden modes; in each it follows {policy}, "
         f"and {chain}."
     )
 
@@ -132,20 +150,20 @@ def _missing(data: dict[str, Any]) -> str:
     )
 
 
-def _fit(case: DecodedFit, fit: dict[str, Any], agreement: RestartAgreement | None) -> str:
-    if fit["report"] is None:
+def _fit(fit: DecodedFit, ended: dict[str, Any], agreement: RestartAgreement | None) -> str:
+    if ended["report"] is None:
         return "Parameters were given in advance, not fitted."
-    if fit["n_restarts"] is None:
-        return f"Of the fit: {fit['report']}"
-    model = case.model
-    ended = "which converged" if fit["converged"] else "which had not converged"
-    starts = counted(fit["n_restarts"], "random starting point")
+    if ended["n_restarts"] is None:
+        return f"Of the fit: {ended['report']}"
+    model = fit.model
+    how = "which converged" if ended["converged"] else "which had not converged"
+    starts = counted(ended["n_restarts"], "random starting point")
     limits = f"at most {counted(int(model.max_iter), 'iteration')}, or until {number(float(model.tol))} nats remained"
     agreed = f"; {agreement.sentence()}" if agreement is not None and agreement.n_restarts > 1 else ""
     return (
         f"Parameters were estimated by expectation–maximisation of the likelihood with priors{_prior(model)} from "
-        f"{starts} (seed {model.random_state}; {limits}); the run with the highest objective was kept, {ended} after "
-        f"{counted(fit['n_iterations'], 'iteration')}{agreed}."
+        f"{starts} (seed {model.random_state}; {limits}); the run with the highest objective was kept, {how} after "
+        f"{counted(ended['n_iterations'], 'iteration')}{agreed}."
     )
 
 

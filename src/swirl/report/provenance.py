@@ -1,4 +1,4 @@
-"""Where a report comes from: versions, seed, data, command and configuration."""
+"""Provenance: where a report comes from, versions, seed, data, command and configuration."""
 
 import json
 import re
@@ -8,12 +8,19 @@ from typing import Any
 
 from swirl.analysis.decoded import DecodedFit
 from swirl.estimators.save_load import versions_of
+from swirl.report.section import ReportedFit, Section
+from swirl.report.summary import data_facts
 from swirl.text import number
 
 CALLED = {"data": "data file", "data_fingerprint": "data file (SHA-256)", "seconds": "fitted in"}
 
 
-def provenance(case: DecodedFit, data: dict[str, Any], run: dict[str, Any] | None) -> dict[str, Any]:
+def provenance_section(fit: ReportedFit) -> Section:
+    """A table of what is known, and the configuration."""
+    return Section("provenance", "Provenance", provenance(fit, fit.once(data_facts), fit.run))
+
+
+def provenance(fit: DecodedFit, data: dict[str, Any], run: dict[str, Any] | None) -> dict[str, Any]:
     """Rows of (what, value) for a table, and the configuration as JSON text.
 
     Of files only the names are told: a page is mailed, and folders are nobody's business.
@@ -21,12 +28,12 @@ def provenance(case: DecodedFit, data: dict[str, Any], run: dict[str, Any] | Non
     >>> import swirl
     >>> from swirl.analysis.decoded import decode
     >>> world = swirl.datasets.gridworld(n_sessions=3, n_steps=80)
-    >>> case = decode(world.true_model(), world.trajectories)
-    >>> about = provenance(case, {"fingerprint": "ab"}, {"seconds": 3.2345})
+    >>> fit = decode(world.true_model(), world.trajectories)
+    >>> about = provenance(fit, {"fingerprint": "ab"}, {"seconds": 3.2345})
     >>> [row for row in about["rows"] if row[0] in ("data (SHA-256)", "fitted in")]
     [('data (SHA-256)', 'ab'), ('fitted in', '3.2 s')]
     """
-    model = case.model
+    model = fit.model
     rows = [("model", repr(model)), ("data (SHA-256)", data["fingerprint"])]
     trained = model.data_fingerprint_
     if trained is not None and not data.get("same_as_training"):

@@ -1,4 +1,4 @@
-"""How sure the modes are: the posterior, and whether other starting points of the fit say the same.
+"""How sure is it: the posterior of the modes, and whether other starting points of the fit say the same.
 
 A bootstrap adds intervals of the modes, which preferences are sure, and how stable each step is.
 """
@@ -12,15 +12,39 @@ from swirl.analysis.bootstrap import bootstrap
 from swirl.analysis.bootstrap_result import Bootstrap, log_odds, mark_of
 from swirl.analysis.decoded import DecodedFit
 from swirl.analysis.state_summaries import by_state, onward
-from swirl.estimators.fit_warnings import RestartAgreement
+from swirl.estimators.fit_warnings import SAME_ARI, SAME_POLICIES, RestartAgreement
 from swirl.plots.style import named_mode_colours
+from swirl.report.section import ReportedFit, Section
 from swirl.text import counted, number, percent, rounded
 
 BINS = 20
 MAX_POINTS = 300  # of a trace
+MAX_ROWS = 12  # of the table of restarts
 
 
-def posterior_facts(case: DecodedFit) -> dict[str, Any] | None:
+def uncertainty_section(fit: ReportedFit) -> Section | None:
+    """Posterior, intervals and restarts, those that there are; None where there are none of them."""
+    posterior, intervals, agreement = posterior_facts(fit), fit.once(intervals_of), fit.once(agreement_of)
+    restarts = restart_facts(fit, agreement)
+    if posterior is None and restarts is None and intervals is None:
+        return None
+    figures = {}
+    if posterior:
+        figures["certainty"] = certainty_figure(fit, posterior)
+    if restarts:
+        figures["restarts"] = restart_figure(restarts)
+    values = {
+        "posterior": posterior,
+        "intervals": intervals,
+        "no_intervals": NO_INTERVALS,
+        "restart_words": restart_sentence(agreement),
+        "restarts": restarts,
+        "max_rows": MAX_ROWS,
+    }
+    return Section("uncertainty", "How sure is it?", values, figures)
+
+
+def posterior_facts(fit: DecodedFit) -> dict[str, Any] | None:
     """How clear the modes are: the probability of the most probable mode at each step; None for one mode.
 
     >>> import swirl
@@ -30,23 +54,22 @@ def posterior_facts(case: DecodedFit) -> dict[str, Any] | None:
     >>> sum(sum(row) for row in facts["counts"]), len(facts["edges"])
     (240, 21)
     """
-    if case.n_modes < 2:
+    if fit.n_modes < 2:
         return None
-    shares = np.concatenate(case.posterior)
+    shares = np.concatenate(fit.posterior)
     top, best = shares.max(axis=1), shares.argmax(axis=1)
-    edges = np.linspace(1 / case.n_modes, 1, BINS + 1)
+    edges = np.linspace(1 / fit.n_modes, 1, BINS + 1)
     place = np.clip(np.searchsorted(edges, top, side="right") - 1, 0, BINS - 1)
-    counts = np.zeros((case.n_modes, BINS), np.int64)
+    counts = np.zeros((fit.n_modes, BINS), np.int64)
     np.add.at(counts, (best, place), 1)
     return {
         "edges": rounded(edges),
         "counts": counts.tolist(),
-        "above_90": float((top >= 0.9).mean()),
-        "mean": [float(top[best == k].mean()) if (best == k).any() else None for k in range(case.n_modes)],
+        "words": f"At {percent((top >= 0.9).mean())} of the steps one mode has a probability of 0.9 or more.",
     }
 
 
-def agreement_of(case: DecodedFit) -> RestartAgreement | None:
+def agreement_of(fit: DecodedFit) -> RestartAgreement | None:
     """How far the restarts say the same: as the fit found, or on these sessions where its file does not say.
 
     >>> import swirl
@@ -55,16 +78,16 @@ def agreement_of(case: DecodedFit) -> RestartAgreement | None:
     >>> agreement_of(decode(world.true_model(), world.trajectories)) is None
     True
     """
-    model = case.model
+    model = fit.model
     known = model.restart_agreement_
     if known is None and model.restarts_:
-        return model.compare_restarts(case.data)
+        return model.compare_restarts(fit.data)
     return known
 
 
-def restart_facts(case: DecodedFit, agreement: RestartAgreement | None) -> dict[str, Any] | None:
+def restart_facts(fit: DecodedFit, agreement: RestartAgreement | None) -> dict[str, Any] | None:
     """Objective of every restart and how far it says the same as the fit; None where there is one or none."""
-    restarts = case.model.restarts_
+    restarts = fit.model.restarts_
     if agreement is None or len(restarts) < 2:
         return None
     order = np.argsort(np.where(np.isfinite(agreement.nats_behind), agreement.nats_behind, np.inf), kind="stable")
@@ -87,7 +110,7 @@ def restart_facts(case: DecodedFit, agreement: RestartAgreement | None) -> dict[
                 "trace": _trace(top - np.asarray(restart.objective_trace)),
             }
         )
-    return {"rows": rows, "one_mode": case.n_modes == 1}
+    return {"rows": rows, "one_mode": fit.n_modes == 1}
 
 
 def _trace(behind: np.ndarray) -> dict[str, list[Any]]:
@@ -95,10 +118,26 @@ def _trace(behind: np.ndarray) -> dict[str, list[Any]]:
     return {"iteration": kept.tolist(), "behind": rounded(behind[kept])}
 
 
+def restart_sentence(agreement: RestartAgreement | None) -> str:
+    """Say whether the starting points agree.
+
+    >>> restart_sentence(RestartAgreement(0, 2, np.ones(3), np.array([0, 0.01, 0.02]), np.array([0, 0.1, 9.0])))[:49]
+    '3 of 3 restarts came to the same result (segmenta'
+    """
+    if agreement is None:
+        return "The model was not fitted by restarts here, so nothing can be said of other starting points."
+    if agreement.n_restarts == 1:
+        return "There was a single starting point: whether another would say the same is not known."
+    of = [] if agreement.n_modes == 1 else [f"an adjusted Rand index of {SAME_ARI:g} or more with the kept one's modes"]
+    rule = " and ".join([*of, f"policies at most {SAME_POLICIES:g} apart (total variation, 0 to 1)"])
+    alone = " It may be luck: more restarts would show." if agreement.n_same < 2 else ""
+    return f"{agreement.sentence()}. The same is {rule}; objectives do not enter.{alone}"
+
+
 LEAST = 1e-3  # nats behind that are drawn: a log axis has no zero
 
 
-def certainty_figure(case: DecodedFit, facts: dict[str, Any]) -> dict[str, Any]:
+def certainty_figure(fit: DecodedFit, facts: dict[str, Any]) -> dict[str, Any]:
     """Histogram of the probability of the most probable mode, stacked by mode."""
     edges = facts["edges"]
     middle = [round((a + b) / 2, 4) for a, b in pairwise(edges)]
@@ -113,7 +152,7 @@ def certainty_figure(case: DecodedFit, facts: dict[str, Any]) -> dict[str, Any]:
             "marker": {"color": colour, "line": {"width": 0}},
             "hovertemplate": "%{y:.1%} of the steps<extra>" + name + "</extra>",
         }
-        for name, colour, row in zip(case.mode_names, named_mode_colours(case.mode_names), facts["counts"], strict=True)
+        for name, colour, row in zip(fit.mode_names, named_mode_colours(fit.mode_names), facts["counts"], strict=True)
     ]
     layout = {
         "barmode": "stack",
@@ -160,6 +199,11 @@ def restart_figure(facts: dict[str, Any]) -> dict[str, Any]:
 SHORT = 0.5  # standard errors by which a fit may miss its top without a word
 FIRM = 0.95
 WIDTH, PAD = 110, 5  # of the little pictures in the table
+NO_INTERVALS = (
+    "There are no confidence intervals on this page. Whether other starting points say the same, and how clear the "
+    "modes are at each step, is not how far the fit would move with other sessions. For that, sessions are drawn anew "
+    "and the model is fitted to each draw, which takes about as long as the fit:"
+)
 NOT_COVERED = (
     "Every refit starts at the fit, so all stay on its hill; whether there are other hills the starting points below "
     "say. What is rare in the data (a switch at a place where it hardly ever happens) is rare in every draw, so that "
@@ -169,7 +213,7 @@ NOT_COVERED = (
 )
 
 
-def read_bootstrap(case: DecodedFit, given: Any) -> Bootstrap | None:
+def read_bootstrap(fit: DecodedFit, given: Any) -> Bootstrap | None:
     """The bootstrap that was given, or a new one with so many draws; None for none (or 0).
 
     >>> import swirl
@@ -181,18 +225,23 @@ def read_bootstrap(case: DecodedFit, given: Any) -> Bootstrap | None:
     if given is None or (given == 0 and not isinstance(given, bool)):
         return None
     if isinstance(given, int):
-        return bootstrap(case.model, case.data, n_draws=given)
+        return bootstrap(fit.model, fit.data, n_draws=given)
     if not isinstance(given, Bootstrap):
         raise ValueError(
             f"bootstrap is {type(given).__name__}: expected what swirl.uncertainty.bootstrap(...) returned, or the "
             "number of draws"
         )
-    if given.model != mark_of(case.model):
+    if given.model != mark_of(fit.model):
         raise ValueError("bootstrap: it is of another fit, or its modes stand in another order; make it of this one")
     return given
 
 
-def interval_facts(case: DecodedFit, found: Bootstrap) -> dict[str, Any]:
+def intervals_of(fit: ReportedFit) -> dict[str, Any] | None:
+    """`interval_facts` of the bootstrap, where there is one."""
+    return None if fit.bootstrap is None else interval_facts(fit, fit.bootstrap)
+
+
+def interval_facts(fit: DecodedFit, found: Bootstrap) -> dict[str, Any]:
     """Rows of the table, sentences, and what the maps need.
 
     Keys: rows (share and duration of each mode with their ends, as text and as places in a small picture; stable: mean
@@ -202,7 +251,7 @@ def interval_facts(case: DecodedFit, found: Bootstrap) -> dict[str, Any]:
     share, stay = found.estimate("occupancy"), found.estimate("durations")
     shares, stays = found.interval("occupancy"), found.interval("durations")
     widest, longest = _round_up(shares[1]), _round_up(stays[1])
-    stable, preference = _stability_by_mode(case, found), _preference(case, found)
+    stable, preference = _stability_by_mode(fit, found), _preference(fit, found)
     rows = [
         {
             "share": f"{_percents(share[k], shares, k)}\u00a0%",
@@ -213,7 +262,7 @@ def interval_facts(case: DecodedFit, found: Bootstrap) -> dict[str, Any]:
             "duration_at": _picture(stay[k], stays[0][k], stays[1][k], longest),
             "stable": "—" if stable is None else percent(stable[k], ".0f"),
         }
-        for k in range(case.n_modes)
+        for k in range(fit.n_modes)
     ]
     return {
         "rows": rows,
@@ -221,7 +270,7 @@ def interval_facts(case: DecodedFit, found: Bootstrap) -> dict[str, Any]:
         "by": found.by,
         "width": WIDTH,
         "words": _words(found),
-        "stability_words": _stability_words(case, found) if case.n_modes > 1 else "",
+        "stability_words": _stability_words(fit, found) if fit.n_modes > 1 else "",
         "drift_words": _drift_words(found),
         "not_covered": NOT_COVERED,
         "preference": preference,
@@ -230,9 +279,9 @@ def interval_facts(case: DecodedFit, found: Bootstrap) -> dict[str, Any]:
     }
 
 
-def _preference(case: DecodedFit, found: Bootstrap) -> dict[str, Any] | None:
+def _preference(fit: DecodedFit, found: Bootstrap) -> dict[str, Any] | None:
     """Ends of the log-odds of each move against the average mode, as the map shows them."""
-    model = case.model
+    model = fit.model
     if found.preferences is None or model.histories is None:
         return None
     groups, ways = by_state(model.histories), onward(model.histories, model.target)
@@ -270,12 +319,12 @@ def _rewards(found: Bootstrap) -> dict[str, Any] | None:
     return {"value": rounded(found.estimate("rewards"), 3), "low": rounded(low, 3), "high": rounded(high, 3)}
 
 
-def _stability_by_mode(case: DecodedFit, found: Bootstrap) -> list[float] | None:
+def _stability_by_mode(fit: DecodedFit, found: Bootstrap) -> list[float] | None:
     """Mean stability of the steps decoded as each mode; None where the page is about other sessions."""
-    if [len(part) for part in found.stability] != [len(path) for path in case.modes]:
+    if [len(part) for part in found.stability] != [len(path) for path in fit.modes]:
         return None
-    values, modes = np.concatenate(found.stability), np.concatenate(case.modes)
-    return [float(values[modes == k].mean()) if (modes == k).any() else float("nan") for k in range(case.n_modes)]
+    values, modes = np.concatenate(found.stability), np.concatenate(fit.modes)
+    return [float(values[modes == k].mean()) if (modes == k).any() else float("nan") for k in range(fit.n_modes)]
 
 
 def _words(found: Bootstrap) -> str:
@@ -290,7 +339,7 @@ def _words(found: Bootstrap) -> str:
     )
 
 
-def _stability_words(case: DecodedFit, found: Bootstrap) -> str:
+def _stability_words(fit: DecodedFit, found: Bootstrap) -> str:
     parts = [part for part in found.stability if len(part)]
     values = np.concatenate(parts)
     lead = (
@@ -298,10 +347,10 @@ def _stability_words(case: DecodedFit, found: Bootstrap) -> str:
         f"{percent((values >= FIRM).mean())} of the steps it has in at least {FIRM:.0%} of the refits."
     ).replace("95%", "95\u00a0%")
     means = [part.mean() for part in parts]
-    if len(found.stability) != len(case.data) or len(parts) != len(case.data) or max(means) - min(means) < 0.02:
+    if len(found.stability) != len(fit.data) or len(parts) != len(fit.data) or max(means) - min(means) < 0.02:
         return lead
     worst = int(np.argmin(means))
-    name = case.data.names[worst]
+    name = fit.data.names[worst]
     session = f"session {name}" if name.isdecimal() else f"session “{name}”"
     return f"{lead} Least stable: {session} ({percent(means[worst])})."
 

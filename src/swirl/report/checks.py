@@ -1,4 +1,4 @@
-"""Predictive checks and bout lengths: what the model does when it is let run, beside what the animals did."""
+"""Predictive checks: what the model does when it is let run, beside what the animals did."""
 
 from dataclasses import replace
 from typing import Any
@@ -11,39 +11,47 @@ from swirl.analysis.predictive_checks import ENOUGH, PredictiveChecks, predictiv
 from swirl.analysis.significance import LEVEL
 from swirl.data.segments import dwell_times
 from swirl.estimators.base import quietly
-from swirl.plots.style import named_mode_colours
 from swirl.report.formatting import label
-from swirl.text import number, rounded
+from swirl.report.section import ReportedFit, Section
+from swirl.text import counted, number, percent, rounded
 
 N_PLACES = 3
 OF_MODES = ("dwell time", "mode share", "switches per 100 steps")
 MAX_SEGMENTS, MAX_STEPS = 2_000, 300_000  # simulated and decoded for each draw; more only takes longer
-MAX_POINTS = 400  # of a survival curve
 
 
-def check_facts(case: DecodedFit, n_draws: int) -> dict[str, Any] | None:
+def checks_section(fit: ReportedFit) -> Section | None:
+    """Each statistic of the data beside the simulated ones; None where nothing was simulated."""
+    checks = fit.once(check_facts)
+    if checks is None:
+        return None
+    values = {"words": check_sentence(checks), "strips": check_strips(checks), "places": checks["places"]}
+    return Section("checks", "Predictive checks", values, {"occupancy": occupancy_figure(fit, checks)})
+
+
+def check_facts(fit: ReportedFit) -> dict[str, Any] | None:
     """Statistics of the data and of simulated data sets; None where there are none to make.
 
     The places are those that the data visit most.
     """
-    if n_draws < 1 or case.model.histories is None or case.env is None:
+    if fit.n_draws < 1 or fit.model.histories is None or fit.env is None:
         return None
-    data, torn = case.data, False
-    if case.model.impossible != "error":  # no simulation has transitions that the environment rules out
-        breaks = [steps + 1 for steps in case.env.impossible_transitions(data)]
+    data, torn = fit.data, False
+    if fit.model.impossible != "error":  # no simulation has transitions that the environment rules out
+        breaks = [steps + 1 for steps in fit.env.impossible_transitions(data)]
         data = data.with_gaps(breaks)
         # "forget": the mode chain goes on across them, so bouts must not be cut there.
-        torn = case.model.impossible == "forget" and any(len(steps) for steps in breaks)
+        torn = fit.model.impossible == "forget" and any(len(steps) for steps in breaks)
     segments = np.cumsum([len(gaps) + 1 for gaps in data.gaps])
     enough = (segments > MAX_SEGMENTS) | (np.cumsum(data.lengths) > MAX_STEPS)
     n_sessions = max(1, int(np.argmax(enough)) if enough.any() else len(data))
     data = data[:n_sessions]
-    busiest = np.argsort(-occupancy(data.states, case.n_states), kind="stable")[:N_PLACES]
+    busiest = np.argsort(-occupancy(data.states, fit.n_states), kind="stable")[:N_PLACES]
     busiest = [int(s) for s in busiest if (np.concatenate(data.states) == s).any()]
     found = predictive_checks(
-        case.model, data, places={case.state_names[s]: s for s in busiest}, n_draws=n_draws, random_state=0
+        fit.model, data, places={fit.state_names[s]: s for s in busiest}, n_draws=fit.n_draws, random_state=0
     )
-    if case.n_modes == 1 or torn:
+    if fit.n_modes == 1 or torn:
         found = _without_modes(found)  # nor are they among the tests that are corrected for
     rows = []
     for statistic, real in found.real.items():
@@ -69,10 +77,10 @@ def check_facts(case: DecodedFit, n_draws: int) -> dict[str, Any] | None:
         )
     shares = np.array(found.simulated_values["occupancy", ""])
     return {
-        "n_draws": n_draws,
+        "n_draws": fit.n_draws,
         "sessions": n_sessions,
-        "all_sessions": len(case.data),
-        "places": [case.state_names[s] for s in busiest],
+        "all_sessions": len(fit.data),
+        "places": [fit.state_names[s] for s in busiest],
         "rows": rows,
         "n_inside": sum(row["inside"] for row in rows),
         "n_differ": sum(row["differs"] for row in rows),
@@ -80,7 +88,7 @@ def check_facts(case: DecodedFit, n_draws: int) -> dict[str, Any] | None:
         "occupancy": rounded(found.real_values["occupancy", ""]),
         "simulated_occupancy": rounded(shares.mean(axis=0)),
         "torn": torn,
-        "bouts": _simulated_bouts(case, n_draws) if torn else _bouts(case, found),
+        "bouts": _simulated_bouts(fit) if torn else _bouts(fit, found),
     }
 
 
@@ -91,113 +99,64 @@ def _without_modes(found: PredictiveChecks) -> PredictiveChecks:
     return replace(found, real=scalars[0], simulated=scalars[1])
 
 
-def _bouts(case: DecodedFit, found: PredictiveChecks) -> list[dict[str, Any]]:
-    """Bouts of the data and of the simulations that the checks have made already."""
+def _bouts(fit: DecodedFit, found: PredictiveChecks) -> list[dict[str, Any]]:
+    """Lengths of the bouts of each mode, in the data and in the simulations that the checks have made already."""
+    names = [("dwell time", f"mode {k}") for k in range(fit.n_modes)]
     return [
-        {
-            "real": survival(found.real_values["dwell time", f"mode {k}"]),
-            "simulated": [survival(times) for times in found.simulated_values["dwell time", f"mode {k}"]],
-        }
-        for k in range(case.n_modes)
-        if ("dwell time", f"mode {k}") in found.real_values
+        {"real": found.real_values[name], "simulated": found.simulated_values[name]}
+        for name in names
+        if name in found.real_values
     ]
 
 
-def _simulated_bouts(case: DecodedFit, n_draws: int) -> list[dict[str, Any]]:
-    """Bouts of the data as they are, and of simulated data with the same gaps and missing actions."""
+def _simulated_bouts(fit: ReportedFit) -> list[dict[str, Any]]:
+    """Lengths of bouts in the data as they are, and in simulated data with the same gaps and missing actions."""
     drawn = []
-    for seed in range(n_draws):
-        made = simulated_like(case.model, case.data, seed)
+    for seed in range(fit.n_draws):
+        made = simulated_like(fit.model, fit.data, seed)
         with quietly():  # a simulation may go where the animals were not seen in training
-            drawn.append(dwell_times(case.model.predict(made), n_modes=case.n_modes, gaps=made.gaps))
-    real = dwell_times(case.modes, n_modes=case.n_modes, gaps=case.data.gaps)
-    return [
-        {"real": survival(real[k]), "simulated": [survival(times[k]) for times in drawn]} for k in range(case.n_modes)
-    ]
+            drawn.append(dwell_times(fit.model.predict(made), n_modes=fit.n_modes, gaps=made.gaps))
+    real = dwell_times(fit.modes, n_modes=fit.n_modes, gaps=fit.data.gaps)
+    return [{"real": real[k], "simulated": [times[k] for times in drawn]} for k in range(fit.n_modes)]
 
 
-def bout_facts(case: DecodedFit, checks: dict[str, Any] | None) -> list[dict[str, Any]] | None:
-    """Bout lengths of each mode as survival curves, of the data and, where there are checks, of each simulation."""
-    if case.n_modes < 2:
-        return None
-    times = dwell_times(case.modes, n_modes=case.n_modes, gaps=case.data.gaps)
-    facts = []
-    for mode, own in enumerate(times):
-        # The checks cut real bouts where they must cut simulated ones, so that both are alike.
-        compared = checks["bouts"][mode] if checks and mode < len(checks["bouts"]) else None
-        facts.append(
-            {
-                "n": len(own),
-                "median": float(np.median(own)) if len(own) else None,
-                "longest": int(own.max()) if len(own) else None,
-                "real": survival(own) if compared is None else compared["real"],
-                "simulated": [] if compared is None else compared["simulated"],
-            }
-        )
-    return facts
+def check_sentence(facts: dict[str, Any]) -> str:
+    """Say how many statistics lie within the range of the simulations."""
+    n, inside, draws = len(facts["rows"]), facts["n_inside"], facts["n_draws"]
+    expected = percent((draws - 1) / (draws + 1)) if draws > 1 else "none"
+    part = "" if facts["sessions"] == facts["all_sessions"] else f" (here: the first {facts['sessions']:,} sessions)"
+    torn = " Where steps do not join up the data were cut for this, so bouts and switches are not among the statistics."
+    torn = torn if facts["torn"] else ""
+    made = f"{counted(draws, 'data set')} of the same size{part} {'was' if draws == 1 else 'were'} simulated"
+    return (
+        f"{made} from the model and decoded as the real one was. {inside} of {n} statistics of the real data lie "
+        f"within the range of the simulated ones (about {expected} would if the model were true). "
+        f"{_after_correcting(facts)} Parameters are the fitted ones, without their uncertainty, so the ranges are on "
+        f"the narrow side.{torn}"
+    )
 
 
-def survival(times: Any) -> dict[str, list[Any]]:
-    """Share of bouts that last at least so many steps, where it changes.
+def _after_correcting(facts: dict[str, Any]) -> str:
+    """What is left of the differences after correcting for the number of statistics.
 
-    >>> survival([1, 3, 3, 8])
-    {'length': [1, 3, 8], 'share': [1, 0.75, 0.25]}
+    >>> _after_correcting({"rows": [0] * 21, "n_draws": 5, "enough_draws": 39, "n_differ": 0})[:83]
+    'With so few simulations none of 21 statistics can be said to differ: 39 are needed.'
+    >>> _after_correcting({"rows": [0] * 21, "n_draws": 39, "enough_draws": 39, "n_differ": 2})
+    'After correcting for 21 statistics at once, 2 differ (p ≤ 0.05).'
     """
-    times = np.sort(np.asarray(times))
-    length, first = np.unique(times, return_index=True)
-    share = 1 - first / max(len(times), 1)
-    if len(length) > MAX_POINTS:
-        kept = np.unique(np.geomspace(1, len(length), MAX_POINTS).astype(int) - 1)
-        length, share = length[kept], share[kept]
-    return {"length": length.tolist(), "share": rounded(share)}
-
-
-def bout_figures(case: DecodedFit, bouts: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """One small figure per mode: share of bouts that last at least so long, data dark, simulations pale."""
-    longest = max((max(bout["real"]["length"], default=1) for bout in bouts), default=1)
-    figures = []
-    for name, colour, bout in zip(case.mode_names, named_mode_colours(case.mode_names), bouts, strict=True):
-        simulated = [curve for curve in bout["simulated"] if curve["length"]]
-        longest = max(longest, *(curve["length"][-1] for curve in simulated), 1)
-        traces = [_curve(curve, "simulated", colour, 1.2, 0.38, i == 0) for i, curve in enumerate(simulated)]
-        traces.append(_curve(bout["real"], "data", colour, 3.0, 1.0, True))
-        figures.append({"data": traces, "title": name, "n": bout["n"], "median": bout["median"]})
-    for figure in figures:
-        figure["layout"] = {
-            "xaxis": {
-                "type": "log",
-                "title": {"text": "bout of at least … steps"},
-                "range": [0, float(np.log10(longest)) + 0.05],
-                "tickangle": 0,
-                "tickvals": [1, 3, 10, 30, 100, 300, 1000, 3000, 10000],
-            },
-            "yaxis": {"range": [0, 1.04], "tickformat": ".0%", "title": {"text": "share of bouts"}},
-            "showlegend": bool(len(figure["data"]) > 1),
-            "legend": {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"},
-        }
-        figure["height"] = 260
-    return figures
-
-
-def _curve(curve: dict[str, Any], name: str, colour: str, width: float, opacity: float, legend: bool) -> dict[str, Any]:
-    return {
-        "type": "scatter",
-        "mode": "lines",
-        "name": name,
-        "legendgroup": name,
-        "showlegend": legend,
-        "x": [1, *curve["length"], *curve["length"][-1:]],  # from "all last one step" to "none lasts longer"
-        "y": [1, *curve["share"], 0],
-        "line": {"color": colour, "width": width, "shape": "vh"},
-        "opacity": opacity,
-        "hovertemplate": "%{y:.0%} last %{x} steps or more<extra>" + name + "</extra>",
-    }
+    n, differ = len(facts["rows"]), facts["n_differ"]
+    if facts["n_draws"] < facts["enough_draws"]:
+        return (
+            f"With so few simulations none of {n} statistics can be said to differ: {facts['enough_draws']} are needed."
+        )
+    verb = "differs" if differ == 1 else "differ"
+    return f"After correcting for {n} statistics at once, {differ or 'none'} {verb} (p ≤ {LEVEL:g})."
 
 
 WIDTH, PAD = 180.0, 8.0  # of a strip, in its own units
 
 
-def occupancy_figure(case: DecodedFit, checks: dict[str, Any]) -> dict[str, Any]:
+def occupancy_figure(fit: DecodedFit, checks: dict[str, Any]) -> dict[str, Any]:
     """Share of the steps in each state: data against the mean of the simulations."""
     real, drawn = checks["occupancy"], checks["simulated_occupancy"]
     top = 1.05 * max([*real, *drawn])
@@ -216,7 +175,7 @@ def occupancy_figure(case: DecodedFit, checks: dict[str, Any]) -> dict[str, Any]
         "name": "states",
         "x": real,
         "y": drawn,
-        "text": [label(name) for name in case.state_names[: len(real)]],
+        "text": [label(name) for name in fit.state_names[: len(real)]],
         "marker": {"size": 7, "color": "@accent", "opacity": 0.75},
         "hovertemplate": "%{text}<br>data %{x:.2%}, simulated %{y:.2%}<extra></extra>",
     }

@@ -1,0 +1,126 @@
+"""Each decoded mode in numbers and in a sentence: how often it is, and what it does more than the others."""
+
+from typing import Any
+
+import numpy as np
+from jaxtyping import Int
+
+from swirl.analysis.decoded import DecodedFit
+from swirl.data.segments import dwell_times, find_segments, split_at_gaps
+from swirl.text import counted, listed, number, percent
+
+PSEUDOCOUNT = 0.5  # arrivals, seen and expected, as in `mode_names`: one arrival makes no preference
+MIN_RATIO = 1.2
+MIN_TIMES = 3
+MAX_PREFERRED = 3
+
+
+def mode_facts(fit: DecodedFit) -> list[dict[str, Any]]:
+    """Describe each decoded mode: its share of the steps, its bouts, and where it goes more than the others.
+
+    A place is preferred in a mode where arrivals (s_{t+1} there, s_t not, credited to z_t) are more than the modes
+    together would make; a move, where it is taken more often from its state. Both are ordered by n log(n / expected):
+    strong *and* frequent comes first.
+
+    >>> from swirl.data.trajectories import Trajectories
+    >>> fit = DecodedFit(None, Trajectories([[3, 2, 9, 1, 0, 1]]), None, [np.array([0, 0, 0, 1, 1, 0])], ["a", "b"])
+    >>> facts = mode_facts(fit)
+    >>> [fact["share"] for fact in facts], [fact["bouts"] for fact in facts], facts[1]["median_bout"]
+    ([0.6666666666666666, 0.3333333333333333], [2, 1], 2.0)
+    """
+    found = find_segments(fit.modes, fit.data.gaps)
+    steps = np.bincount(found.mode, weights=found.length, minlength=fit.n_modes)
+    moves = move_counts(fit)
+    return [
+        {
+            "share": float(steps[mode] / max(steps.sum(), 1)),
+            "steps": int(steps[mode]),
+            "bouts": int((found.mode == mode).sum()),
+            "median_bout": float(np.median(whole)) if len(whole) else None,
+            "places": _preferred_places(moves, mode),
+            "moves": _preferred_moves(moves, mode),
+        }
+        for mode, whole in enumerate(dwell_times(fit.modes, n_modes=fit.n_modes, gaps=fit.data.gaps))
+    ]
+
+
+def move_counts(fit: DecodedFit) -> tuple[Int[np.ndarray, "move 2"], Int[np.ndarray, "mode move"]]:
+    """Count the moves (state, next state) within segments, by the mode at their first step.
+
+    >>> from swirl.data.trajectories import Trajectories
+    >>> fit = DecodedFit(None, Trajectories([[0, 1, 0, 1]]), None, [np.array([0, 0, 1, 1])], ["a", "b"])
+    >>> moves, counts = move_counts(fit)
+    >>> moves.tolist(), counts.tolist()
+    ([[0, 1], [1, 0]], [[1, 1], [1, 0]])
+    """
+    gaps = fit.data.gaps
+    pieces = zip(split_at_gaps(fit.modes, gaps), split_at_gaps(fit.data.states, gaps), strict=True)
+    columns = [np.stack([z[:-1], s[:-1], s[1:]]) for z, s in pieces]
+    mode, state, following = np.concatenate([np.zeros((3, 0), np.int64), *columns], axis=1)
+    known = mode >= 0
+    numbers, place = np.unique((state * fit.n_states + following)[known], return_inverse=True)
+    counts = np.zeros((fit.n_modes, len(numbers)), np.int64)
+    np.add.at(counts, (mode[known], place.reshape(-1)), 1)
+    return np.stack([numbers // fit.n_states, numbers % fit.n_states], axis=1), counts
+
+
+def _preferred_places(moves: tuple[np.ndarray, np.ndarray], mode: int) -> list[dict[str, Any]]:
+    pairs, counts = moves
+    elsewhere = pairs[:, 0] != pairs[:, 1]
+    places, place = np.unique(pairs[elsewhere, 1], return_inverse=True)
+    arrivals = np.zeros((len(counts), len(places)))
+    np.add.at(arrivals.T, place.reshape(-1), counts[:, elsewhere].T)
+    expected = arrivals.sum(axis=0) * counts[mode].sum() / max(counts.sum(), 1)
+    best = _strongest(arrivals[mode], expected)
+    return [
+        {"state": int(places[i]), "times": int(arrivals[mode, i]), "ratio": _ratio(arrivals[mode, i], expected[i])}
+        for i in best
+    ]
+
+
+def _preferred_moves(moves: tuple[np.ndarray, np.ndarray], mode: int) -> list[dict[str, Any]]:
+    pairs, counts = moves
+    origin = pairs[:, 0]
+    left, left_all = (np.bincount(origin, weights=times) for times in (counts[mode], counts.sum(axis=0)))  # departures
+    expected = counts.sum(axis=0) * left[origin] / np.maximum(left_all[origin], 1)
+    return [
+        {
+            "state": int(pairs[i, 0]),
+            "next": int(pairs[i, 1]),
+            "times": int(counts[mode, i]),
+            "ratio": _ratio(counts[mode, i], expected[i]),
+        }
+        for i in _strongest(counts[mode].astype(float), expected)
+    ]
+
+
+def _ratio(times: Any, expected: Any) -> float:
+    return float((times + PSEUDOCOUNT) / (expected + PSEUDOCOUNT))
+
+
+def _strongest(times: np.ndarray, expected: np.ndarray) -> list[int]:
+    """The few entries that are most above what is expected, strongest first."""
+    ratio = (times + PSEUDOCOUNT) / (expected + PSEUDOCOUNT)
+    strength = np.where((ratio >= MIN_RATIO) & (times >= MIN_TIMES), times * np.log(ratio), 0.0)
+    return [int(i) for i in np.argsort(-strength, kind="stable")[:MAX_PREFERRED] if strength[i] > 0]
+
+
+def mode_sentence(fact: dict[str, Any], state_names: list[str], of_moves: bool) -> str:
+    r"""Describe a mode in a sentence or two.
+
+    >>> fact = {"share": 0.62, "steps": 149, "bouts": 4, "median_bout": 18.0, "moves": [], "places": [
+    ...     {"state": 1, "times": 12, "ratio": 2.41}]}
+    >>> mode_sentence(fact, ["home", "water"], of_moves=False).replace("\xa0", " ")
+    '62 % of the steps, in 4 bouts (median 18 steps). Where it goes more: 2.4 × to water.'
+    """
+    if not fact["steps"]:
+        return "No step of these data is decoded as this mode."
+    bouts = counted(fact["bouts"], "bout")
+    if fact["median_bout"] is not None:
+        bouts += f" (median {number(fact['median_bout'])} steps)"
+    lead = f"{percent(fact['share'])} of the steps, in {bouts}."
+    if of_moves:
+        found = [f"{m['ratio']:.1f} × {state_names[m['state']]} → {state_names[m['next']]}" for m in fact["moves"]]
+        return f"{lead} What it does more: {listed(found)}." if found else f"{lead} No move stands out."
+    found = [f"{p['ratio']:.1f} × to {state_names[p['state']]}" for p in fact["places"]]
+    return f"{lead} Where it goes more: {listed(found)}." if found else f"{lead} No place stands out."
