@@ -9,7 +9,6 @@ from swirl.io.atomic_write import check_target, write_text
 ASSETS = Path(__file__).parent / "assets"
 SCRIPTS = (
     "core.js",
-    "inflate.js",
     "labels.js",
     "figures.js",
     "tables.js",

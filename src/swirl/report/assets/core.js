@@ -14,7 +14,6 @@ R.number = (x, digits = 3) => {
 };
 R.between = ([low, high]) => `95 %: ${R.number(low, 2)} to ${R.number(high, 2)}`;
 R.unpack = async (text) => {
-  if (!window.DecompressionStream) return R.gunzip(text);
   const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
   return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).text();
 };

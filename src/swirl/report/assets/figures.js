@@ -52,7 +52,7 @@ R.drawFigure = (div) => {
 };
 R.registerPlot = (name, div) => {
   if (!R.csv[name]) R.csv[name] = R.plotCsv(div);
-  R.picture[name] = () => { R.hasten(); Plotly.downloadImage(div, { format: "svg", filename: name, width: div.clientWidth, height: div.clientHeight }); };
+  R.picture[name] = () => R.ready.then(() => Plotly.downloadImage(div, { format: "svg", filename: name, width: div.clientWidth, height: div.clientHeight }));
 };
 R.startFigures = () => {
   const waiting = document.querySelectorAll("[data-figure]");

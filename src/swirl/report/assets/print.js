@@ -1,4 +1,6 @@
-// On paper: light, all figures drawn, at the width of a page. Whoever prints does not wait, so all of it happens at once.
+// On paper: light, all figures drawn, at the width of a page. The browser does not wait, so all of it happens at once.
+// The page's own button waits until plotly is unpacked. The browser's print command cannot: in the first instant after
+// opening, it prints text, tables and maps, and leaves the figures blank.
 R.startPrinting = (wear) => {
   let worn = null;
   const paper = matchMedia("print"), root = document.documentElement;
@@ -9,8 +11,8 @@ R.startPrinting = (wear) => {
     document.querySelectorAll("details:not([open])").forEach((part) => { part.open = true; part.dataset.opened = ""; });
     root.dataset.theme = "light";
     root.classList.add("printing");  // the layout of the page is not yet that of the paper
-    R.hasten();
-    R.drawAll(); R.redraw.forEach((draw) => draw()); R.replot(); R.showTimeline(R.timelineRange());
+    R.drawAll(); R.redraw.forEach((draw) => draw()); R.replot();
+    if (R.session) R.showTimeline(R.timelineRange());
     if (R.printRewards) R.printRewards();
   };
   const restore = () => {
@@ -20,7 +22,8 @@ R.startPrinting = (wear) => {
     document.querySelectorAll("details[data-opened]").forEach((part) => { part.open = false; delete part.dataset.opened; });
     const others = R.el("reward-others");
     if (others) { others.querySelectorAll(".plot").forEach((div) => R.plotted.delete(div)); others.replaceChildren(); }
-    wear(worn); R.showTimeline(R.timelineRange());
+    wear(worn);
+    if (R.session) R.showTimeline(R.timelineRange());
   };
   addEventListener("beforeprint", prepare);
   addEventListener("afterprint", restore);

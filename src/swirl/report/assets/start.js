@@ -1,5 +1,5 @@
-// In order: what needs no plotly at once, then plotly is unpacked, then the rest.
-(async () => {
+// In order: what needs nothing unpacked, then the first session, then plotly and all that it draws.
+{
   const theme = R.el("theme"), say = () => { R.el("theme-word").textContent = R.dark() ? "Light" : "Dark"; };
   const wear = (name) => {
     document.documentElement.dataset.theme = name;
@@ -10,7 +10,7 @@
   say();
   theme.addEventListener("click", () => wear(R.dark() ? "light" : "dark"));
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", (event) => wear(event.matches ? "dark" : "light"));
-  R.el("print").addEventListener("click", () => window.print());
+  R.el("print").addEventListener("click", () => R.ready.then(() => window.print()));
   R.el("methods-copy").addEventListener("click", async () => {
     const text = [...R.el("methods-text").querySelectorAll("p")].map((p) => p.textContent.trim()).join("\n\n");
     try { await navigator.clipboard.writeText(text); } catch {  // pages opened from a disk may not have a clipboard
@@ -27,18 +27,15 @@
     }
   }, { rootMargin: "-20% 0px -70% 0px" });
   document.querySelectorAll("section").forEach((section) => reading.observe(section));
-  R.startTimeline(); R.startReplay(); R.startRewards(); R.startSwitching(); R.startSession();
-  const packed = R.el("plotly").textContent;
-  const begin = (code) => {
-    if (window.Plotly) return;
+  R.startRewards(); R.startSwitching();
+  R.ready = (async () => {
+    await R.startSession();
     const script = document.createElement("script");
-    script.textContent = code;
+    script.textContent = await R.unpack(R.el("plotly").textContent);
     document.head.append(script);
     R.el("plotly").remove();
     R.replot(); R.startFigures(); R.listenTimeline();
     document.documentElement.dataset.ready = "yes";
-  };
-  R.hasten = () => { if (!window.Plotly) begin(R.gunzip(packed)); };
+  })().catch((error) => R.trouble(`The figures could not be drawn (${error.message}). They need a browser of 2023 or later; the text, tables and maps are here.`));
   R.startPrinting(wear);
-  try { begin(await R.unpack(packed)); } catch (error) { R.trouble(`The figures could not be drawn (${error.message}); the text, tables and maps are here.`); }
-})();
+}
