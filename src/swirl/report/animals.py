@@ -10,7 +10,7 @@ import numpy as np
 from swirl.analysis.decoded import DecodedFit
 from swirl.analysis.mode_signal import read_units
 from swirl.plots.style import named_mode_colours
-from swirl.report.formatting import label
+from swirl.report.figures import LEGEND, axis, figure, label, points
 from swirl.report.section import ReportedFit, Section
 from swirl.text import counted, listed, percent, rounded
 
@@ -149,28 +149,19 @@ def animal_figure(fit: DecodedFit, facts: dict[str, Any]) -> dict[str, Any]:
         shapes += [_mean(k + middle, width, y) for k, y in enumerate(shares.mean(axis=0).tolist())]
         if len(groups) > 1:  # a sign in the legend, in no mode's colour
             sign = {"symbol": SYMBOLS[g % len(SYMBOLS)], "size": 10, "color": "@soft", "line": {"width": 2}}
-            traces.append({"type": "scatter", "mode": "markers", "name": label(group), "x": [None], "y": [None],
-                           "marker": sign})  # fmt: skip
+            traces.append(points(label(group), [None], [None], marker=sign))
     highest = max(max(row["shares"]) for row in facts["rows"])
-    layout = {
-        "xaxis": {
-            "tickvals": list(range(fit.n_modes)),
-            "ticktext": [label(name) for name in fit.mode_names],
-            "range": [-0.5, fit.n_modes - 0.5],
-            "showgrid": False,
-        },
-        "yaxis": {
-            "title": {"text": f"share of the {facts['noun']}’s steps"},
-            "tickformat": ".0%",
-            "range": [0, min(1.03, 1.12 * highest)],
-        },
-        "shapes": shapes,
-        "showlegend": len(groups) > 1 and facts["dots"],
-        "legend": {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom", "itemclick": False},
+    x = {
+        "tickvals": list(range(fit.n_modes)),
+        "ticktext": [label(name) for name in fit.mode_names],
+        "range": [-0.5, fit.n_modes - 0.5],
+        "showgrid": False,
     }
+    y = axis(f"share of the {facts['noun']}’s steps", tickformat=".0%", range=[0, min(1.03, 1.12 * highest)])
+    told, legend = len(groups) > 1 and facts["dots"], LEGEND | {"itemclick": False}
     head = [facts["noun"], "group", "steps", *fit.mode_names]
     table = [head, *([row["name"], row["group"], row["steps"], *rounded(row["shares"])] for row in facts["rows"])]
-    return {"data": traces, "layout": layout, "height": 340, "csv": table}
+    return figure(traces, 340, x, y, shapes=shapes, showlegend=told, legend=legend) | {"csv": table}
 
 
 def _dots(
@@ -178,26 +169,19 @@ def _dots(
 ) -> dict[str, Any]:
     # An animal has the same place within its group in every mode, so that it can be followed by eye.
     aside = 0.6 * width * (np.linspace(-0.5, 0.5, len(rows)) if len(rows) > 1 else np.zeros(1))
-    modes = range(fit.n_modes)
-    about = ["" if group is None else f", {label(group)}"] * len(rows)
-    return {
-        "type": "scatter",
-        "mode": "markers",
-        "name": "" if group is None else label(group),
-        "showlegend": False,
-        "x": [round(k + middle + float(dx), 4) for k in modes for dx in aside],
-        "y": rounded([row["shares"][k] for k in modes for row in rows]),
-        "marker": {
-            "symbol": symbol,
-            "size": 9,
-            "opacity": 0.9,
-            "color": [named_mode_colours(fit.mode_names)[k] for k in modes for _ in rows],
-            "line": {"width": 2 if symbol.endswith("open") else 0},
-        },
-        "text": [f"{label(row['name'])}{also}" for _ in modes for row, also in zip(rows, about, strict=True)],
-        "customdata": [f"{row['steps']:,}" for _ in modes for row in rows],
-        "hovertemplate": "%{text}: %{y:.1%} of %{customdata} steps<extra></extra>",
-    }
+    modes, colours = range(fit.n_modes), named_mode_colours(fit.mode_names)
+    also = "" if group is None else f", {label(group)}"
+    look = {"symbol": symbol, "size": 9, "opacity": 0.9, "line": {"width": 2 if symbol.endswith("open") else 0}}
+    return points(
+        "" if group is None else label(group),
+        [round(k + middle + float(dx), 4) for k in modes for dx in aside],
+        rounded([row["shares"][k] for k in modes for row in rows]),
+        showlegend=False,
+        marker=look | {"color": [colours[k] for k in modes for _ in rows]},
+        text=[f"{label(row['name'])}{also}" for _ in modes for row in rows],
+        customdata=[f"{row['steps']:,}" for _ in modes for row in rows],
+        hovertemplate="%{text}: %{y:.1%} of %{customdata} steps<extra></extra>",
+    )
 
 
 def _mean(at: float, width: float, y: float) -> dict[str, Any]:

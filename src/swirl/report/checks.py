@@ -11,7 +11,7 @@ from swirl.analysis.predictive_checks import ENOUGH, PredictiveChecks, predictiv
 from swirl.analysis.significance import LEVEL
 from swirl.data.segments import dwell_times
 from swirl.estimators.base import quietly
-from swirl.report.formatting import label
+from swirl.report.figures import axis, figure, label, lines, points
 from swirl.report.section import ReportedFit, Section
 from swirl.text import counted, number, percent, rounded
 
@@ -159,32 +159,14 @@ WIDTH, PAD = 180.0, 8.0  # of a strip, in its own units
 def occupancy_figure(fit: DecodedFit, checks: dict[str, Any]) -> dict[str, Any]:
     """Share of the steps in each state: data against the mean of the simulations."""
     real, drawn = checks["occupancy"], checks["simulated_occupancy"]
-    top = 1.05 * max([*real, *drawn])
-    line = {
-        "type": "scatter",
-        "mode": "lines",
-        "name": "equal",
-        "x": [0, top],
-        "y": [0, top],
-        "line": {"color": "@soft", "width": 1, "dash": "dot"},
-        "hoverinfo": "skip",
-    }
-    points = {
-        "type": "scatter",
-        "mode": "markers",
-        "name": "states",
-        "x": real,
-        "y": drawn,
-        "text": [label(name) for name in fit.state_names[: len(real)]],
-        "marker": {"size": 7, "color": "@accent", "opacity": 0.75},
-        "hovertemplate": "%{text}<br>data %{x:.2%}, simulated %{y:.2%}<extra></extra>",
-    }
-    layout = {
-        "xaxis": {"title": {"text": "share of steps, data"}, "tickformat": ".0%", "rangemode": "tozero"},
-        "yaxis": {"title": {"text": "share of steps, simulated"}, "tickformat": ".0%", "rangemode": "tozero"},
-        "showlegend": False,
-    }
-    return {"data": [line, points], "layout": layout, "height": 340}
+    top, dotted = 1.05 * max([*real, *drawn]), {"color": "@soft", "width": 1, "dash": "dot"}
+    equal = lines("equal", [0, top], [0, top], line=dotted, hoverinfo="skip")
+    names, dots = [label(name) for name in fit.state_names], {"size": 7, "color": "@accent", "opacity": 0.75}
+    says = "%{text}<br>data %{x:.2%}, simulated %{y:.2%}<extra></extra>"
+    states = points("states", real, drawn, text=names[: len(real)], marker=dots, hovertemplate=says)
+    x = axis("share of steps, data", tickformat=".0%", rangemode="tozero")
+    y = axis("share of steps, simulated", tickformat=".0%", rangemode="tozero")
+    return figure([equal, states], 340, x, y, showlegend=False)
 
 
 def check_strips(checks: dict[str, Any]) -> list[dict[str, Any]]:
@@ -200,25 +182,20 @@ def check_strips(checks: dict[str, Any]) -> list[dict[str, Any]]:
     """
     strips = []
     for row in checks["rows"]:
-        low, high = min(row["low"], row["real"]), max(row["high"], row["real"])
-        span = (high - low) or 1.0
-        middle = high == low
-
-        def at(value: float, low: float = low, span: float = span, middle: bool = middle) -> float:
-            return WIDTH / 2 if middle else round(PAD + (WIDTH - 2 * PAD) * (value - low) / span, 1)
-
-        words = statistic_words(row["what"], row["of"], row["summary"])
+        values = np.array([row["real"], *row["drawn"]])
+        at = PAD + (WIDTH - 2 * PAD) * (values - values.min()) / (np.ptp(values) or 1)
+        real_at, *drawn_at = np.round(at if np.ptp(values) else np.full(len(at), WIDTH / 2), 1).tolist()
         strips.append(
             {
-                "words": words,
+                "words": statistic_words(row["what"], row["of"], row["summary"]),
                 "real": number(row["real"]),
                 "range": f"{number(row['low'])} – {number(row['high'])}",
                 "inside": row["inside"],
                 "differs": row["differs"],
                 "p": number(row["p_value"], 2),
                 "corrected_p": number(row["corrected_p_value"], 2),
-                "at": at(row["real"]),
-                "drawn_at": [at(value) for value in row["drawn"]],
+                "at": real_at,
+                "drawn_at": drawn_at,
                 "width": WIDTH,
             }
         )

@@ -8,6 +8,7 @@ from swirl.analysis.decoded import DecodedFit
 from swirl.data.segments import dwell_times
 from swirl.plots.style import named_mode_colours
 from swirl.report.checks import check_facts
+from swirl.report.figures import LEGEND, axis, figure, lines
 from swirl.report.section import ReportedFit, Section
 from swirl.text import rounded
 
@@ -22,7 +23,7 @@ def durations_section(fit: ReportedFit) -> Section | None:
         return None
     drawn = bout_figures(fit, bouts)
     values = {"bouts": drawn, "n_draws": checks["n_draws"] if checks else 0}
-    return Section("durations", "Durations", values, {f"bouts-{mode}": figure for mode, figure in enumerate(drawn)})
+    return Section("durations", "Durations", values, {f"bouts-{mode}": one for mode, one in enumerate(drawn)})
 
 
 def bout_facts(fit: DecodedFit, checks: dict[str, Any] | None) -> list[dict[str, Any]] | None:
@@ -64,41 +65,29 @@ def survival(times: Any) -> dict[str, list[Any]]:
 
 def bout_figures(fit: DecodedFit, bouts: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """One small figure per mode: share of bouts that last at least so long, data dark, simulations pale."""
-    longest = max((max(bout["real"]["length"], default=1) for bout in bouts), default=1)
+    curves = [curve for bout in bouts for curve in (bout["real"], *bout["simulated"])]
+    longest = max([1, *(length for curve in curves for length in curve["length"][-1:])])
+    reach, ticks = [0, float(np.log10(longest)) + 0.05], [1, 3, 10, 30, 100, 300, 1000, 3000, 10000]
+    x = axis("bout of at least … steps", type="log", range=reach, tickangle=0, tickvals=ticks)
+    y = axis("share of bouts", range=[0, 1.04], tickformat=".0%")
     figures = []
     for name, colour, bout in zip(fit.mode_names, named_mode_colours(fit.mode_names), bouts, strict=True):
         simulated = [curve for curve in bout["simulated"] if curve["length"]]
-        longest = max(longest, *(curve["length"][-1] for curve in simulated), 1)
         traces = [_curve(curve, "simulated", colour, 1.2, 0.38, i == 0) for i, curve in enumerate(simulated)]
         traces.append(_curve(bout["real"], "data", colour, 3.0, 1.0, True))
-        figures.append({"data": traces, "title": name, "n": bout["n"], "median": bout["median"]})
-    for figure in figures:
-        figure["layout"] = {
-            "xaxis": {
-                "type": "log",
-                "title": {"text": "bout of at least … steps"},
-                "range": [0, float(np.log10(longest)) + 0.05],
-                "tickangle": 0,
-                "tickvals": [1, 3, 10, 30, 100, 300, 1000, 3000, 10000],
-            },
-            "yaxis": {"range": [0, 1.04], "tickformat": ".0%", "title": {"text": "share of bouts"}},
-            "showlegend": bool(len(figure["data"]) > 1),
-            "legend": {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"},
-        }
-        figure["height"] = 260
+        drawn = figure(traces, 260, x, y, showlegend=len(traces) > 1, legend=LEGEND)
+        figures.append(drawn | {"title": name, "n": bout["n"], "median": bout["median"]})
     return figures
 
 
 def _curve(curve: dict[str, Any], name: str, colour: str, width: float, opacity: float, legend: bool) -> dict[str, Any]:
-    return {
-        "type": "scatter",
-        "mode": "lines",
-        "name": name,
-        "legendgroup": name,
-        "showlegend": legend,
-        "x": [1, *curve["length"], *curve["length"][-1:]],  # from "all last one step" to "none lasts longer"
-        "y": [1, *curve["share"], 0],
-        "line": {"color": colour, "width": width, "shape": "vh"},
-        "opacity": opacity,
-        "hovertemplate": "%{y:.0%} last %{x} steps or more<extra>" + name + "</extra>",
-    }
+    return lines(
+        name,
+        [1, *curve["length"], *curve["length"][-1:]],  # from "all last one step" to "none lasts longer"
+        [1, *curve["share"], 0],
+        legendgroup=name,
+        showlegend=legend,
+        line={"color": colour, "width": width, "shape": "vh"},
+        opacity=opacity,
+        hovertemplate="%{y:.0%} last %{x} steps or more<extra>" + name + "</extra>",
+    )

@@ -1,8 +1,7 @@
-"""What a page carries: JSON inside a script element, packed text, names that are no mark-up."""
+"""What a page carries: JSON inside a script element, and packed text."""
 
 import base64
 import gzip
-import html
 import json
 from typing import Any
 
@@ -26,12 +25,3 @@ def squeezed(text: str) -> str:
     (True, True)
     """
     return base64.b64encode(gzip.compress(text.encode("utf-8"), 9, mtime=0)).decode("ascii")
-
-
-def label(text: Any) -> str:
-    """A name of the user's for a figure: plotly reads a little HTML, which a name is not.
-
-    >>> label('<b>"x"</b>')
-    '&lt;b&gt;"x"&lt;/b&gt;'
-    """
-    return html.escape(str(text), quote=False)

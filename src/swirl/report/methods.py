@@ -33,15 +33,9 @@ DECODED = (
 
 def methods_section(fit: ReportedFit) -> Section:
     """The paragraph, and what it cites."""
-    paragraph = methods_paragraph(
-        fit,
-        fit.once(data_facts),
-        fit.once(fit_facts),
-        fit.once(agreement_of),
-        checks=fit.once(check_facts),
-        signal=fit.once(signal_facts),
-        bootstrap=fit.bootstrap,
-    )
+    data, ended, agreement = fit.once(data_facts), fit.once(fit_facts), fit.once(agreement_of)
+    checks, signal = fit.once(check_facts), fit.once(signal_facts)
+    paragraph = methods_paragraph(fit, data, ended, agreement, checks=checks, signal=signal, bootstrap=fit.bootstrap)
     return Section("methods", "Methods", {"paragraph": paragraph, "references": references()})
 
 

@@ -71,11 +71,7 @@ def _preferred_places(moves: tuple[np.ndarray, np.ndarray], mode: int) -> list[d
     arrivals = np.zeros((len(counts), len(places)))
     np.add.at(arrivals.T, place.reshape(-1), counts[:, elsewhere].T)
     expected = arrivals.sum(axis=0) * counts[mode].sum() / max(counts.sum(), 1)
-    best = _strongest(arrivals[mode], expected)
-    return [
-        {"state": int(places[i]), "times": int(arrivals[mode, i]), "ratio": _ratio(arrivals[mode, i], expected[i])}
-        for i in best
-    ]
+    return [{"state": int(places[i]), **found} for i, found in _strongest(arrivals[mode], expected)]
 
 
 def _preferred_moves(moves: tuple[np.ndarray, np.ndarray], mode: int) -> list[dict[str, Any]]:
@@ -83,26 +79,16 @@ def _preferred_moves(moves: tuple[np.ndarray, np.ndarray], mode: int) -> list[di
     origin = pairs[:, 0]
     left, left_all = (np.bincount(origin, weights=times) for times in (counts[mode], counts.sum(axis=0)))  # departures
     expected = counts.sum(axis=0) * left[origin] / np.maximum(left_all[origin], 1)
-    return [
-        {
-            "state": int(pairs[i, 0]),
-            "next": int(pairs[i, 1]),
-            "times": int(counts[mode, i]),
-            "ratio": _ratio(counts[mode, i], expected[i]),
-        }
-        for i in _strongest(counts[mode].astype(float), expected)
-    ]
+    strongest = _strongest(counts[mode].astype(float), expected)
+    return [{"state": int(pairs[i, 0]), "next": int(pairs[i, 1]), **found} for i, found in strongest]
 
 
-def _ratio(times: Any, expected: Any) -> float:
-    return float((times + PSEUDOCOUNT) / (expected + PSEUDOCOUNT))
-
-
-def _strongest(times: np.ndarray, expected: np.ndarray) -> list[int]:
-    """The few entries that are most above what is expected, strongest first."""
+def _strongest(times: np.ndarray, expected: np.ndarray) -> list[tuple[int, dict[str, Any]]]:
+    """The few entries that are most above what is expected, strongest first: how many times, and times more."""
     ratio = (times + PSEUDOCOUNT) / (expected + PSEUDOCOUNT)
     strength = np.where((ratio >= MIN_RATIO) & (times >= MIN_TIMES), times * np.log(ratio), 0.0)
-    return [int(i) for i in np.argsort(-strength, kind="stable")[:MAX_PREFERRED] if strength[i] > 0]
+    best = [int(i) for i in np.argsort(-strength, kind="stable")[:MAX_PREFERRED] if strength[i] > 0]
+    return [(i, {"times": int(times[i]), "ratio": float(ratio[i])}) for i in best]
 
 
 def mode_sentence(fact: dict[str, Any], state_names: list[str], of_moves: bool) -> str:

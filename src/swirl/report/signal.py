@@ -8,7 +8,7 @@ from swirl.analysis.decoded import DecodedFit
 from swirl.analysis.mode_signal import signal_by_mode, signal_called
 from swirl.analysis.triggered_average import mode_triggered_average
 from swirl.plots.style import named_mode_colours
-from swirl.report.formatting import label
+from swirl.report.figures import LEGEND, axis, figure, label, lines, points
 from swirl.report.section import ReportedFit, Section
 from swirl.text import counted, rounded
 
@@ -66,32 +66,19 @@ def signal_facts(fit: DecodedFit) -> dict[str, Any] | None:
 
 def mean_figure(fit: DecodedFit, facts: dict[str, Any]) -> dict[str, Any]:
     """Mean ± standard error of the signal in each mode."""
-    trace = {
-        "type": "scatter",
-        "mode": "markers",
-        "name": label(facts["name"]),
-        "x": fit.mode_names,
-        "y": facts["mean"],
-        "error_y": {
-            "type": "data",
-            "array": [value or 0 for value in facts["sem"]],
-            "color": "@soft",
-            "thickness": 2,
-            "width": 6,
-        },
-        "marker": {"color": named_mode_colours(fit.mode_names), "size": 14, "line": {"width": 1, "color": "@paper"}},
-        "customdata": [
-            [counted(n, facts["over"]), counted(steps, "step")]
-            for n, steps in zip(facts["units"], facts["steps"], strict=True)
-        ],
-        "hovertemplate": "%{x}: %{y:.4g}<br>%{customdata[0]}, %{customdata[1]}<extra></extra>",
-    }
-    layout = {
-        "xaxis": {"type": "category", "showgrid": False, "range": [-0.6, fit.n_modes - 0.4]},
-        "yaxis": {"title": {"text": f"mean {label(facts['name'])}"}},
-        "showlegend": False,
-    }
-    return {"data": [trace], "layout": layout, "height": 300}
+    name, half = label(facts["name"]), [value or 0 for value in facts["sem"]]
+    counts = zip(facts["units"], facts["steps"], strict=True)
+    means = points(
+        name,
+        fit.mode_names,
+        facts["mean"],
+        error_y={"type": "data", "array": half, "color": "@soft", "thickness": 2, "width": 6},
+        marker={"color": named_mode_colours(fit.mode_names), "size": 14, "line": {"width": 1, "color": "@paper"}},
+        customdata=[[counted(n, facts["over"]), counted(steps, "step")] for n, steps in counts],
+        hovertemplate="%{x}: %{y:.4g}<br>%{customdata[0]}, %{customdata[1]}<extra></extra>",
+    )
+    x = {"type": "category", "showgrid": False, "range": [-0.6, fit.n_modes - 0.4]}
+    return figure([means], 300, x, axis(f"mean {name}"), showlegend=False)
 
 
 def onset_figure(fit: DecodedFit, facts: dict[str, Any]) -> dict[str, Any]:
@@ -100,40 +87,16 @@ def onset_figure(fit: DecodedFit, facts: dict[str, Any]) -> dict[str, Any]:
     for mode, (name, colour) in enumerate(zip(fit.mode_names, named_mode_colours(fit.mode_names), strict=True)):
         if not facts["onsets"][mode]:
             continue
-        points = zip(facts["lags"], facts["course"][mode], facts["spread"][mode], strict=True)
-        known = [(lag, y, y if half is None else y - half, y if half is None else y + half)
-                 for lag, y, half in points if y is not None]  # fmt: skip
-        lags, middle, low, high = (list(column) for column in zip(*known, strict=True)) if known else ([], [], [], [])
-        band = {
-            "type": "scatter",
-            "mode": "lines",
-            "name": f"{name} ± SEM",
-            "legendgroup": name,
-            "showlegend": False,
-            "x": lags + lags[::-1],
-            "y": high + low[::-1],
-            "fill": "toself",
-            "fillcolor": colour,
-            "opacity": 0.18,
-            "line": {"width": 0},
-            "hoverinfo": "skip",
-        }
-        line = {
-            "type": "scatter",
-            "mode": "lines",
-            "name": f"{name} ({facts['onsets'][mode]:,} onsets)",
-            "legendgroup": name,
-            "x": lags,
-            "y": middle,
-            "line": {"color": colour, "width": 2.5},
-        }
-        traces += [band, line]
-    onset = {"type": "line", "x0": 0, "x1": 0, "y0": 0, "y1": 1, "yref": "paper",
-             "line": {"color": "@soft", "width": 1, "dash": "dot"}}  # fmt: skip
-    layout = {
-        "xaxis": {"title": {"text": "steps from the onset of the mode"}},
-        "yaxis": {"title": {"text": label(facts["name"])}},
-        "shapes": [onset],
-        "legend": {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"},
-    }
-    return {"data": traces, "layout": layout, "height": 320}
+        course = zip(facts["lags"], facts["course"][mode], facts["spread"][mode], strict=True)
+        known = [(lag, y, half or 0) for lag, y, half in course if y is not None]
+        lags, middle = [lag for lag, _, _ in known], [y for _, y, _ in known]
+        around = [y + half for _, y, half in known] + [y - half for _, y, half in known[::-1]]
+        unseen = {"showlegend": False, "line": {"width": 0}, "hoverinfo": "skip"}
+        area = {"fill": "toself", "fillcolor": colour, "opacity": 0.18, "legendgroup": name}
+        told, thick = f"{name} ({facts['onsets'][mode]:,} onsets)", {"color": colour, "width": 2.5}
+        traces.append(lines(f"{name} ± SEM", lags + lags[::-1], around) | area | unseen)
+        traces.append(lines(told, lags, middle, legendgroup=name, line=thick))
+    dotted = {"color": "@soft", "width": 1, "dash": "dot"}
+    onset = {"type": "line", "x0": 0, "x1": 0, "y0": 0, "y1": 1, "yref": "paper", "line": dotted}
+    x, y = axis("steps from the onset of the mode"), axis(label(facts["name"]))
+    return figure(traces, 320, x, y, shapes=[onset], legend=LEGEND)

@@ -6,7 +6,7 @@ import numpy as np
 
 from swirl.analysis.decoded import DecodedFit
 from swirl.estimators.base import PER, quietly
-from swirl.estimators.fit_warnings import RestartAgreement, Verdict, cautions_of, verdict_of
+from swirl.estimators.fit_warnings import Verdict, cautions_of, verdict_of
 from swirl.plots.style import named_mode_colours
 from swirl.report.maps import map_facts
 from swirl.report.modes import mode_facts, mode_sentence
@@ -25,7 +25,7 @@ def summary_section(fit: ReportedFit) -> Section:
     values = {
         "verdict": _verdict(verdict_of(fit.model, agreement), fit.n_modes),
         "what": fit.model.description,
-        "tiles": _tiles(fit, data, ended, cautions, agreement),
+        "tiles": _tiles(fit, cautions),
         "cautions": list(cautions.values()),
         "words": [data_sentence(data, fit.nouns["state"]), *fit_sentences(ended, data)],
         "cards": _mode_cards(fit, modes),
@@ -72,14 +72,7 @@ def data_facts(fit: DecodedFit) -> dict[str, Any]:
 
 
 def fit_facts(fit: DecodedFit) -> dict[str, Any]:
-    """How the fit ended; None where the parameters were given instead.
-
-    >>> import swirl
-    >>> from swirl.analysis.decoded import decode
-    >>> world = swirl.datasets.gridworld(n_sessions=3, n_steps=80)
-    >>> fit_facts(decode(world.true_model(), world.trajectories))["report"] is None
-    True
-    """
+    """How the fit ended, and how well it does on these data; its report is None where the parameters were given."""
     model = fit.model
     restarts = model.restarts_ or None
     scores = _scores(fit)
@@ -210,13 +203,8 @@ def _verdict(found: Verdict | None, n_modes: int) -> dict[str, Any] | None:
     return {"kind": found.level.replace(" ", "-").replace("'", ""), "words": words, "reasons": reasons}
 
 
-def _tiles(
-    fit: DecodedFit,
-    data: dict[str, Any],
-    ended: dict[str, Any],
-    cautions: dict[str, str],
-    agreement: RestartAgreement | None,
-) -> list[dict[str, str | bool]]:
+def _tiles(fit: ReportedFit, cautions: dict[str, str]) -> list[dict[str, str | bool]]:
+    data, ended, agreement = fit.once(data_facts), fit.once(fit_facts), fit.once(agreement_of)
     tiles: list[dict[str, str | bool]] = [
         {"value": f"{data['sessions']:,}", "label": "session" if data["sessions"] == 1 else "sessions"},
         {"value": f"{data['steps']:,}", "label": "steps"},

@@ -14,6 +14,7 @@ from swirl.analysis.decoded import DecodedFit
 from swirl.analysis.state_summaries import by_state, onward
 from swirl.estimators.fit_warnings import SAME_ARI, SAME_POLICIES, RestartAgreement
 from swirl.plots.style import named_mode_colours
+from swirl.report.figures import LEGEND, axis, figure, lines
 from swirl.report.section import ReportedFit, Section
 from swirl.text import counted, number, percent, rounded
 
@@ -72,17 +73,10 @@ def posterior_facts(fit: DecodedFit) -> dict[str, Any] | None:
 def agreement_of(fit: DecodedFit) -> RestartAgreement | None:
     """How far the restarts say the same: as the fit found, or on these sessions where its file does not say.
 
-    >>> import swirl
-    >>> from swirl.analysis.decoded import decode
-    >>> world = swirl.datasets.gridworld(n_sessions=3, n_steps=80)
-    >>> agreement_of(decode(world.true_model(), world.trajectories)) is None
-    True
+    None where there were no restarts.
     """
-    model = fit.model
-    known = model.restart_agreement_
-    if known is None and model.restarts_:
-        return model.compare_restarts(fit.data)
-    return known
+    known = fit.model.restart_agreement_
+    return fit.model.compare_restarts(fit.data) if known is None and fit.model.restarts_ else known
 
 
 def restart_facts(fit: DecodedFit, agreement: RestartAgreement | None) -> dict[str, Any] | None:
@@ -154,46 +148,25 @@ def certainty_figure(fit: DecodedFit, facts: dict[str, Any]) -> dict[str, Any]:
         }
         for name, colour, row in zip(fit.mode_names, named_mode_colours(fit.mode_names), facts["counts"], strict=True)
     ]
-    layout = {
-        "barmode": "stack",
-        "xaxis": {"title": {"text": "probability of the most probable mode"}, "range": [edges[0] - 0.01, 1.01]},
-        "yaxis": {"title": {"text": "share of steps"}, "tickformat": ".0%"},
-        "legend": {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom", "traceorder": "normal"},
-    }
-    return {"data": traces, "layout": layout, "height": 300}
+    x = axis("probability of the most probable mode", range=[edges[0] - 0.01, 1.01])
+    y = axis("share of steps", tickformat=".0%")
+    return figure(traces, 300, x, y, barmode="stack", legend=LEGEND | {"traceorder": "normal"})
 
 
 def restart_figure(facts: dict[str, Any]) -> dict[str, Any]:
     """Objective of every restart along its iterations; the one that was kept is dark."""
     traces = []
     for row in facts["rows"][::-1]:  # the kept one last, on top
-        kept = row["kept"]
-        trace = row["trace"]
-        about = f"restart {row['restart']}: {row['status']}"
+        name, trace = f"restart {row['restart']}", row["trace"]
+        about = f"{name}: {row['status']}"
         about += "" if facts["one_mode"] or row["ari"] is None else f", ARI {row['ari']:.2f} with the kept one's modes"
-        traces.append(
-            {
-                "type": "scatter",
-                "mode": "lines",
-                "name": f"restart {row['restart']}",
-                "x": trace["iteration"],
-                # Distance to the best, so that the last steps can be told apart on a log axis.
-                "y": [None if y is None else round(y + LEAST, 4) for y in trace["behind"]],
-                "line": {"color": "@ink" if kept else "@soft", "width": 2.5 if kept else 1.2},
-                "hovertemplate": f"iteration %{{x}}: %{{y:.2g}} behind<extra>{about}</extra>",
-            }
-        )
-    layout = {
-        "xaxis": {"title": {"text": "EM iteration"}},
-        "yaxis": {
-            "type": "log",
-            "title": {"text": "nats behind the best"},
-            "exponentformat": "power",
-            "dtick": 1,
-        },
-        "showlegend": False,
-    }
-    return {"data": traces, "layout": layout, "height": 300}
+        # Distance to the best, so that the last steps can be told apart on a log axis.
+        behind = [None if y is None else round(y + LEAST, 4) for y in trace["behind"]]
+        line = {"color": "@ink", "width": 2.5} if row["kept"] else {"color": "@soft", "width": 1.2}
+        says = f"iteration %{{x}}: %{{y:.2g}} behind<extra>{about}</extra>"
+        traces.append(lines(name, trace["iteration"], behind, line=line, hovertemplate=says))
+    y = axis("nats behind the best", type="log", exponentformat="power", dtick=1)
+    return figure(traces, 300, axis("EM iteration"), y, showlegend=False)
 
 
 SHORT = 0.5  # standard errors by which a fit may miss its top without a word
@@ -214,14 +187,7 @@ NOT_COVERED = (
 
 
 def read_bootstrap(fit: DecodedFit, given: Any) -> Bootstrap | None:
-    """The bootstrap that was given, or a new one with so many draws; None for none (or 0).
-
-    >>> import swirl
-    >>> from swirl.analysis.decoded import decode
-    >>> world = swirl.datasets.gridworld(n_sessions=3, n_steps=80)
-    >>> read_bootstrap(decode(world.true_model(), world.trajectories), 0) is None
-    True
-    """
+    """The bootstrap that was given, or a new one with so many draws; None for none (or 0)."""
     if given is None or (given == 0 and not isinstance(given, bool)):
         return None
     if isinstance(given, int):
@@ -266,7 +232,6 @@ def interval_facts(fit: DecodedFit, found: Bootstrap) -> dict[str, Any]:
     ]
     return {
         "rows": rows,
-        "n_draws": found.n_draws,
         "by": found.by,
         "width": WIDTH,
         "words": _words(found),

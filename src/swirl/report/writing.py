@@ -7,20 +7,8 @@ from typing import Any
 from swirl.io.atomic_write import check_target, write_text
 
 ASSETS = Path(__file__).parent / "assets"
-SCRIPTS = (
-    "core.js",
-    "labels.js",
-    "figures.js",
-    "tables.js",
-    "maps.js",
-    "rewards.js",
-    "switching.js",
-    "session.js",
-    "timeline.js",
-    "replay.js",
-    "print.js",
-    "start.js",
-)
+SCRIPTS = ("core", "labels", "figures", "tables", "maps", "rewards", "switching", "session", "timeline", "replay")
+SCRIPTS += ("print", "start")
 
 
 def write(
@@ -108,7 +96,7 @@ def build(
         facts=to_json(facts),
         plotly=_plotly(),
         style=_asset("style.css"),
-        script="\n".join(_asset(name) for name in SCRIPTS),
+        script="\n".join(_asset(f"{name}.js") for name in SCRIPTS),
     )
 
 
