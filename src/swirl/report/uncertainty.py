@@ -37,7 +37,6 @@ def uncertainty_section(fit: ReportedFit) -> Section | None:
     values = {
         "posterior": posterior,
         "intervals": intervals,
-        "no_intervals": NO_INTERVALS,
         "restart_words": restart_sentence(agreement),
         "restarts": restarts,
         "max_rows": MAX_ROWS,
@@ -172,18 +171,6 @@ def restart_figure(facts: dict[str, Any]) -> dict[str, Any]:
 SHORT = 0.5  # standard errors by which a fit may miss its top without a word
 FIRM = 0.95
 WIDTH, PAD = 110, 5  # of the little pictures in the table
-NO_INTERVALS = (
-    "There are no confidence intervals on this page. Whether other starting points say the same, and how clear the "
-    "modes are at each step, is not how far the fit would move with other sessions. For that, sessions are drawn anew "
-    "and the model is fitted to each draw, which takes about as long as the fit:"
-)
-NOT_COVERED = (
-    "Every refit starts at the fit, so all stay on its hill; whether there are other hills the starting points below "
-    "say. What is rare in the data (a switch at a place where it hardly ever happens) is rare in every draw, so that "
-    "estimate and interval can both be too low; the pull of the priors is in all refits alike. The number of modes, "
-    "the history length and the form of switching are taken as given. Each interval stands for itself: of a hundred, "
-    "about five miss."
-)
 
 
 def read_bootstrap(fit: DecodedFit, given: Any) -> Bootstrap | None:
@@ -212,7 +199,8 @@ def interval_facts(fit: DecodedFit, found: Bootstrap) -> dict[str, Any]:
 
     Keys: rows (share and duration of each mode with their ends, as text and as places in a small picture; stable: mean
     stability of its steps), words, stability_words, drift_words, preference ([mode][state][move] low and high of the
-    log-odds, None where there are no modes to compare), rewards ([mode][state] value, low and high).
+    log-odds, None where there are no modes to compare), certain (the share of them with a certain sign), rewards
+    ([mode][state] value, low and high).
     """
     share, stay = found.estimate("occupancy"), found.estimate("durations")
     shares, stays = found.interval("occupancy"), found.interval("durations")
@@ -237,9 +225,8 @@ def interval_facts(fit: DecodedFit, found: Bootstrap) -> dict[str, Any]:
         "words": _words(found),
         "stability_words": _stability_words(fit, found) if fit.n_modes > 1 else "",
         "drift_words": _drift_words(found),
-        "not_covered": NOT_COVERED,
         "preference": preference,
-        "preference_words": _preference_words(preference),
+        "certain": preference and percent(preference["share"]),
         "rewards": _rewards(found),
     }
 
@@ -265,16 +252,6 @@ def _preference(fit: DecodedFit, found: Bootstrap) -> dict[str, Any] | None:
         "share": float(sure.sum() / max(there.sum(), 1)),
         "n": int(there.sum()),
     }
-
-
-def _preference_words(facts: dict[str, Any] | None) -> str:
-    if facts is None:
-        return ""
-    return (
-        f"Of the {facts['n']:,} preferences (how much more or less a mode makes a move than the average mode), "
-        f"{percent(facts['share'])} have a certain sign: their interval leaves out 0. The map of choices “against the "
-        "other modes” shows which."
-    )
 
 
 def _rewards(found: Bootstrap) -> dict[str, Any] | None:
