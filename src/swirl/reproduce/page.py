@@ -10,10 +10,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from matplotlib.figure import Figure
+
 from swirl.io.atomic_write import whole_file, write_text
 from swirl.plots import save
 from swirl.text import cell, plain
 from swirl.workflows.html import Block, Drawing, Markup, Numbers, Section, Text, escaped, page
+
+Rows = list[dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -32,6 +37,38 @@ class Experiment:
     def blocks(self) -> list[Block]:
         """All blocks in order."""
         return [block for section in self.sections for block in section.blocks]
+
+
+@dataclass(frozen=True)
+class Published:
+    """A figure that the paper or its authors' files report, and where it stands."""
+
+    value: float
+    source: str
+    note: str = ""
+
+
+# The parameters in the authors' repository (github.com/BRAINML-GT/SWIRL), scored by the same filter as ours on the same
+# sessions: the paper prints most of its scores as figures only.
+SCORED_BY_US = "the authors' parameters, scored by us"
+
+
+def grouped(rows: Rows, *keys: str) -> dict[Any, Rows]:
+    """Rows by what they have under a key, or under several, in the order of their first.
+
+    >>> grouped([{"model": "S-2", "run": 0}, {"model": "S-1", "run": 0}, {"model": "S-2", "run": 1}], "model")["S-2"]
+    [{'model': 'S-2', 'run': 0}, {'model': 'S-2', 'run': 1}]
+    """
+    found: dict[Any, Rows] = {}
+    for row in rows:
+        found.setdefault(row[keys[0]] if len(keys) == 1 else tuple(row[key] for key in keys), []).append(row)
+    return found
+
+
+def panels(n_columns: int, n_rows: int = 1, width: float = 3.2, height: float = 3.2) -> tuple[Figure, np.ndarray]:
+    """Return a figure with panels of equal width and height, and its axes, row by row."""
+    figure = Figure(figsize=(width * n_columns, height * n_rows), dpi=150, layout="constrained")
+    return figure, figure.subplots(n_rows, n_columns, squeeze=False)
 
 
 def write(

@@ -5,12 +5,16 @@ A block is text, a table, a figure with the numbers it draws, or what a page has
 
 import base64
 import html
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from swirl.text import cell
+import numpy as np
+
+from swirl.text import cell, minus
 
 STYLE = """
 :root { color-scheme: light dark; }
@@ -73,6 +77,91 @@ class Section:
     blocks: Sequence[Block]
     short: str = ""
     name: str = ""
+
+
+@dataclass(frozen=True)
+class Prose:
+    """The words of a page, in a file beside its code: paragraphs by name, filled with values.
+
+    In the file each paragraph stands under a heading `## name`; its lines are joined. `{value:.2f}` or `{row[key]}` are
+    filled as by `str.format`, and negative numbers get a minus sign. A block's caption goes by the block's name.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder) / "text.md"
+    ...     _ = file.write_text("## gain\\nIt gains\\n{gain:.2f} nats.\\n")
+    ...     Prose(file)("gain", gain=-0.5)
+    'It gains −0.50 nats.'
+    """
+
+    file: Path
+
+    @cached_property
+    def paragraphs(self) -> dict[str, str]:
+        """The paragraphs as they stand in the file, read when the first is asked for."""
+        _, *parts = re.split(r"^## (.+)$", self.file.read_text(encoding="utf-8"), flags=re.MULTILINE)
+        names = [name.strip() for name in parts[::2]]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise ValueError(f"{self.file}: paragraphs named twice: {', '.join(twice)}")
+        return {n: re.sub(r"\s*\n\s*", " ", words.strip()) for n, words in zip(names, parts[1::2], strict=True)}
+
+    def __call__(self, name: str, /, **values: Any) -> str:
+        """Return a paragraph, filled."""
+        if name not in self.paragraphs:
+            raise ValueError(f"{self.file}: no paragraph {name!r}; there are {', '.join(self.paragraphs)}")
+        try:
+            return minus(self.paragraphs[name].format(**values))
+        except (KeyError, IndexError) as error:
+            raise ValueError(f"{self.file}: paragraph {name!r} asks for {error}, got {', '.join(values)}") from error
+
+    def text(self, name: str, /, **values: Any) -> Text:
+        """Return a paragraph as a block."""
+        return Text(self(name, **values))
+
+    def numbers(self, name: str, rows: list[dict[str, Any]], decimals: int = 4, /, **values: Any) -> Numbers:
+        """Return a table whose caption is the paragraph of its name."""
+        return Numbers(name, self(name, **values), rows, decimals)
+
+    def drawing(self, name: str, figure: Any, rows: list[dict[str, Any]], /, **values: Any) -> Drawing:
+        """Return a figure whose caption is the paragraph of its name."""
+        return Drawing(name, self(name, **values), figure, rows)
+
+
+def tidy_rows(
+    axes: Mapping[str, Iterable[Any]], values: Mapping[str, Any], where: Any = None, **same: Any
+) -> list[dict[str, Any]]:
+    """Arrays as rows: one for each cell, with its place along the axes and what each array has there.
+
+    Parameters
+    ----------
+    axes
+        Names of the axes, and what stands along them.
+    values
+        Columns and their arrays, which have these axes.
+    where
+        Which cells, as an array of truth; all of them by default.
+    same
+        Columns that are the same in every row; they come first.
+
+    Examples
+    --------
+    >>> tidy_rows({"mode": ["water", "home"], "state": [0]}, {"reward": [[1.5], [2.0]]}, model="S-2")[1]
+    {'model': 'S-2', 'mode': 'home', 'state': 0, 'reward': 2.0}
+    """
+    labels, arrays = [list(along) for along in axes.values()], {k: np.asarray(v) for k, v in values.items()}
+    shape = tuple(map(len, labels))
+    cells = np.argwhere(np.ones(shape, bool) if where is None else where)
+    return [
+        {
+            **same,
+            **{axis: along[i] for axis, along, i in zip(axes, labels, at, strict=True)},
+            **{name: array[tuple(at)].item() for name, array in arrays.items()},
+        }
+        for at in cells
+    ]
 
 
 def page(

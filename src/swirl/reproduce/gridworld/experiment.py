@@ -1,6 +1,7 @@
 """The simulated gridworld (paper §4.1, App. B "Robustness", App. C): what the models find where the truth is known."""
 
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations, product
 from typing import Any
 
@@ -17,20 +18,24 @@ from swirl.estimators.swirl import SWIRL
 from swirl.inference.mode_matching import adjusted_rand_index, match_by_overlap
 from swirl.priors import Cauchy
 from swirl.reproduce.cache import Ledger, fit_inputs
-from swirl.reproduce.fit_checks import endings
-from swirl.reproduce.gridworld import sections as figures
-from swirl.reproduce.page import Experiment
-from swirl.reproduce.published import GRIDWORLD
+from swirl.reproduce.fit_checks import check_table, endings, scored_starts
+from swirl.reproduce.gridworld import TEXT, sections
+from swirl.reproduce.page import SCORED_BY_US, Experiment, Published, Rows
 from swirl.reproduce.robustness import perturb
 from swirl.reproduce.scale import Scale
 from swirl.text import cell
-from swirl.workflows.demo.figures import matched_modes
-from swirl.workflows.html import Numbers, Section, Text
+from swirl.workflows.demo.figures import matched_modes, measures
+from swirl.workflows.html import Block, Section
 
 MODELS = ("MaxEnt", "I-1", "I-2", "S-1", "S-2")
 LEVELS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5)
 STRENGTHS = (0.01, 0.5)  # IQ-Learn's penalty: the package's default, and ½, which is the paper's χ²
-Rows = list[dict[str, Any]]
+PUBLISHED = {
+    "S-2 reward correlation": Published(0.825, "paper, Fig. 2", "in the fitted gauge"),
+    "model-free reward correlation": Published(0.737, "paper, App. C"),
+    "S-2 test LL": Published(-1.4641, SCORED_BY_US, "on the authors' draw, where the truth scores −1.4634"),
+    "S-2 accuracy": Published(0.917, SCORED_BY_US, "on the authors' draw, where the truth scores 0.918"),
+}
 
 
 @dataclass(frozen=True)
@@ -45,17 +50,13 @@ class World:
 
     def measures(self, model: Any, table: np.ndarray | None = None) -> dict[str, float]:
         """What a fit is measured by, on the test sessions."""
-        rewards = model.reward_table() if table is None else table
-        return {
-            "test_log_likelihood": float(model.score(self.test)),
-            "accuracy": metrics.segmentation_accuracy(self.test.modes or [], model.predict(self.test)),
-            "reward_canonical": self.correlation(rewards, "canonical"),
-            "reward_paper": self.correlation(rewards, "paper"),
-        }
+        return measures(model, self.test, self.given.rewards, table)
 
-    def correlation(self, table: np.ndarray, measure: Any) -> float:
-        """Of a reward with the true one."""
-        return float(metrics.reward_correlation(self.given.rewards, table, measure, env=self.data.env))
+    @property
+    def least_norm(self) -> float:
+        """What the true reward's own least-norm member reaches in the paper's measure."""
+        table = self.truth.reward_table("canonical")
+        return float(metrics.reward_correlation(self.given.rewards, table, "paper", env=self.data.env))
 
 
 def world(scale: Scale, offset: int = 0) -> World:
@@ -95,7 +96,7 @@ def run(scale: Scale, ledger: Ledger) -> Experiment:
     pairs: Rows = []
     for name, fit in fits.items():
         inputs = {**fit_inputs(plans[name], here.train), "test": here.test.fingerprint()}
-        runs += ledger.rows(f"{name} runs", inputs, lambda name=name, fit=fit: run_rows(name, fit, here))
+        runs += scored_starts(ledger, f"{name} runs", inputs, fit, partial(start_row, name, fit, here))
         if fit.n_modes > 1:
             pairs += ledger.rows(f"{name} pairs", inputs, lambda name=name, fit=fit: pair_rows(name, fit, here))
     noisy = robustness_rows(scale, ledger, here)
@@ -116,7 +117,7 @@ def run(scale: Scale, ledger: Ledger) -> Experiment:
     policies = {"truth": state_policies(here.truth), "S-2": state_policies(s2)[order]}
     switching = {"true": here.given.mode_transitions, "S-2": s2.mode_transitions_[:, order][:, :, order]}
     lines = {
-        "reward_paper": ("least norm", here.correlation(maps["true, least norm"], "paper")),
+        "reward_paper": ("least norm", here.least_norm),
         "test_log_likelihood": ("truth", truth["test_log_likelihood"]),
         "accuracy": ("truth", truth["accuracy"]),
     }
@@ -129,15 +130,20 @@ def run(scale: Scale, ledger: Ledger) -> Experiment:
             Section("Ours beside the published", beside(best["S-2"], truth, second_split, free, here, n_scored)),
             Section(
                 "True and recovered rewards (Fig. 2A)",
-                figures.rewards(maps, policies, switching, best, here.data.env),
+                sections.rewards(maps, policies, switching, best, here.data.env),
             ),
-            Section("Single starts of five models (Fig. 2B)", figures.starts(runs, pairs, truth, counted, lines)),
-            Section("Robustness: permuted training data (App. B)", figures.robustness(noisy, lines)),
+            Section("Single starts of five models (Fig. 2B)", sections.starts(runs, pairs, truth, counted, lines)),
+            Section("Robustness: permuted training data (App. B)", sections.robustness(noisy, lines)),
             Section(
                 "Model-free S-2 (App. C)",
-                figures.model_free([row for rows in free.values() for row in rows], maps, truth),
+                sections.model_free(
+                    [row for rows in free.values() for row in rows],
+                    maps,
+                    truth,
+                    PUBLISHED["model-free reward correlation"],
+                ),
             ),
-            Section("Posterior predictive checks", figures.checks(checks, values)),
+            Section("Posterior predictive checks", sections.checks(checks, values)),
             endings({**fits, "S-2, second split": second}),
         ],
         {
@@ -151,20 +157,11 @@ def run(scale: Scale, ledger: Ledger) -> Experiment:
 # ---------------------------------------------------------------------- computing
 
 
-def run_rows(name: str, fit: SWIRL, here: World) -> Rows:
-    """The measures of every restart, a single start each."""
-    return [
-        {
-            "model": name,
-            "run": index,
-            "best": index == fit.best_restart_,
-            "objective": restart.objective,
-            "converged": restart.converged,
-            **here.measures(fit.use_restart(index)),
-            "policy_divergence": policy_divergence(fit.use_restart(index), here),
-        }
-        for index, restart in enumerate(fit.restarts_)
-    ]
+def start_row(name: str, fit: SWIRL, here: World, index: int, start: SWIRL) -> dict[str, Any]:
+    """The measures of a single start of a fit."""
+    row = {"model": name, "run": index, "best": index == fit.best_restart_}
+    row |= {"objective": fit.restarts_[index].objective, "converged": fit.restarts_[index].converged}
+    return {**row, **here.measures(start), "policy_divergence": policy_divergence(start, here)}
 
 
 def pair_rows(name: str, fit: SWIRL, here: World) -> Rows:
@@ -197,7 +194,7 @@ def robustness_rows(scale: Scale, ledger: Ledger, here: World) -> Rows:
     """S-2 fitted to permuted training data, a row per reading, level and draw; the test sessions stay clean."""
     levels = LEVELS[:2] if scale.name == "tiny" else LEVELS
     rows: Rows = []
-    for reading, level, draw in product(figures.READINGS, levels, range(scale.n_draws)):
+    for reading, level, draw in product(sections.READINGS, levels, range(scale.n_draws)):
         model = model_of("S-2", here, scale, n_restarts=2, impossible=reading, random_state=draw)
 
         def compute(model: Any = model, reading: str = reading, level: float = level, draw: int = draw) -> Rows:
@@ -243,7 +240,7 @@ def check_rows(
             checks = predictive_checks(model, here.test, places=places, n_draws=n_draws, random_state=0)
             order = matched_modes(model, here.test)
             names = {f"mode {order[mode]}": called for mode, called in enumerate(GRIDWORLD_MODES)}
-            table = [{"model": name, **row, "of": names.get(row["of"], row["of"])} for row in _records(checks)]
+            table = [{**row, "of": names.get(row["of"], row["of"])} for row in check_table({name: checks})]
             return [{"table": table, "values": value_rows(name, checks, names)}]
 
         inputs = {"n_draws": n_draws, "test": here.test.fingerprint(), "of": name}
@@ -253,10 +250,6 @@ def check_rows(
         rows += ledger.rows(f"{name} predictive checks", inputs, compute)
     table = [row for part in rows for row in part["table"]]
     return table, [row for part in rows for row in part["values"] if row["model"] != "truth"]
-
-
-def _records(checks: Any) -> Rows:
-    return [{str(key): value for key, value in row.items()} for row in checks.table().to_dict("records")]
 
 
 def value_rows(model: str, checks: Any, names: dict[str, str]) -> Rows:
@@ -286,13 +279,8 @@ def first_line(best: dict[str, Any], truth: dict[str, float], counted: dict[str,
     ahead = f"{rivals[0]} is ahead of S-2: " if score[rivals[0]] > score["S-2"] else ""
     # The best other model, and the count model in any case.
     beside = ", ".join(f"{name} {cell(score[name], 4)}" for name in dict.fromkeys([rivals[0], counted["model"]]))
-    return (
-        f"{ahead}S-2 scores {cell(ours['test_log_likelihood'], 4)} nats/step on {n_scored:,} held-out steps (the truth "
-        f"itself {cell(truth['test_log_likelihood'], 4)}, {beside}), labels {ours['accuracy']:.1%} of them right (the "
-        f"truth {truth['accuracy']:.1%}), and finds the rewards with r = {ours['reward_canonical']:.3f} in the "
-        f"canonical gauge and {ours['reward_paper']:.3f} in the paper's measure (published "
-        f"{GRIDWORLD['S-2 reward correlation'].value})."
-    )
+    known = PUBLISHED["S-2 reward correlation"].value
+    return TEXT("first line", ahead=ahead, ours=ours, truth=truth, beside=beside, n_scored=n_scored, published=known)
 
 
 def beside(
@@ -302,20 +290,19 @@ def beside(
     free: dict[float, Rows],
     here: World,
     n_scored: int,
-) -> list[Any]:
+) -> list[Block]:
     """Set our figures beside the published ones and the aims."""
     rows: Rows = []
 
     def add(
         quantity: str, value: float, published: str | None, aim: str | None, met: bool | None, comment: str
     ) -> None:
-        known = GRIDWORLD.get(published or "")
+        known = PUBLISHED.get(published or "")
         if known is not None:
             comment += f"; published: {known.source}{', ' + known.note if known.note else ''}"
         row = {"quantity": quantity, "ours": value, "published": known.value if known else None, "aim": aim}
         rows.append({**row, "met": met, "comment": comment})
 
-    least_norm = here.correlation(here.truth.reward_table("canonical"), "paper")
     for split, row, true in (("", ours, truth), (", second split", *second_split)):
         source = {name: None if split else f"S-2 {name}" for name in ("test LL", "accuracy", "reward correlation")}
         score, accuracy = row["test_log_likelihood"], row["accuracy"]
@@ -328,7 +315,7 @@ def beside(
         add(f"S-2 accuracy − truth's, points{split}", points, None, "±1", abs(points) <= 1, "same draw, same sessions")
         r = row["reward_canonical"]
         add(f"S-2 reward r, canonical{split}", r, None, "≥ 0.98", r >= 0.98, "mean over modes, least-norm members")
-        r, said = row["reward_paper"], f"the truth's own least-norm member has {least_norm:.3f}"
+        r, said = row["reward_paper"], f"the truth's own least-norm member has {here.least_norm:.3f}"
         add(f"S-2 reward r, paper's measure{split}", r, source["reward correlation"], "≥ 0.92", r >= 0.92, said)
     projected, published = free[STRENGTHS[0]][0], "model-free reward correlation"
     r = projected["reward_canonical"]
@@ -338,15 +325,8 @@ def beside(
         said = "marginalised as in the paper: depends on the gauge that the penalty picks"
         quantity = f"model-free reward r, paper's measure, marginal, λ = {row['strength']:g}"
         add(quantity, row["reward_paper"], published, None, None, said)
-    caption = (
-        f"Best run by training objective on {len(here.train)} sessions, scored once on the {len(here.test)} test "
-        f"sessions (every fifth; {n_scored:,} scored steps). The second split tests sessions 2, 7, 12, …; this "
-        "run chooses nothing on either. Published figures are of the authors' draw."
-    )
-    words = (
-        "Rewards are known only up to a gauge: many rewards have the same policy, and the prior decides which of them "
-        "is shown. Hence two measures. **Canonical** brings the true and the fitted reward to the least-norm member of "
-        "their class and correlates mode by mode. The **paper's measure** takes the fitted gauge as it is, over both "
-        "modes together. Log-likelihoods of different draws do not compare; distances to the truth's own score do."
-    )
-    return [Numbers("beside", caption, rows), Text(words)]
+    n_train, n_test = len(here.train), len(here.test)
+    return [
+        TEXT.numbers("beside", rows, n_train=n_train, n_test=n_test, n_scored=n_scored),
+        TEXT.text("gauge"),
+    ]

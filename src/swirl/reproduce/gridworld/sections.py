@@ -5,31 +5,42 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import Normalize
+from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
+from swirl import plots
 from swirl.analysis.predictive_checks import ENOUGH
 from swirl.analysis.significance import LEVEL
 from swirl.data.mdp import MDP
-from swirl.reproduce.gridworld.figures import (
-    Rows,
-    agreement_drawing,
-    box_drawing,
-    check_drawing,
-    policy_drawing,
-    reward_drawing,
-    switching_drawing,
-)
-from swirl.reproduce.published import GRIDWORLD
-from swirl.workflows.html import Block, Numbers, Text
+from swirl.datasets import GRIDWORLD_MODES
+from swirl.plots.policies import state_transitions
+from swirl.plots.style import INK, LABEL_SIZE, REWARD_COLOURS, TITLE_SIZE, add_colour_bar, colour_map, finite_range
+from swirl.reproduce.gridworld import TEXT
+from swirl.reproduce.page import Published, Rows, grouped, panels
+from swirl.workflows.demo.figures import GRID, MARKS
+from swirl.workflows.html import Block, Drawing, Text, tidy_rows
 
-SHORT = {
-    "test_log_likelihood": "test LL",
-    "accuracy": "accuracy",
-    "reward_canonical": "reward r, canonical",
-    "reward_paper": "reward r, paper's",
-}
 LL = "test_log_likelihood"
+MEASURES = {
+    "reward_canonical": "reward correlation, canonical",
+    "reward_paper": "reward correlation, paper's measure",
+    LL: "test log-likelihood (nats/step)",
+    "accuracy": "segmentation accuracy",
+}
+SHORT = {LL: "test LL", "accuracy": "accuracy"}
+SHORT |= {"reward_canonical": "reward r, canonical", "reward_paper": "reward r, paper's"}
 READINGS = ("forget", "gap")  # of moves that the environment rules out
 N_BEST = 5  # runs whose segmentations are compared one by one
+
+
+def short(row: Mapping[str, Any]) -> dict[str, Any]:
+    """The four measures of a row under their short names."""
+    return {called: row.get(key) for key, called in SHORT.items()}
+
+
+# ---------------------------------------------------------------------- rewards
 
 
 def rewards(
@@ -40,19 +51,92 @@ def rewards(
     env: MDP,
 ) -> list[Block]:
     """True and recovered rewards, with pictures that need no gauge beside them."""
-    caption = (
-        "Rewards r(s_t, s_{t−1}), each map stretched over 0 to 1; a cell is split by the previous location, light grey "
-        "where there is no such move. The second column has the same policy as the first and is what the third is to "
-        "be compared with; the fourth is as the fit left it. S-2: best run by training objective."
-    )
     far = ", ".join(f"{name} {row['policy_divergence']:.4f}" for name, row in best.items())
-    words = f"Kullback–Leibler divergence of the policies from the true ones, mean over test steps, nats: {far}."
     return [
-        reward_drawing("rewards", caption, maps),
+        TEXT.drawing("rewards", *reward_figure(maps)),
         policy_drawing(policies, env),
-        Text(words),
+        TEXT.text("divergence", far=far),
         switching_drawing(switching),
     ]
+
+
+def reward_figure(tables: Mapping[str, Float[np.ndarray, "mode state previous"]]) -> tuple[Figure, Rows]:
+    """Draw split reward maps, a column per entry of `tables` and a row per mode, each map stretched over 0 to 1.
+
+    >>> from swirl.datasets import gridworld_rewards
+    >>> _, rows = reward_figure({"true": gridworld_rewards()})
+    >>> len(rows), rows[0]
+    (210, {'map': 'true', 'mode': 'water', 'state': 0, 'previous': 0, 'reward': 0.0, 'drawn': 0.0})
+    """
+    n_columns = len(tables)
+    figure = Figure(figsize=(1.95 * n_columns + 2.0, 4.45), dpi=150, layout="constrained")
+    grid = figure.add_gridspec(2, n_columns + 1, width_ratios=[1.0] * n_columns + [0.7])
+    maps, rows = [], []
+    for column, (label, table) in enumerate(tables.items()):
+        for mode, called in enumerate(GRIDWORLD_MODES):
+            low, high = finite_range(table[mode], None, None)
+            drawn = (table[mode] - low) / (high - low)
+            ax = figure.add_subplot(grid[mode, column])
+            maps.append(ax)
+            plots.split_reward_map(drawn, GRID, ax=ax, vmin=0.0, vmax=1.0, marks=MARKS, colour_bar=False)
+            if mode == 0:
+                ax.set_title(label, fontsize=TITLE_SIZE, color=INK, pad=6)
+            if column == 0:
+                ax.text(
+                    -0.2, 0.5, called, transform=ax.transAxes, rotation=90, ha="right", va="center",
+                    fontsize=TITLE_SIZE, color=INK, fontweight="bold",
+                )  # fmt: skip
+            axes = dict(zip(("state", "previous"), map(range, drawn.shape), strict=True))
+            values = {"reward": table[mode], "drawn": drawn}
+            rows += tidy_rows(axes, values, np.isfinite(drawn), map=" ".join(label.split()), mode=called)
+    plots.split_key(ax=figure.add_subplot(grid[0, n_columns]))
+    scale = ScalarMappable(Normalize(0.0, 1.0), colour_map(REWARD_COLOURS))
+    add_colour_bar(maps, scale, "reward, each map from 0 to 1")
+    return figure, rows
+
+
+def policy_drawing(policies: Mapping[str, Float[np.ndarray, "mode state action"]], env: MDP) -> Drawing:
+    """Draw what each mode does, a row per entry of `policies`: arrows, and log-odds against the average mode."""
+    colours = plots.named_mode_colours(GRIDWORLD_MODES)
+    figure, axes = panels(4, len(policies), 2.55, 2.75)
+    rows: Rows = []
+    places = {"state": range(env.n_states), "next_state": range(env.n_states)}
+    for line, (label, policy) in zip(axes, policies.items(), strict=True):
+        moves = np.array([state_transitions(one, env) for one in policy])
+        average = moves.mean(axis=0)
+        for mode, name in enumerate(GRIDWORLD_MODES):
+            title = f"{label}: {name} mode"
+            plots.policy_map(policy[mode], env, marks=MARKS, colour=colours[mode], title=title, ax=line[mode])
+            plots.preference_map(
+                policy[mode],
+                policy,
+                env,
+                marks=MARKS,
+                title=f"{label}: {name} against average",
+                colour_bar=mode == 1,
+                label="log-odds (nats)",
+                ax=line[2 + mode],
+            )
+            values = {"probability": moves[mode], "average_over_modes": average}
+            rows += tidy_rows(places, values, average > 0, model=label, mode=name)
+    return TEXT.drawing("policies", figure, rows)
+
+
+def switching_drawing(tables: Mapping[str, Float[np.ndarray, "state mode next_mode"]]) -> Drawing:
+    """Draw the probability of leaving each mode at each place, a column per mode and entry of `tables`."""
+    figure, axes = panels(2 * len(tables), width=2.5, height=2.4)
+    rows: Rows = []
+    for mode, name in enumerate(GRIDWORLD_MODES):
+        leave = {label: 1 - table[:, mode, mode] for label, table in tables.items()}
+        top = max(float(value.max()) for value in leave.values())
+        for ax, (label, value) in zip(axes[0, mode * len(tables) :], leave.items(), strict=False):
+            title = f"leaving the {name} mode, {label}"
+            plots.mode_transition_map(value, GRID, ax=ax, vmax=top, marks=MARKS, title=title)
+            rows += tidy_rows({"state": range(len(value))}, {"probability_of_leaving": value}, table=label, mode=name)
+    return TEXT.drawing("switching", figure, rows)
+
+
+# ---------------------------------------------------------------------- scores
 
 
 def starts(
@@ -63,145 +147,178 @@ def starts(
     lines: Mapping[str, tuple[str, float]],
 ) -> list[Block]:
     """Spread and agreement of single starts."""
-    names = list(dict.fromkeys(row["model"] for row in runs))
-    n_runs = sum(row["model"] == names[0] for row in runs)
+    by_model = grouped(runs, "model")
+    n_runs = len(next(iter(by_model.values())))
+    shown = {"truth": {**truth, "policy_divergence": 0.0}}
+    shown |= {name: next(row for row in own if row["best"]) for name, own in by_model.items()}
+    shown[counted["model"]] = counted
     rows: Rows = []
-    for name in ("truth", *names, counted["model"]):
-        own = [row for row in runs if row["model"] == name]
-        chosen = {"truth": {**truth, "policy_divergence": 0.0}, counted["model"]: counted}.get(name)
-        chosen = chosen or next(row for row in own if row["best"])
-        row = {"model": name, **{SHORT[key]: chosen.get(key) for key in SHORT}}
-        row["policies, KL from the truth's"] = chosen.get("policy_divergence")
-        row["SD of LL over runs"] = float(np.std([row[LL] for row in own], ddof=1)) if len(own) > 1 else None
-        rows.append(row)
+    for name, row in shown.items():
+        scores = [one[LL] for one in by_model.get(name, [])]
+        spread = float(np.std(scores, ddof=1)) if len(scores) > 1 else None
+        far = {"policies, KL from the truth's": row.get("policy_divergence")}
+        rows.append({"model": name, **short(row), **far, "SD of LL over runs": spread})
     agreement = []
-    for name in dict.fromkeys(row["model"] for row in pairs):
-        own = [row for row in pairs if row["model"] == name]
+    for name, own in grouped(pairs, "model").items():
         among = [row for row in own if row["run"] >= 0]
+        every = [row["ari"] for row in among]
         top = [row["ari"] for row in among if max(row["rank"], row["other_rank"]) < min(3, n_runs)]
         agreement.append(
             {
                 "model": name,
                 "ARI, best three runs": float(np.mean(top)) if top else None,
-                "ARI, every two runs": float(np.mean([row["ari"] for row in among])) if among else None,
-                "least": min((row["ari"] for row in among), default=None),
+                "ARI, every two runs": float(np.mean(every)) if every else None,
+                "least": min(every, default=None),
                 "ARI with the true modes, best run": next(
                     row["ari"] for row in own if row["run"] < 0 and row["other_rank"] == 0
                 ),
             }
         )
-    caption = (
-        f"{n_runs} single starts of each model (boxes: quartiles, whiskers to 1.5 · IQR, as in the paper; dots: the "
-        "runs). Dashed: the truth's own score on these sessions; for the paper's reward measure, what the least-norm "
-        "member of the true reward reaches."
-    )
     return [
-        box_drawing("starts", caption, runs, "model", lines),
-        Numbers(
-            "models",
-            "Best run by training objective; LL in nats/step; the count model's order was chosen on training folds.",
-            rows,
-        ),
+        TEXT.drawing("starts", *box_figure(runs, "model", lines), n_runs=n_runs),
+        TEXT.numbers("models", rows),
         agreement_drawing(pairs, N_BEST),
-        Numbers("restart-agreement", "Adjusted Rand index between test segmentations, mean over pairs.", agreement, 3),
+        TEXT.numbers("restart-agreement", agreement, 3),
     ]
+
+
+def box_figure(
+    rows: Rows, by: str, references: Mapping[str, tuple[str, float]], xlabel: str | None = None
+) -> tuple[Figure, Rows]:
+    """Draw box plots of the four measures over the rows, a box per value of the column `by`.
+
+    `references` gives, by measure, the name and value of a line across.
+    """
+    figure, axes = panels(2, 2, 5.2, 2.6)
+    for ax, (measure, label) in zip(axes.ravel(), MEASURES.items(), strict=True):
+        values = {str(name): [row[measure] for row in own] for name, own in grouped(rows, by).items()}
+        called, line = references.get(measure, ("", None))
+        plots.score_boxes(values, ax=ax, reference=line, reference_label=called, label=label)
+        if xlabel is not None:
+            ax.set_xlabel(xlabel, fontsize=LABEL_SIZE, color=INK)
+    lines = [
+        {by: called, **{key: value if key == measure else None for key in MEASURES}}
+        for measure, (called, value) in references.items()
+    ]
+    kept = [{key: row[key] for key in (by, "run", "draw", *MEASURES) if key in row} for row in rows]
+    return figure, kept + lines
+
+
+def agreement_drawing(pairs: Rows, n_best: int) -> Drawing:
+    """Draw the ARI between every two runs of each model, and between S-2's best runs and the truth.
+
+    `pairs` has model, run, other, their rank by training objective (−1 is the truth) and ari.
+    """
+    figure = Figure(figsize=(8.6, 3.1), dpi=150, layout="constrained")
+    boxes, square = figure.subplots(1, 2, width_ratios=[1.25, 1.0])
+    between = grouped([row for row in pairs if row["run"] >= 0], "model")
+    values = {name: [row["ari"] for row in own] for name, own in between.items()}
+    plots.score_boxes(values, ax=boxes, label="adjusted Rand index", title="Every two runs")
+    shown = [row for row in pairs if row["model"] == "S-2" and max(row["rank"], row["other_rank"]) < n_best]
+    n_shown = max(row["other_rank"] for row in shown) + 2
+    matrix = np.eye(n_shown)
+    for row in shown:
+        a, b = row["rank"] + 1, row["other_rank"] + 1
+        matrix[a, b] = matrix[b, a] = row["ari"]
+    names = ["truth", *(f"run {n + 1}" for n in range(n_shown - 1))]
+    plots.agreement_matrix(matrix, names, ax=square, title="S-2: its best runs and the truth")
+    return TEXT.drawing("agreement", figure, pairs)
 
 
 def robustness(noisy: Rows, lines: Mapping[str, tuple[str, float]]) -> list[Block]:
     """S-2 fitted to damaged data, impossible moves read in two ways."""
     rows: Rows = []
-    for reading, level in dict.fromkeys((row["reading"], row["percent"]) for row in noisy):
-        own = [row for row in noisy if (row["reading"], row["percent"]) == (reading, level)]
-        medians = {SHORT[key]: float(np.median([row[key] for row in own])) for key in SHORT}
+    for (reading, level), own in grouped(noisy, "reading", "percent").items():
+        medians = short({key: float(np.median([row[key] for row in own])) for key in SHORT})
         rows.append({"impossible moves": reading, "% permuted": level, **medians, "draws": len(own)})
-    ends = {reading: [row for row in rows if row["impossible moves"] == reading] for reading in READINGS}
-    told = []
-    for reading, own in ends.items():
-        low, high = own[0], own[-1]
-        told.append(
-            f"with **{reading}** the median canonical correlation goes from {low['reward r, canonical']:.3f} at "
-            f"{low['% permuted']} % to {high['reward r, canonical']:.3f} at {high['% permuted']} %, the accuracy from "
-            f"{low['accuracy']:.1%} to {high['accuracy']:.1%}"
-        )
-    words = (
-        "A permuted state makes moves that the environment rules out, and a model can read them in two ways. "
-        "**Forget** restarts the history and lets the chain of modes go on, across a place where the animal was not. "
-        f"**Gap** restarts the chain of modes as well. Here {'; '.join(told)}. The paper shows its results as figures "
-        "only: high accuracy below 10 %, stable from 10 to 30 %, hard beyond."
-    )
-    drawings = [
-        box_drawing(
-            f"robustness-{reading}",
-            "S-2 fitted to training data in which a share of the states and of the actions changed places at random "
-            f"(impossible moves: {reading}), {rows[0]['draws']} draws each, best of two starts; the test sessions are "
-            "clean. Draws at 0 % differ in their starts only. Dashed as above.",
-            [row for row in noisy if row["reading"] == reading],
-            "percent",
-            lines,
-            "states and actions permuted in training (%)",
-        )
-        for reading in READINGS
-    ]
-    table = Numbers("robustness-medians", "Medians over draws; LL in nats per step on the test sessions.", rows)
-    return [Text(words), *drawings, table]
+    ends = grouped(rows, "impossible moves")
+    told = [TEXT("impossible moves, one reading", reading=r, low=ends[r][0], high=ends[r][-1]) for r in READINGS]
+    drawings = []
+    for reading in READINGS:
+        own = [row for row in noisy if row["reading"] == reading]
+        figure, drawn = box_figure(own, "percent", lines, "states and actions permuted in training (%)")
+        caption = TEXT("robustness", reading=reading, n_draws=rows[0]["draws"])
+        drawings.append(Drawing(f"robustness-{reading}", caption, figure, drawn))
+    words = TEXT.text("impossible moves", told="; ".join(told))
+    return [words, *drawings, TEXT.numbers("robustness-medians", rows)]
 
 
-def model_free(free: Rows, maps: Mapping[str, np.ndarray], truth: Mapping[str, float]) -> list[Block]:
+def model_free(
+    free: Rows, maps: Mapping[str, np.ndarray], truth: Mapping[str, float], published: Published
+) -> list[Block]:
     """Model-free S-2: what IQ-Learn finds, read out in two ways."""
     shown = {name: maps[name] for name in ("true", "true, least norm")}
     for row in free:
         if (row["kind"], row["strength"]) != ("projected", 0.5):
             shown[f"{row['kind']},\nλ = {row['strength']:g}"] = np.array(row["table"])
-    rows = [{"read out": row["kind"], "λ": row["strength"], **{SHORT[key]: row[key] for key in SHORT}} for row in free]
-    rows.append({"read out": "truth", "λ": None, **{SHORT[key]: truth[key] for key in SHORT}})
-    projected, marginal = free[0]["reward_paper"], free[-1]["reward_paper"]
-    words = (
-        "IQ-Learn with χ² is likelihood with a penalty ½ λ r² on the reward of each visited step (λ = ½ is the "
-        "paper's; the package's default is smaller, as ½ biases the policies), so model-free S-2 is a state-action S-2 "
-        "and its r(h, a) has to be turned into an r(h). The **marginal** Σ_a π(a|h) r(h, a) is the paper's way; what "
-        "it shows depends on the gauge that the penalty picked. **Projected** is the r(h) whose policy is nearest to "
-        "the fitted one, of least norm: the part that the data tell. In the paper's measure, where it reports "
-        f"{GRIDWORLD['model-free reward correlation'].value}, marginalising at λ = {free[-1]['strength']:g} gives "
-        f"{marginal:.3f} and projecting at λ = {free[0]['strength']:g} gives {projected:.3f}."
-    )
-    caption = (
-        "Rewards r(s_t, s_{t−1}) of model-free S-2 beside the true ones, each map stretched over 0 to 1; λ is the "
-        "strength of IQ-Learn's penalty. Best run by training objective."
-    )
+    rows = [{"read out": row["kind"], "λ": row["strength"], **short(row)} for row in free]
+    rows.append({"read out": "truth", "λ": None, **short(truth)})
     return [
-        reward_drawing("model-free", caption, shown),
-        Numbers("model-free-measures", "On the test sessions; LL in nats per step.", rows),
-        Text(words),
+        TEXT.drawing("model-free", *reward_figure(shown)),
+        TEXT.numbers("model-free-measures", rows),
+        TEXT.text("read out", published=published.value, marginal=free[-1], projected=free[0]),
     ]
+
+
+# ---------------------------------------------------------------------- predictive checks
 
 
 def checks(table: Rows, values: Rows) -> list[Block]:
     """Does a fitted model, let run, behave as the data do?"""
     n_draws = max(row["draws"] for row in table)
-    models = list(dict.fromkeys(row["model"] for row in table))
     wide: dict[str, dict[str, Any]] = {}
-    missed: dict[str, list[str]] = {name: [] for name in models}
+    missed: dict[str, list[str]] = {name: [] for name in grouped(table, "model")}
+    heads = {"real": "data", "p_value": "p", "corrected_p_value": "corrected p"}
     for row in table:
         of = f" ({row['of']})" if row["of"] else ""
         called = f"{row['statistic']}{of}: {row['summary']}"
         line = wide.setdefault(called, {"statistic": called})
         shown = ("p_value", "corrected_p_value")
         shown = shown if row["model"] == "truth" else ("real", "low", "high", *shown)
-        heads = {"real": "data", "p_value": "p", "corrected_p_value": "corrected p"}
         line.update({f"{row['model']} {heads.get(key, key)}": row[key] for key in shown})
         if row["corrected_p_value"] <= LEVEL:
             missed[row["model"]].append(called)
     named = {name: f" ({'; '.join(found)})" if found else "" for name, found in missed.items()}
     counts = ", ".join(f"**{name}** {len(found)}{named[name]}" for name, found in missed.items())
-    words = (
-        f"Of {len(wide)} statistics, those of the data that differ from what a model simulates (p ≤ {LEVEL}, corrected "
-        f"for {len(wide)} statistics at once): {counts}. A true model has one or more in one case of twenty."
-    )
+    words = TEXT("missed", n=len(wide), level=LEVEL, counts=counts)
     if n_draws < ENOUGH:
-        words += f" {n_draws} simulated data sets are too few to find any: {ENOUGH} are needed."
-    caption = (
-        f"The test sessions against {n_draws} simulated data sets: the data, 2.5 and 97.5 % of the simulated, "
-        f"two-sided p of each by itself (never below {2 / (n_draws + 1):.3f}) and corrected for {len(wide)} statistics "
-        "(step-down maximum over the simulations). Modes are decoded by the model."
-    )
-    return [Text(words), check_drawing(values, n_draws), Numbers("predictive-checks", caption, list(wide.values()), 3)]
+        words += " " + TEXT("too few draws", n_draws=n_draws, enough=ENOUGH)
+    rows, least = list(wide.values()), 2 / (n_draws + 1)
+    numbers = TEXT.numbers("predictive-checks", rows, 3, n_draws=n_draws, least=least, n=len(rows))
+    return [Text(words), check_drawing(values, n_draws), numbers]
+
+
+def check_drawing(values: Rows, n_draws: int) -> Drawing:
+    """Draw simulated against real dwell times, return intervals and occupancy, a row per model.
+
+    `values` holds how often each value occurs: model, statistic, of, data ("real" or the draw), value, count. Modes
+    are decoded by the model of the row, in the data as well.
+    """
+    by_model = grouped(values, "model")
+    figure, axes = panels(5, len(by_model), 2.44, 2.6)
+    for line, (model, own) in zip(axes, by_model.items(), strict=True):
+        found = [(what, of) for what in ("dwell time", "return interval") for of in GRIDWORLD_MODES]
+        for ax, (what, of) in zip(line, found, strict=False):
+            real, simulated = _samples(own, what, of)
+            if not (len(real) and simulated):  # a mode or place that never occurs has nothing to draw
+                ax.set_axis_off()
+                continue
+            title = f"{model}: {of} dwell times" if what == "dwell time" else f"{model}: returns to {of}"
+            plots.distribution_check(real, {"simulated": simulated}, log=True, xlabel="steps", title=title, ax=ax)
+            ax.xaxis.set_major_locator(FixedLocator([2, 5, 10, 20, 50, 100, 200, 500]))
+            ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+            ax.xaxis.set_minor_locator(NullLocator())
+        occupancy = grouped([row for row in own if row["statistic"] == "occupancy"], "data")
+        shares = {data: np.array([float(row["count"]) for row in rows]) for data, rows in occupancy.items()}
+        real, title = shares.pop("real"), f"{model}: time at each place"
+        plots.occupancy_check(real, np.array(list(shares.values())), marks=MARKS, title=title, ax=line[4])
+    return TEXT.drawing("predictive-values", figure, values, n_draws=n_draws)
+
+
+def _samples(values: Rows, what: str, of: str) -> tuple[np.ndarray, list[np.ndarray]]:
+    """The values of a statistic in the data, and in each simulated data set that has any."""
+    found: dict[str, list[float]] = {"real": []}
+    for row in values:
+        if (row["statistic"], row["of"]) == (what, of):
+            found.setdefault(row["data"], []).extend([row["value"]] * row["count"])
+    return np.array(found.pop("real")), [np.array(sample) for sample in found.values() if sample]

@@ -39,6 +39,17 @@ def matched_modes(model: SWIRL, test: Any, n_true: int = 2) -> np.ndarray:
     return partner
 
 
+def measures(model: Any, test: Any, true_rewards: np.ndarray, table: np.ndarray | None = None) -> dict[str, float]:
+    """What a fit is measured by where the truth is known; `table` is its reward, where it is not the fitted one."""
+    table = model.reward_table() if table is None else table
+    return {
+        "test_log_likelihood": float(model.score(test)),
+        "accuracy": float(metrics.segmentation_accuracy(test.modes, model.predict(test))),
+        "reward_canonical": float(metrics.reward_correlation(true_rewards, table, env=model.env)),
+        "reward_paper": float(metrics.reward_correlation(true_rewards, table, "paper", env=model.env)),
+    }
+
+
 def write_figures(
     folder: Path,
     data: Dataset,
