@@ -7,99 +7,63 @@ import numpy as np
 from swirl.analysis.behaviour import agreement_with_labels, agreement_with_runs, run_labels, runs_to, segment_summary
 from swirl.analysis.significance import LEVEL
 from swirl.estimators.swirl import SWIRL
-from swirl.reproduce.fit_checks import checked
-from swirl.reproduce.labyrinth import figures
-from swirl.reproduce.labyrinth.fits import BEYOND_NAME, ENDS, PLACES, SESSION, SWEPT, Labyrinth
+from swirl.reproduce.fit_checks import check_table, checked
+from swirl.reproduce.labyrinth import TEXT, figures
+from swirl.reproduce.labyrinth.fits import BEYOND_NAME, ENDS, PLACES, SWEPT, Labyrinth
+from swirl.reproduce.page import Rows, grouped
 from swirl.reproduce.scale import Scale
-from swirl.workflows.html import Numbers, Section, Text
+from swirl.workflows.html import Section
 
 
 def reward_maps(maze: Labyrinth, model: SWIRL) -> Section:
     """Reward maps of S-2 with the gauge-free picture below, and the history dependence at the port (Fig. 3C, D)."""
     names, evidence = maze.mode_names(model)
-    maps = figures.maps(
-        "maps",
-        "Reward maps of S-2, averaged over the places it can come from and stretched to 0–1 (paper Fig. 3D); below, "
-        "log-odds of each move against the average mode: no gauge changes these.",
-        model,
-        names,
-        maze.env,
-    )
-    port = figures.port_dependence(
-        "Reward around the water port by where the animal was before (paper Fig. 3C). Differences between ways into a "
-        "place depend on the gauge (here: least norm). The paper also shows staying at the port: no recording has such "
-        "a step, so that its reward would say only that.",
-        model,
-        names,
-    )
-    rule = Numbers(
-        "mode_names",
-        "How the modes got their names: arrivals at a goal relative to the rate of all modes together; "
-        "goals go to modes by Hungarian matching, at a ratio of 1.5 or more; the rest explore.",
-        evidence,
-        decimals=2,
-    )
-    return Section("Reward maps", [maps, port, rule])
+    maps = TEXT.drawing("maps", *figures.maps(maze, model))
+    port = TEXT.drawing("port_dependence", *figures.port_dependence(model, names))
+    return Section("Reward maps", [maps, port, TEXT.numbers("mode_names", evidence, 2)])
 
 
 def segments(maze: Labyrinth, models: dict[str, SWIRL]) -> Section:
     """Segments of a test session, the numbers behind the paper's words, all paths by mode (Fig. 3E, F)."""
-    swept = [name for name in SWEPT if name in models]
-    paths = {name: models[name].predict(maze.test) for name in swept}
-    names = {name: maze.mode_names(models[name])[0] for name in swept}
-    strips = figures.segments_of_session(
-        "segments",
-        "A test session under the four models, with visits to the water port and to node 0 (paper Fig. 3E).",
-        maze.test.states[SESSION],
-        {name: paths[name][SESSION] for name in swept},
-        names,
+    swept = {name: models[name] for name in SWEPT if name in models}
+    lengths = {
+        name: figures.segment_lengths(model.predict(maze.test), maze.mode_names(model)[0])
+        for name, model in swept.items()
+    }
+    rows = [row for name, model in swept.items() for row in summary_rows(maze, name, model)]
+    return Section(
+        "Segments",
+        [
+            TEXT.drawing("segments", *figures.segments_of_session(maze, swept)),
+            TEXT.numbers("segment_numbers", rows, 2),
+            TEXT.drawing("segment_lengths", *figures.dwell(lengths)),
+            TEXT.drawing("paths", *figures.paths(maze, models["S-2"])),
+        ],
     )
-    rows = [row for name in swept for row in summary_rows(maze, name, paths[name], names[name])]
-    table = Numbers(
-        "segment_numbers",
-        "The numbers behind the words: all test sessions, whole segments. “Ends at” means that the "
-        "goal (water: the port; home: nodes 0–2) is reached in the last two steps of the segment or the one after.",
-        rows,
-        decimals=2,
-    )
-    lengths = figures.dwell(
-        "Segment lengths on the test sessions.",
-        {name: figures.segment_lengths(paths[name], names[name]) for name in swept},
-    )
-    all_paths = figures.paths(
-        "All trajectories by S-2's modes: width is traffic, rings where segments start, discs where they end "
-        "(paper Fig. 3F).",
-        models["S-2"],
-        maze.mode_names(models["S-2"])[0],
-        maze.data,
-        maze.env,
-    )
-    return Section("Segments", [strips, table, lengths, all_paths])
 
 
-def summary_rows(maze: Labyrinth, name: str, paths: list[np.ndarray], names: tuple[str, ...]) -> list[dict[str, Any]]:
+def summary_rows(maze: Labyrinth, name: str, model: SWIRL) -> Rows:
     """Segment numbers of each mode of one model on the test sessions."""
-    table = segment_summary(paths, maze.test.states, ENDS, n_modes=len(names)).reset_index()
-    rows = []
-    for k, mode in enumerate(names):
-        row = table.iloc[k]
-        rows.append(
-            {
-                "model": name,
-                "mode": mode,
-                "share of steps": float(row["share_of_steps"]),
-                "segments": int(row["whole_segments"]),
-                "median length": float(row["median_length"]),
-                "mean length": float(row["mean_length"]),
-                "ends at water": float(row["ends_at_water"]),
-                "ends at home": float(row["ends_at_home"]),
-                "switches per 100 steps": float(table.iloc[-1]["switches_per_100_steps"]),
-            }
-        )
-    return rows
+    names = maze.mode_names(model)[0]
+    table = segment_summary(model.predict(maze.test), maze.test.states, ENDS, n_modes=len(names)).reset_index()
+    switches = float(table.iloc[-1]["switches_per_100_steps"])
+    return [
+        {
+            "model": name,
+            "mode": mode,
+            "share of steps": float(row["share_of_steps"]),
+            "segments": int(row["whole_segments"]),
+            "median length": float(row["median_length"]),
+            "mean length": float(row["mean_length"]),
+            "ends at water": float(row["ends_at_water"]),
+            "ends at home": float(row["ends_at_home"]),
+            "switches per 100 steps": switches,
+        }
+        for mode, (_, row) in zip(names, table.iterrows(), strict=False)
+    ]
 
 
-def behaviour_rows(maze: Labyrinth, models: dict[str, SWIRL]) -> list[dict[str, Any]]:
+def behaviour_rows(maze: Labyrinth, models: dict[str, SWIRL]) -> Rows:
     """Agreement of each model's modes with direct runs to the port and home."""
     states = maze.test.states
     labels = run_labels(states, maze.env, PLACES)
@@ -109,18 +73,13 @@ def behaviour_rows(maze: Labyrinth, models: dict[str, SWIRL]) -> list[dict[str, 
         paths, names = model.predict(maze.test), maze.mode_names(model)[0]
         whole = agreement_with_labels(paths, labels)
         f1 = {
-            place: agreement_with_runs(paths, runs[place], names.index(place))["f1"] if place in names else None
+            f"F1, {place} runs": agreement_with_runs(paths, runs[place], names.index(place))["f1"]
+            if place in names
+            else None
             for place in PLACES
         }
-        rows.append(
-            {
-                "model": name,
-                "F1, water runs": f1["water"],
-                "F1, home runs": f1["home"],
-                "mutual information": whole["normalised_mutual_information"],
-                "adjusted Rand": whole["adjusted_rand_index"],
-            }
-        )
+        shared = {"mutual information": whole["normalised_mutual_information"]}
+        rows.append({"model": name, **f1, **shared, "adjusted Rand": whole["adjusted_rand_index"]})
     return rows
 
 
@@ -132,63 +91,36 @@ def chosen_window(states: np.ndarray) -> bool:
 def predictive(maze: Labyrinth, models: dict[str, SWIRL], scale: Scale) -> Section:
     """Posterior predictive checks of every fitted model."""
     n_draws = 39 if scale.full else scale.n_draws
-    wanted = ("S-2", BEYOND_NAME) if scale.name == "tiny" else tuple(models)
+    accept = None if scale.name == "tiny" else chosen_window
     found = {}
-    for name in wanted:
-        accept = None if scale.name == "tiny" else chosen_window
-        identity = {"model": name, "report": models[name].fit_report_, "accept": accept is not None}
+    for name in ("S-2", BEYOND_NAME) if scale.name == "tiny" else tuple(models):
+        model, label = models[name], f"checks {name}"
+        known: dict[str, Any] = {"model": name, "report": model.fit_report_, "accept": accept is not None}
         found[name] = checked(
-            maze.ledger,
-            f"checks {name}",
-            identity,
-            models[name],
-            maze.test,
-            places=PLACES,
-            n_draws=n_draws,
-            accept=accept,
-        )
-    rows = []
-    for name, check in found.items():
-        for row in check.table().to_dict("records"):
-            if "dwell" not in row["statistic"] or row["summary"] in ("median", "mean"):
-                rows.append(
-                    {
-                        "model": name,
-                        **{k: row[k] for k in ("statistic", "of", "summary")},
-                        **{k: float(row[k]) for k in ("real", "low", "median", "high", "p_value", "corrected_p_value")},
-                    }
-                )
-    drawn = {name: found[name] for name in ("MaxEnt", "S-2", BEYOND_NAME) if name in found}
-    words = (
-        f"Each model, let run for as many sessions as the test has ({n_draws} data sets; windows with fewer than seven "
-        "visits to the port or home are drawn again, as the recordings were chosen so). Low and high are the 2.5 % and "
-        "97.5 % quantiles of the simulated statistic; a small p-value says that the animals did something that the "
-        f"model does not. For each model, {next(iter(found.values())).words}."
-    )
+            maze.ledger, label, known, model, maze.test, places=PLACES, n_draws=n_draws, accept=accept
+        )  # fmt: skip
+    shown = ("real", "low", "median", "high", "p_value", "corrected_p_value")
+    rows = [
+        {**{k: row[k] for k in ("model", "statistic", "of", "summary")}, **{k: float(row[k]) for k in shown}}
+        for row in check_table(found)
+        if "dwell" not in row["statistic"] or row["summary"] in ("median", "mean")
+    ]
     outside = [
         {
             "model": name,
-            "statistics": len([r for r in rows if r["model"] == name]),
-            "outside the simulated 95 %": sum(
-                not r["low"] <= r["real"] <= r["high"] for r in rows if r["model"] == name
-            ),
-            f"corrected p ≤ {LEVEL}": sum(r["corrected_p_value"] <= LEVEL for r in rows if r["model"] == name),
+            "statistics": len(own),
+            "outside the simulated 95 %": sum(not row["low"] <= row["real"] <= row["high"] for row in own),
+            f"corrected p ≤ {LEVEL}": sum(row["corrected_p_value"] <= LEVEL for row in own),
         }
-        for name in found
+        for name, own in grouped(rows, "model").items()
     ]
+    drawn = {name: found[name] for name in ("MaxEnt", "S-2", BEYOND_NAME) if name in found}
     return Section(
         "Posterior predictive checks",
         [
-            Text(words),
-            Numbers(
-                "checks_summary",
-                "How many statistics of the real sessions lie outside the simulated 95 %, each by itself (about one in "
-                "twenty would if the model were true), and how many differ after correcting for all of them.",
-                outside,
-            ),
-            figures.checks(
-                "Occupancy of each node, and steps between visits to port and home: real against simulated.", drawn
-            ),
-            Numbers("checks", "Every statistic.", rows, decimals=3),
+            TEXT.text("simulated", n_draws=n_draws, corrected=next(iter(found.values())).words),
+            TEXT.numbers("checks_summary", outside),
+            TEXT.drawing("predictive_checks", *figures.checks(drawn)),
+            TEXT.numbers("checks", rows, 3),
         ],
     )

@@ -1,4 +1,4 @@
-"""The labyrinth's figures: each function takes fitted models or rows and returns a Drawing with its numbers."""
+"""The labyrinth's figures: each function takes fitted models or rows and returns a figure and its numbers."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -8,20 +8,17 @@ from matplotlib.figure import Figure
 
 from swirl import plots
 from swirl.analysis.predictive_checks import PredictiveChecks
-from swirl.data.mdp import MDP
 from swirl.data.segments import find_segments
-from swirl.data.trajectories import Trajectories
 from swirl.estimators.swirl import SWIRL
 from swirl.plots.move_maps import segment_traffic, state_transitions
 from swirl.plots.style import SOFT_INK, tidy
-from swirl.reproduce.labyrinth.fits import MARKS, PLACES
-from swirl.workflows.html import Drawing
+from swirl.reproduce.fit_checks import check_table
+from swirl.reproduce.labyrinth.fits import MARKS, PLACES, SESSION, Labyrinth
+from swirl.reproduce.page import Rows, panels
+from swirl.workflows.html import tidy_rows
 
-
-def panels(n_columns: int, n_rows: int = 1, width: float = 3.2, height: float = 3.2) -> tuple[Figure, np.ndarray]:
-    """A figure with equal panels."""
-    figure = Figure(figsize=(width * n_columns, height * n_rows), dpi=150, layout="constrained")
-    return figure, figure.subplots(n_rows, n_columns, squeeze=False)
+Drawn = tuple[Figure, Rows]
+SCORE = "test log-likelihood of the next state\n(nats per step)"
 
 
 def by_name(names: Sequence[str]) -> list[int]:
@@ -30,7 +27,7 @@ def by_name(names: Sequence[str]) -> list[int]:
     return first + [k for k in range(len(names)) if k not in first]
 
 
-def boxes(name: str, caption: str, scores: Mapping[str, Sequence[float]], references: Mapping[str, float]) -> Drawing:
+def boxes(scores: Mapping[str, Sequence[float]], references: Mapping[str, float]) -> Drawn:
     """Box plots (1.5·IQR) of test scores over single starts, with reference lines."""
     figure, axes = panels(1, width=1.2 + 0.95 * len(scores), height=3.4)
     ax = axes[0, 0]
@@ -38,40 +35,24 @@ def boxes(name: str, caption: str, scores: Mapping[str, Sequence[float]], refere
     for i, (label, value) in enumerate(references.items()):
         ax.axhline(value, color=SOFT_INK, lw=0.9, ls=("--", ":", "-.")[i % 3])
         ax.annotate(
-            label,
-            (0.01, value),
-            xycoords=("axes fraction", "data"),
-            xytext=(0, 2),
-            textcoords="offset points",
-            fontsize=7,
-            color=SOFT_INK,
-        )
-    ax.set_ylabel("test log-likelihood of the next state\n(nats per step)", fontsize=8)
+            label, (0.01, value), xycoords=("axes fraction", "data"), xytext=(0, 2), textcoords="offset points",
+            fontsize=7, color=SOFT_INK,
+        )  # fmt: skip
+    ax.set_ylabel(SCORE, fontsize=8)
     rows = [{"model": key, "run": i, "score": float(v)} for key, values in scores.items() for i, v in enumerate(values)]
-    return Drawing(name, caption, figure, rows + [{"model": k, "run": None, "score": v} for k, v in references.items()])
+    return figure, rows + [{"model": k, "run": None, "score": v} for k, v in references.items()]
 
 
-def modes_sweep(
-    caption: str, table: Mapping[str, np.ndarray], x: Sequence[int], references: Mapping[str, float]
-) -> Drawing:
+def modes_sweep(table: Mapping[str, np.ndarray], x: Sequence[int], references: Mapping[str, float]) -> Drawn:
     """Test score against the number of modes, mean ± SD over single starts."""
     figure, axes = panels(1, width=5.6, height=3.6)
-    plots.score_bands(
-        dict(table),
-        np.asarray(x),
-        xlabel="number of modes",
-        references=dict(references),
-        ax=axes[0, 0],
-        label="test log-likelihood of the next state\n(nats per step)",
-    )
-    rows = [
-        {"model": key, "modes": k, "run": r, "score": float(values[i, r])}
-        for key, values in table.items()
-        for i, k in enumerate(x)
-        for r in range(values.shape[1])
-        if np.isfinite(values[i, r])
-    ]
-    return Drawing("score_by_modes", caption, figure, rows)
+    lines = dict(references)
+    plots.score_bands(table, np.asarray(x), xlabel="number of modes", references=lines, ax=axes[0, 0], label=SCORE)
+    rows: Rows = []
+    for model, values in table.items():
+        places = {"modes": x, "run": range(values.shape[1])}
+        rows += tidy_rows(places, {"score": values}, np.isfinite(values), model=model)
+    return figure, rows
 
 
 def normalised(values: np.ndarray) -> np.ndarray:
@@ -98,41 +79,29 @@ def move_map(model: SWIRL, n_states: int) -> np.ndarray:
     return np.stack([np.bincount(states, weights=r[walks], minlength=n_states) / visits for r in model.rewards_])
 
 
-def maps(name: str, caption: str, model: SWIRL, names: Sequence[str], env: MDP) -> Drawing:
+def maps(maze: Labyrinth, model: SWIRL) -> Drawn:
     """Reward map of each mode, and under it the gauge-free picture: log-odds of each move against the average mode."""
+    env, names = maze.env, maze.mode_names(model)[0]
     order = by_name(names)
     figure, axes = panels(len(order), 2, 3.3, 3.35)
-    rewards, policies = move_map(model, env.n_states), model.state_policies()
-    rows: list[dict[str, Any]] = []
+    rewards, policies, places = move_map(model, env.n_states), model.state_policies(), range(env.n_states)
+    rows: Rows = []
     for column, k in enumerate(order):
         last = column == len(order) - 1
         values = normalised(rewards[k])
         share = f"{names[k]} ({model.occupancy_[k]:.0%} of steps)"
         plots.graph_map(
-            values,
-            env,
-            marks=MARKS,
-            vmin=0,
-            vmax=1,
-            title=share,
-            colour_bar=last,
-            label="reward, stretched",
+            values, env, marks=MARKS, vmin=0, vmax=1, title=share, colour_bar=last, label="reward, stretched",
             ax=axes[0, column],
-        )
+        )  # fmt: skip
         plots.preference_map(policies[k], policies, env, marks=MARKS, colour_bar=last, ax=axes[1, column])
-        moves = state_transitions(policies[k], env)
-        rows += [
-            {"mode": names[k], "what": "reward", "from": None, "to": s, "value": float(values[s])}
-            for s in range(env.n_states)
-        ]
-        rows += [
-            {"mode": names[k], "what": "probability", "from": int(s), "to": int(t), "value": float(moves[s, t])}
-            for s, t in np.argwhere(moves > 0)
-        ]
-    return Drawing(name, caption, figure, rows)
+        moves, mode = state_transitions(policies[k], env), {"mode": names[k]}
+        rows += tidy_rows({"to": places}, {"value": values}, **mode, what="reward", **{"from": None})
+        rows += tidy_rows({"from": places, "to": places}, {"value": moves}, moves > 0, **mode, what="probability")
+    return figure, rows
 
 
-def port_dependence(caption: str, model: SWIRL, names: Sequence[str]) -> Drawing:
+def port_dependence(model: SWIRL, names: Sequence[str]) -> Drawn:
     """What arriving at and leaving the water port is worth, by where the animal was before (paper Fig. 3C)."""
     port = PLACES["water"]
     parent = (port - 1) // 2
@@ -167,16 +136,17 @@ def port_dependence(caption: str, model: SWIRL, names: Sequence[str]) -> Drawing
         for i, mode in enumerate(chosen)
         for j, (case, (s, p)) in enumerate(cases.items())
     ]
-    return Drawing("port_dependence", caption, figure, rows)
+    return figure, rows
 
 
-def segments_of_session(
-    name: str, caption: str, session: np.ndarray, paths: Mapping[str, np.ndarray], names: Mapping[str, Sequence[str]]
-) -> Drawing:
+def segments_of_session(maze: Labyrinth, models: Mapping[str, SWIRL]) -> Drawn:
     """Mode segments of one test session under several models, with port and home visits marked (paper Fig. 3E).
 
     Modes of different models meet by name, so that a colour means the same in every strip.
     """
+    session = maze.test.states[SESSION]
+    paths = {label: model.predict(maze.test)[SESSION] for label, model in models.items()}
+    names = {label: maze.mode_names(model)[0] for label, model in models.items()}
     found = [mode for model in paths for mode in names[model]]
     every = list(dict.fromkeys([*[m for m in ("water", "home", "explore") if m in found], *found]))
     relabelled = {
@@ -192,62 +162,44 @@ def segments_of_session(
         for model, path in relabelled.items()
         for t, z in enumerate(path)
     ]
-    return Drawing(name, caption, figure, rows)
+    return figure, rows
 
 
-def paths(caption: str, model: SWIRL, names: Sequence[str], data: Trajectories, env: MDP) -> Drawing:
+def paths(maze: Labyrinth, model: SWIRL) -> Drawn:
     """All trajectories by mode on the maze: traffic, where segments start and end (paper Fig. 3F)."""
-    order, modes = by_name(names), model.predict(data)
+    names, data = maze.mode_names(model)[0], maze.data
+    order, modes, places = by_name(names), model.predict(data), range(maze.env.n_states)
     figure, axes = panels(len(order), 1, 3.6, 3.9)
-    rows: list[dict[str, Any]] = []
-    for column, k in enumerate(order):
+    colours = plots.named_mode_colours(names)
+    rows: Rows = []
+    for ax, k in zip(axes[0], order, strict=True):
         plots.paths_by_mode(
-            env,
-            data.states,
-            modes,
-            k,
-            marks=MARKS,
-            colours=plots.named_mode_colours(names),
-            title=names[k],
-            ax=axes[0, column],
-        )
-        traffic, starts, ends = segment_traffic(env.n_states, data.states, modes, k)
-        rows += [
-            {"mode": names[k], "what": "moves", "from": int(s), "to": int(t), "count": int(traffic[s, t])}
-            for s, t in np.argwhere(traffic > 0)
-        ]
-        for what, counts in (("segment starts", starts), ("segment ends", ends)):
-            rows += [
-                {"mode": names[k], "what": what, "from": None, "to": int(s), "count": int(counts[s])}
-                for s in np.flatnonzero(counts)
-            ]
-    return Drawing("paths", caption, figure, rows)
+            maze.env, data.states, modes, k, marks=MARKS, colours=colours, title=names[k], ax=ax
+        )  # fmt: skip
+        traffic, starts, ends = segment_traffic(maze.env.n_states, data.states, modes, k)
+        mode, counts = {"mode": names[k]}, {"count": traffic.astype(int)}
+        rows += tidy_rows({"from": places, "to": places}, counts, traffic > 0, **mode, what="moves")
+        for what, found in (("segment starts", starts), ("segment ends", ends)):
+            counts = {"count": found.astype(int)}
+            rows += tidy_rows({"to": places}, counts, found != 0, **mode, what=what, **{"from": None})
+    return figure, rows
 
 
-def agreement(name: str, caption: str, values: np.ndarray, names: Sequence[str]) -> Drawing:
+def agreement(values: np.ndarray, names: Sequence[str]) -> Drawn:
     """Adjusted Rand index between segmentations."""
     figure, axes = panels(1, width=1.5 + 0.55 * len(names), height=1.2 + 0.5 * len(names))
     plots.agreement_matrix(values, list(names), ax=axes[0, 0])
-    rows = [
-        {"first": a, "second": b, "adjusted_rand_index": float(values[i, j])}
-        for i, a in enumerate(names)
-        for j, b in enumerate(names)
-    ]
-    return Drawing(name, caption, figure, rows)
+    return figure, tidy_rows({"first": names, "second": names}, {"adjusted_rand_index": values})
 
 
-def checks(caption: str, found: Mapping[str, PredictiveChecks]) -> Drawing:
+def checks(found: Mapping[str, PredictiveChecks]) -> Drawn:
     """Posterior predictive checks: occupancy and return intervals, real against simulated."""
     figure, axes = panels(3, len(found), 3.3, 2.7)
-    rows: list[dict[str, Any]] = []
-    for i, (model, check) in enumerate(found.items()):
-        plots.occupancy_check(
-            _values(check.real_values, "occupancy"),
-            np.stack(_values(check.simulated_values, "occupancy")),
-            title=f"{model}: occupancy",
-            ax=axes[i, 0],
-        )
-        for j, place in enumerate(PLACES):
+    for line, (model, check) in zip(axes, found.items(), strict=True):
+        key = next(key for key in check.real_values if key[0] == "occupancy")
+        simulated, title = np.stack(check.simulated_values[key]), f"{model}: occupancy"
+        plots.occupancy_check(check.real_values[key], simulated, title=title, ax=line[0])
+        for ax, place in zip(line[1:], PLACES, strict=True):
             key = next(k for k in check.real_values if "return" in k[0] and k[1] == place)
             plots.distribution_check(
                 check.real_values[key],
@@ -255,17 +207,12 @@ def checks(caption: str, found: Mapping[str, PredictiveChecks]) -> Drawing:
                 log=True,
                 xlabel="steps until the next visit",
                 title=f"{model}: returns to {place}",
-                ax=axes[i, 1 + j],
+                ax=ax,
             )
-        rows += [{"model": model, **row} for row in check.table().to_dict("records")]
-    return Drawing("predictive_checks", caption, figure, rows)
+    return figure, check_table(found)
 
 
-def _values(values: Mapping[tuple[str, str], Any], what: str) -> Any:
-    return next(value for key, value in values.items() if key[0] == what)
-
-
-def dwell(caption: str, lengths: Mapping[str, Mapping[str, Sequence[int]]]) -> Drawing:
+def dwell(lengths: Mapping[str, Mapping[str, Sequence[int]]]) -> Drawn:
     """Segment lengths of each named mode under several models."""
     figure, axes = panels(len(lengths), 1, 2.9, 2.6)
     rows: list[dict[str, Any]] = []
@@ -282,7 +229,7 @@ def dwell(caption: str, lengths: Mapping[str, Mapping[str, Sequence[int]]]) -> D
         ax.set_xlim(0.9, 520)
         tidy(ax, title=model, xlabel="segment length (steps)", ylabel="share at least as long")
         ax.legend(fontsize=7, frameon=False)
-    return Drawing("segment_lengths", caption, figure, rows)
+    return figure, rows
 
 
 def segment_lengths(modes: Sequence[np.ndarray], names: Sequence[str]) -> dict[str, list[int]]:

@@ -20,6 +20,8 @@ from swirl.estimators.registry import make
 from swirl.estimators.swirl import SWIRL
 from swirl.priors import Cauchy, Dirichlet, Gaussian, HabitGoals
 from swirl.reproduce.cache import Ledger
+from swirl.reproduce.fit_checks import scored_starts
+from swirl.reproduce.page import Rows
 from swirl.reproduce.scale import EVERY, Scale, untested
 from swirl.rewards.forms import Habit
 
@@ -74,7 +76,7 @@ class Labyrinth:
     offset: int = 0
     preparation: str = "paper"
     _settings: dict[str, dict[str, Any]] = field(default_factory=dict)
-    _names: dict[int, tuple[tuple[str, ...], list[dict[str, Any]]]] = field(default_factory=dict)
+    _names: dict[int, tuple[tuple[str, ...], Rows]] = field(default_factory=dict)
 
     @cached_property
     def data(self) -> Trajectories:
@@ -161,40 +163,33 @@ class Labyrinth:
 
     # ------------------------------------------------------------------ what the fits come to
 
-    def runs(self, model: SWIRL) -> list[SWIRL]:
-        """Each single start as a model."""
-        return [model.use_restart(i) for i in range(len(model.restarts_))]
-
-    def run_scores(self, label: str, model: SWIRL) -> list[dict[str, Any]]:
+    def run_scores(self, label: str, model: SWIRL) -> Rows:
         """Test scores of each single start, with its training objective; `best` marks the fit."""
 
-        def compute() -> list[dict[str, Any]]:
-            return [
-                {
-                    "run": i,
-                    "next_state": run.score(self.test, of="next_state"),
-                    "action": run.score(self.test, of="action"),
-                    "objective": run.restarts_[i].objective / run.n_observed_,
-                    "least_occupied": float(run.occupancy_.min()),
-                    "best": i == model.best_restart_,
-                }
-                for i, run in enumerate(self.runs(model))
-            ]
+        def measure(i: int, run: SWIRL) -> dict[str, Any]:
+            return {
+                "run": i,
+                "next_state": run.score(self.test, of="next_state"),
+                "action": run.score(self.test, of="action"),
+                "objective": run.restarts_[i].objective / run.n_observed_,
+                "least_occupied": float(run.occupancy_.min()),
+                "best": i == model.best_restart_,
+            }
 
         inputs = {"what": "run scores", "of": label, "data": self.data.fingerprint(), "key": _identity(model)}
-        return self.ledger.rows(self._label(f"scores {label}"), {**inputs, "offset": self.offset}, compute)
+        inputs["offset"] = self.offset
+        return scored_starts(self.ledger, self._label(f"scores {label}"), inputs, model, measure)
 
-    def mode_names(self, model: SWIRL) -> tuple[tuple[str, ...], list[dict[str, Any]]]:
+    def mode_names(self, model: SWIRL) -> tuple[tuple[str, ...], Rows]:
         """Names of the modes by what they do on the training sessions (`mode_names.name_modes`), and the evidence."""
         if id(model) not in self._names:
             states = self.train.states
-            names, evidence = naming.name_modes(
-                model.predict(self.train), states, PLACES, n_modes=len(model.initial_modes_)
-            )
+            n_modes = len(model.initial_modes_)
+            names, evidence = naming.name_modes(model.predict(self.train), states, PLACES, n_modes=n_modes)
             self._names[id(model)] = names, evidence.reset_index().to_dict("records")
         return self._names[id(model)]
 
-    def rows(self, label: str, model: Any, compute: Callable[[], list[dict[str, Any]]]) -> list[dict[str, Any]]:
+    def rows(self, label: str, model: Any, compute: Callable[[], Rows]) -> Rows:
         """A table that depends on one fitted model and the sessions."""
         inputs = {"what": label, "data": self.data.fingerprint(), "key": _identity(model), "offset": self.offset}
         return self.ledger.rows(self._label(label), inputs, compute)
