@@ -2,10 +2,9 @@
 
 `scale`      how much is computed
 `cache`      fits and tables in files: nothing is computed twice
-`published`  the figures that stand beside ours
-`gridworld`, `labyrinth`, `spontaneous`    the experiments
-`fit_checks` whether fits ended, and behave as the animals did
+`gridworld`, `labyrinth`, `spontaneous`    the experiments; text.md in each has the words of its page
+`fit_checks` every start scored; whether fits ended, agree, and behave as the animals did
 `robustness` recordings with errors put in (App. B)
-`page`       sections, tables and figures, and the folder that they become
+`page`       published figures, sections, tables and figures, and the folder that they become
 `run`        the command
 """

@@ -1,4 +1,5 @@
-"""What is asked of an experiment's fits: did they end, and do they, let run, behave as the animals did?
+"""What is asked of an experiment's fits: what is each start worth, did they end, and do they agree, and behave as the
+animals did when let run?
 
 Predictive checks go through the ledger: simulated once, then read from their file.
 """

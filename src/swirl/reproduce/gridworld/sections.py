@@ -15,7 +15,7 @@ from swirl.analysis.predictive_checks import ENOUGH
 from swirl.analysis.significance import LEVEL
 from swirl.data.mdp import MDP
 from swirl.datasets import GRIDWORLD_MODES
-from swirl.plots.policies import state_transitions
+from swirl.plots.move_maps import state_transitions
 from swirl.plots.style import INK, LABEL_SIZE, REWARD_COLOURS, TITLE_SIZE, add_colour_bar, colour_map, finite_range
 from swirl.reproduce.gridworld import TEXT
 from swirl.reproduce.page import Published, Rows, grouped, panels
@@ -86,7 +86,7 @@ def reward_figure(tables: Mapping[str, Float[np.ndarray, "mode state previous"]]
                     -0.2, 0.5, called, transform=ax.transAxes, rotation=90, ha="right", va="center",
                     fontsize=TITLE_SIZE, color=INK, fontweight="bold",
                 )  # fmt: skip
-            axes = dict(zip(("state", "previous"), map(range, drawn.shape), strict=True))
+            axes = {"state": range(len(drawn)), "previous": range(drawn.shape[1])}
             values = {"reward": table[mode], "drawn": drawn}
             rows += tidy_rows(axes, values, np.isfinite(drawn), map=" ".join(label.split()), mode=called)
     plots.split_key(ax=figure.add_subplot(grid[0, n_columns]))
@@ -149,7 +149,7 @@ def starts(
     """Spread and agreement of single starts."""
     by_model = grouped(runs, "model")
     n_runs = len(next(iter(by_model.values())))
-    shown = {"truth": {**truth, "policy_divergence": 0.0}}
+    shown: dict[str, Mapping[str, Any]] = {"truth": {**truth, "policy_divergence": 0.0}}
     shown |= {name: next(row for row in own if row["best"]) for name, own in by_model.items()}
     shown[counted["model"]] = counted
     rows: Rows = []

@@ -176,8 +176,7 @@ class Labyrinth:
                 "best": i == model.best_restart_,
             }
 
-        inputs = {"what": "run scores", "of": label, "data": self.data.fingerprint(), "key": _identity(model)}
-        inputs["offset"] = self.offset
+        inputs = {"what": "run scores", "of": label, **self._inputs(model)}
         return scored_starts(self.ledger, self._label(f"scores {label}"), inputs, model, measure)
 
     def mode_names(self, model: SWIRL) -> tuple[tuple[str, ...], Rows]:
@@ -191,10 +190,9 @@ class Labyrinth:
 
     def rows(self, label: str, model: Any, compute: Callable[[], Rows]) -> Rows:
         """A table that depends on one fitted model and the sessions."""
-        inputs = {"what": label, "data": self.data.fingerprint(), "key": _identity(model), "offset": self.offset}
-        return self.ledger.rows(self._label(label), inputs, compute)
+        return self.ledger.rows(self._label(label), {"what": label, **self._inputs(model)}, compute)
 
-
-def _identity(model: Any) -> str:
-    """A fit as text: how it ended, and its policies' sum of squares, tell it from others."""
-    return f"{type(model).__name__} {model.fit_report_ or ''} {np.sum(model.choice_table() ** 2):.9f}"
+    def _inputs(self, model: Any) -> dict[str, Any]:
+        """What a table depends on; how a fit ended, and its policies' sum of squares, tell it from others."""
+        identity = f"{type(model).__name__} {model.fit_report_ or ''} {np.sum(model.choice_table() ** 2):.9f}"
+        return {"data": self.data.fingerprint(), "key": identity, "offset": self.offset}

@@ -15,8 +15,11 @@ from swirl.data.trajectories import Trajectories
 from swirl.datasets import SYLLABLES
 from swirl.plots.style import TICK_SIZE, tidy
 from swirl.reproduce.cache import Ledger, fit_inputs
+from swirl.reproduce.fit_checks import check_table
+from swirl.reproduce.page import Rows
+from swirl.reproduce.spontaneous import TEXT
 from swirl.reproduce.spontaneous.figures import MODEL_COLOURS, WATCHED
-from swirl.workflows.html import Drawing, Numbers, Text
+from swirl.workflows.html import Block, Drawing, Text
 
 
 def check_figure(checks: Mapping[str, PredictiveChecks], shown: Sequence[tuple[str, str, str]]) -> Drawing:
@@ -24,7 +27,7 @@ def check_figure(checks: Mapping[str, PredictiveChecks], shown: Sequence[tuple[s
     columns = 3
     figure = Figure(figsize=(7.4, 1.55 * -(-len(shown) // columns) + 0.3), layout="constrained")
     axes = figure.subplots(-(-len(shown) // columns), columns, squeeze=False).ravel()
-    rows = []
+    rows: Rows = []
     for ax, statistic in zip(axes, shown, strict=False):
         what, of, summary = statistic
         for lane, (name, check) in enumerate(checks.items()):
@@ -32,12 +35,11 @@ def check_figure(checks: Mapping[str, PredictiveChecks], shown: Sequence[tuple[s
             spread = np.linspace(-0.16, 0.16, len(drawn)) if len(drawn) > 1 else np.zeros(1)
             colour = MODEL_COLOURS.get(name, "#7F7F7F")
             ax.plot(drawn, lane + spread, ".", markersize=4, color=colour, alpha=0.7)
-            rows += [{"statistic": what, "of": of, "summary": summary, "source": name, "draw": i, "value": v}
-                     for i, v in enumerate(drawn.tolist())]  # fmt: skip
+            same = {"statistic": what, "of": of, "summary": summary}
+            rows += [{**same, "source": name, "draw": i, "value": value} for i, value in enumerate(drawn.tolist())]
             # Decoded modes are each model's own, so the data have a value for each model.
             ax.plot([check.real[statistic]] * 2, [lane - 0.34, lane + 0.34], color="#262626", linewidth=1.6)
-            rows.append({"statistic": what, "of": of, "summary": summary, "source": f"data, by {name}", "draw": None,
-                         "value": check.real[statistic]})  # fmt: skip
+            rows.append({**same, "source": f"data, by {name}", "draw": None, "value": check.real[statistic]})
         tidy(ax, title=", ".join(part for part in (what, of) if part))
         ax.set_xlabel(summary, fontsize=TICK_SIZE)
         ax.set_yticks(range(len(checks)), list(checks))
@@ -46,12 +48,7 @@ def check_figure(checks: Mapping[str, PredictiveChecks], shown: Sequence[tuple[s
         ax.locator_params(axis="x", nbins=4)
     for ax in axes[len(shown) :]:
         ax.set_axis_off()
-    n_draws = next(iter(checks.values())).n_draws
-    caption = (
-        f"Test sessions (black bar) beside {n_draws} data sets that each model simulates "
-        "(dots). Decoded modes are the model's own, in the data as in the simulations."
-    )
-    return Drawing("predictive-checks", caption, figure, rows)
+    return TEXT.drawing("predictive-checks", figure, rows, n_draws=next(iter(checks.values())).n_draws)
 
 
 def draw_choices(
@@ -125,7 +122,7 @@ def checks_of(
         data = Trajectories(states, actions, n_states=test.n_states, n_actions=test.n_actions)
         return choice_statistics(states, actions, model.predict(data), names)
 
-    def compute() -> list[dict[str, Any]]:
+    def compute() -> Rows:
         real = statistics(test.states, test.actions)
         simulated = zip(*draw_choices(model, test, n_draws), strict=True)
         drawn = [statistics(list(states), list(actions)) for states, actions in simulated]
@@ -138,35 +135,19 @@ def checks_of(
     return PredictiveChecks(real, {k: np.array(row["simulated"]) for k, row in zip(keys, rows, strict=True)}, {}, {})
 
 
-def check_blocks(checks: Mapping[str, PredictiveChecks]) -> list[Any]:
+def check_blocks(checks: Mapping[str, PredictiveChecks]) -> list[Block]:
     """Do S-1 and the rARHMM, let run, behave as the animals did?"""
-    table = [
-        {"model": name, **{str(key): value for key, value in row.items() if key != "draws"}}
-        for name, check in checks.items()
-        for row in check.table().to_dict("records")
-    ]
-    spread = " Sessions differ more than one set of parameters for all animals can make them."
+    table = [{key: value for key, value in row.items() if key != "draws"} for row in check_table(checks)]
     failed = [
         f"{row['statistic']}{' of ' + row['of'] if row['of'] else ''} ({row['summary']})"
         for row in table
         if row["model"] == "S-1" and row["corrected_p_value"] <= LEVEL
     ]
-    text = (
-        "Nearly half of the states in the paper's preparation do not follow from the step before, because pairs of "
-        "syllables were cut out in between. So models are let run with these restarts as they were recorded: between "
-        "them they choose modes and next syllables, and go where they choose. "
-        f"Of {len(checks['S-1'].real)} statistics S-1 misses {len(failed)} at p ≤ {LEVEL}, corrected for all of them"
-        + (f": {'; '.join(failed)}." if failed else ".")
-        + (spread if any("SD over sessions" in words for words in failed) else "")
-    )
-    shown = [key for key in checks["S-1"].real if key[0] != "decoded modes" or not key[1] or "dwell" in key[2]]
-    least = 2 / (1 + checks["S-1"].n_draws)
-    caption = (
-        f"Test sessions beside simulations; p-values are two-sided and never below {least:.3f}. For each model, "
-        f"{checks['S-1'].words}."
-    )
-    return [
-        check_figure(checks, shown),
-        Text(text),
-        Numbers("predictive-checks-table", caption, table, decimals=3),
-    ]
+    ours, named = checks["S-1"], f": {'; '.join(failed)}" if failed else ""
+    words = TEXT("restarts of the history", n=len(ours.real), n_failed=len(failed), level=LEVEL, failed=named)
+    if any("SD over sessions" in name for name in failed):
+        words += " " + TEXT("sessions differ")
+    shown = [key for key in ours.real if key[0] != "decoded modes" or not key[1] or "dwell" in key[2]]
+    least = 2 / (1 + ours.n_draws)
+    numbers = TEXT.numbers("predictive-checks-table", table, 3, least=least, corrected=ours.words)
+    return [check_figure(checks, shown), Text(words), numbers]

@@ -14,10 +14,9 @@ from swirl.datasets import spontaneous
 from swirl.priors import Dirichlet
 from swirl.reproduce.cache import Ledger
 from swirl.reproduce.fit_checks import endings
-from swirl.reproduce.page import Experiment
-from swirl.reproduce.published import SPONTANEOUS
+from swirl.reproduce.page import SCORED_BY_US, Experiment, Published, Rows
 from swirl.reproduce.scale import Scale
-from swirl.reproduce.spontaneous import figures
+from swirl.reproduce.spontaneous import TEXT, figures
 from swirl.reproduce.spontaneous.checks import check_blocks, checks_of
 from swirl.reproduce.spontaneous.fits import (
     BEYOND,
@@ -29,7 +28,6 @@ from swirl.reproduce.spontaneous.fits import (
     compare,
     counts,
     fit_all,
-    nats,
     scores,
 )
 from swirl.reproduce.spontaneous.sections import (
@@ -40,9 +38,14 @@ from swirl.reproduce.spontaneous.sections import (
     habit_blocks,
     second_blocks,
 )
-from swirl.workflows.html import Numbers, Section, Text
+from swirl.text import cell
+from swirl.workflows.html import Block, Section, Text
 
 AIMS = {"S-1": -1.548}
+PUBLISHED = {
+    "S-1": Published(-1.5567, SCORED_BY_US, "five modes"),
+    "S-2": Published(-1.5726, SCORED_BY_US, "five modes, with back-off"),
+}
 
 
 def run(scale: Scale, ledger: Ledger) -> Experiment:
@@ -98,38 +101,40 @@ def first_line(work: Work, compared: Comparison) -> str:
     simple = max(modeless, key=lambda name: found[name])
     gain, half = compared.difference(best, simple)
     order = f" (order {compared.models['counts'].chosen_['order']})" if simple == "counts" else ""
-    margin = f"by {nats(abs(gain))} ± {half:.4f} nats per step"
-    ours = f"{best} with {k} modes ({nats(found[best])})"
-    rival = f"{simple}{order} without modes ({nats(found[simple])})"
-    steps = f"{compared.n_scored:,} test steps"
-    verdict = f"{ours} wins on {steps}: ahead of {rival} {margin}"
-    if gain < -half:
-        verdict = f"{rival} wins on {steps}: ahead of {ours} {margin}"
-    elif gain <= half:
-        verdict = f"{ours} and {rival} are within noise on {steps}: apart {margin}"
+    ours = f"{best} with {k} modes ({found[best]:.4f})"
+    rival = f"{simple}{order} without modes ({found[simple]:.4f})"
+    margin = {"n_scored": compared.n_scored, "margin": abs(gain), "half": half}
+    if -half <= gain <= half:
+        verdict = TEXT("within noise", ours=ours, rival=rival, **margin)
+    else:
+        winner, other = (ours, rival) if gain > 0 else (rival, ours)
+        verdict = TEXT("wins", winner=winner, other=other, **margin)
     met = "met" if found["S-1"] >= AIMS["S-1"] else "missed"
-    beside = f"published {nats(SPONTANEOUS['S-1'].value)}; aim {nats(AIMS['S-1'])}, {met}"
+    beside = f"published {PUBLISHED['S-1'].value}; aim {AIMS['S-1']:.4f}, {met}"
     if not work.scale.full:
         beside = "only part of the sessions: not to be compared with the published"
-    return (
-        f"{verdict}. Of the paper's models the best is {published} ({nats(found[published])}); S-1 scores "
-        f"{nats(found['S-1'])} ({beside}); the rARHMM, the same likelihood family, {nats(found['rARHMM'])}."
-    )
+    score = {**found, "published": found[published]}
+    return TEXT("first line", verdict=verdict, published=published, score=score, beside=beside)
 
 
-def headline(
-    work: Work, compared: Comparison, rows: list[dict[str, Any]], dopamine: list[dict[str, Any]]
-) -> list[Numbers | Text]:
+def headline(work: Work, compared: Comparison, rows: Rows, dopamine: Rows) -> list[Block]:
     """Our figures beside the published ones and the aims."""
     found, k = compared.scores, work.headline
     order = compared.models["counts"].chosen_["order"]
-    table = []
+    table: Rows = []
+
+    def add(
+        quantity: str, ours: float, published: float | None, aim: float | None, met: bool | None, comment: str
+    ) -> None:
+        row = {"quantity": quantity, "ours": ours, "published": published, "aim": aim}
+        table.append({**row, "met": met, "comment": comment})
+
     for name in compared.names:
         runs = [row["score"] for row in rows if row["model"] == name and row["modes"] == (1 if name == "MaxEnt" else k)]
         spread = "no modes" if "counts" in name else ""
         if len(runs) > 1:
-            spread = f"{len(runs)} starts: {nats(float(np.mean(runs)))} ± {np.std(runs):.4f}"
-        published = SPONTANEOUS[name].value if name in SPONTANEOUS else None
+            spread = f"{len(runs)} starts: {cell(float(np.mean(runs)), 4)} ± {np.std(runs):.4f}"
+        published = PUBLISHED[name].value if name in PUBLISHED else None
         aim = AIMS.get(name, found["S-1"] if name == "S-2" else None)
         comment = {
             "MaxEnt": "order-1 counts by another name: r(s, a) is free",
@@ -138,50 +143,26 @@ def headline(
             BEYOND: "not in the paper",
             "counts": f"order {order}, chosen on training folds",
         }.get(name, "published in a figure only" if name in MODELS and published is None else "")
-        table.append(
-            {
-                "quantity": f"{name}, test score" + ("" if "counts" in name or name == "MaxEnt" else f", {k} modes"),
-                "ours": found[name],
-                "published": published,
-                "aim": aim,
-                "met": None if aim is None or not work.scale.full else bool(found[name] >= aim),
-                "comment": "; ".join(part for part in (comment, spread) if part),
-            }
-        )
+        met = None if aim is None or not work.scale.full else bool(found[name] >= aim)
+        with_modes = "" if "counts" in name or name == "MaxEnt" else f", {k} modes"
+        said = "; ".join(part for part in (comment, spread) if part)
+        add(f"{name}, test score{with_modes}", found[name], published, aim, met, said)
     correlations = sorted((row["correlation"] for row in dopamine if row["mode"] != "one mode"), reverse=True)
-    for place, (ours, theirs) in enumerate(zip(correlations, (0.48, 0.40), strict=False)):
-        table.append(
-            {
-                "quantity": f"correlation with dopamine, {('highest', 'second')[place]} mode",
-                "ours": ours,
-                "published": theirs,
-                "aim": None,
-                "met": None,
-                "comment": "depends on the gauge (see there)",
-            }
-        )
+    for place, ours, theirs in zip(("highest", "second"), correlations, (0.48, 0.40), strict=False):
+        quantity = f"correlation with dopamine, {place} mode"
+        add(quantity, ours, theirs, None, None, "depends on the gauge (see there)")
     gain, half = compared.difference("S-2", "S-1")
     moved, moved_half = compared.difference("S-2", PLAIN)
-    text = (
-        "The model of each row is the best of its starts by the training objective; nats per step over "
-        f"{compared.n_scored:,} scored steps of {len(compared.steps)} test sessions (every fifth). S-2 less S-1 (95 %, "
-        f"paired by session): {nats(gain)} ± {half:.4f}. Back-off from two syllables to one moves S-2 by "
-        f"{nats(moved)} ± {moved_half:.4f}. "
-        + (
-            "The paper, which has S-2 below S-1 and concludes that syllables are Markovian, compares priors as much as "
-            "memories. "
-            if moved > moved_half
-            else ""
-        )
-        + "Sessions are not labelled by mouse, so the split is most likely within animals."
-        + ("" if work.scale.full else " Only part of the sessions: levels do not compare with the published.")
-    )
-    return [Numbers("ours-and-published", "Ours beside the published, nats per step.", table), Text(text)]
+    n_sessions, n_scored = len(compared.steps), compared.n_scored
+    margins = {"gain": gain, "half": half, "moved": moved, "moved_half": moved_half}
+    parts = [TEXT("headline", n_scored=n_scored, n_sessions=n_sessions, **margins)]
+    parts += [TEXT("priors or memories")] if moved > moved_half else []
+    parts.append(TEXT("no mouse labels"))
+    parts += [] if work.scale.full else [TEXT("part of the sessions")]
+    return [TEXT.numbers("ours-and-published", table), Text(" ".join(parts))]
 
 
-def score_blocks(
-    work: Work, compared: Comparison, rows: list[dict[str, Any]], chosen: Mapping[str, dict[str, Any]]
-) -> list[Any]:
+def score_blocks(work: Work, compared: Comparison, rows: Rows, chosen: Mapping[str, dict[str, Any]]) -> list[Block]:
     """The paper's Figure 4B, and the priors behind it."""
     found = compared.scores
     references = {name: found[name] for name in ("order-1 counts", "order-2 counts")}
@@ -194,13 +175,8 @@ def score_blocks(
         }
         for name, values in chosen.items()
     ]
-    text = (
-        f"Choices were made at {work.headline} modes on three folds of the {len(work.untested)} sessions that are in "
-        "neither test set, by the same grids for every model of the same order and form of switching, and then used "
-        "for every number of modes. Gaussian priors are on the logits; with backoff, longer histories are shrunk more."
-    )
     return [
         figures.score_figure(rows, references, compared.n_scored, work.scale.n_runs),
-        Text(text),
-        Numbers("chosen", "What training folds chose.", settings),
+        TEXT.text("choices", n_modes=work.headline, n_sessions=len(work.untested)),
+        TEXT.numbers("chosen", settings),
     ]

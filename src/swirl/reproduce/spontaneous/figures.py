@@ -14,11 +14,13 @@ from swirl.data.segments import dwell_times
 from swirl.data.trajectories import Trajectories
 from swirl.datasets import SYLLABLES
 from swirl.estimators.swirl import SWIRL
-from swirl.inference.mode_matching import adjusted_rand_index
 from swirl.plots.segments import padded, prevalence
 from swirl.plots.style import PREFERENCE_COLOURS, add_colour_bar, tidy
+from swirl.reproduce.fit_checks import agreement, best_starts
+from swirl.reproduce.page import Rows
+from swirl.reproduce.spontaneous import TEXT
 from swirl.text import minus
-from swirl.workflows.html import Drawing, Numbers, Text
+from swirl.workflows.html import Block, Drawing, tidy_rows
 
 Maps = Float[np.ndarray, "mode state action"]
 MAX_ODDS = 3.0  # log-odds beyond are drawn at the end of the scale: transitions that a mode all but never makes
@@ -60,7 +62,7 @@ def log_odds(policies: Maps, weights: Float[np.ndarray, "mode"]) -> Maps:
     return log_odds_less(policies, mean)
 
 
-def score_figure(rows: list[dict[str, Any]], references: Mapping[str, float], n_scored: int, n_runs: int) -> Drawing:
+def score_figure(rows: Rows, references: Mapping[str, float], n_scored: int, n_runs: int) -> Drawing:
     """Test score against the number of modes, with bands (the paper's Figure 4B)."""
     modes = sorted({row["modes"] for row in rows})
     names = list(dict.fromkeys(row["model"] for row in rows))
@@ -75,12 +77,7 @@ def score_figure(rows: list[dict[str, Any]], references: Mapping[str, float], n_
         {"model": name, "modes": None, "run": None, "score": score, "objective": None}
         for name, score in references.items()
     ]
-    caption = (
-        f"Log-likelihood of the test sessions (every fifth; {n_scored:,} scored steps) against the number of modes: "
-        f"mean over {n_runs} single starts, band ±1 SD. Grey: smoothed counts without modes. S-1 and rARHMM, I-1 and "
-        "ARHMM lie on each other wherever training folds chose the same priors for both: they are one family."
-    )
-    return Drawing("scores-by-modes", caption, figure, [*rows, *lines])
+    return TEXT.drawing("scores-by-modes", figure, [*rows, *lines], n_scored=n_scored, n_runs=n_runs)
 
 
 def map_figure(rewards: Maps, odds: Maps, names: Sequence[str], notes: Sequence[str]) -> Drawing:
@@ -104,44 +101,26 @@ def map_figure(rewards: Maps, odds: Maps, names: Sequence[str], notes: Sequence[
                 ax.set_yticklabels([])
     add_colour_bar(list(axes[0]), axes[0, 0].images[0], "reward, 0 to 1 in each mode")
     add_colour_bar(list(axes[1]), axes[1, 0].images[0], "log-odds against all modes")
-    rows = [
-        {
-            "mode": name, "current": SYLLABLES[s], "next": SYLLABLES[a], "reward": rewards[mode, s, a],
-            "reward_0_to_1": shown[mode, s, a], "log_odds_against_all_modes": odds[mode, s, a],
-        }
-        for mode, name in enumerate(names) for s in range(len(SYLLABLES)) for a in range(len(SYLLABLES))
-    ]  # fmt: skip
-    caption = (
-        "S-1. Above: reward r(current, next) of each mode in the fitted gauge, stretched over 0 to 1, with the "
-        "correlation with dopamine and its p-value under circular shifts, corrected for all modes (Holm). Below, free "
-        "of gauge: log-odds of each transition against the mean policy of all modes (ends of the scale: "
-        f"±{MAX_ODDS:g} or beyond). Grey: the diagonal, left out."
-    )
-    return Drawing("reward-maps", caption, figure, rows)
+    values = {"reward": rewards, "reward_0_to_1": shown, "log_odds_against_all_modes": odds}
+    rows = tidy_rows({"mode": names, "current": SYLLABLES, "next": SYLLABLES}, values)
+    return TEXT.drawing("reward-maps", figure, rows, max_odds=MAX_ODDS)
 
 
-def raster_figure(modes: Sequence[np.ndarray], names: Sequence[str], train_or_test: str) -> Drawing:
+def raster_figure(modes: Sequence[np.ndarray], names: Sequence[str]) -> Drawing:
     """Modes of all sessions (the paper's Figure 4C), and how common each is as the session goes on."""
     figure = Figure(figsize=(6.4, 6.2), layout="constrained")
     above, below = figure.subplots(2, 1, height_ratios=[2.1, 1])
     plots.mode_raster(modes, mode_names=names, title="Modes of all sessions", xlabel="", ax=above)
     plots.mode_prevalence(modes, window=WINDOW, mode_names=names, ax=below)
     mean, error = prevalence(padded(modes), len(names), WINDOW)
-    rows: list[dict[str, Any]] = [
+    rows: Rows = [
         {"session": session, "step": step, "mode": names[mode], "share": None, "standard_error": None}
         for session, path in enumerate(modes)
         for step, mode in enumerate(path.tolist())
     ]
-    rows += [
-        {"session": None, "step": step, "mode": name, "share": mean[k, step], "standard_error": error[k, step]}
-        for k, name in enumerate(names)
-        for step in range(mean.shape[1])
-    ]
-    caption = (
-        f"S-1's modes (Viterbi) in {train_or_test}, a row per session; below, the share of sessions in each mode "
-        f"against the step, averaged over {WINDOW} steps, with ±1.96 standard errors over sessions."
-    )
-    return Drawing("segments", caption, figure, rows)
+    places = {"mode": names, "step": range(mean.shape[1])}
+    rows += tidy_rows(places, {"share": mean, "standard_error": error}, session=None)
+    return TEXT.drawing("segments", figure, rows, n_sessions=len(modes), window=WINDOW)
 
 
 def agreement_figure(values: np.ndarray, restarts: Sequence[str], gaps: Sequence[float]) -> Drawing:
@@ -153,45 +132,29 @@ def agreement_figure(values: np.ndarray, restarts: Sequence[str], gaps: Sequence
     tidy(ax, xlabel="restart", ylabel="restart (behind the best)")
     ax.spines[:].set_visible(False)
     ax.tick_params(length=0)
-    rows = [
-        {"restart": a, "other": b, "adjusted_rand_index": values[i, j], "objective_behind_best_per_step": gaps[i]}
-        for i, a in enumerate(restarts)
-        for j, b in enumerate(restarts)
-    ]
-    caption = (
-        "Adjusted Rand index between the segmentations (Viterbi, test sessions) of S-1's best restarts; in brackets "
-        "how far each restart's training objective is behind the best, in nats per step."
-    )
-    return Drawing("restart-agreement", caption, figure, rows)
+    behind = np.broadcast_to(np.array(gaps)[:, None], values.shape)
+    columns = {"adjusted_rand_index": values, "objective_behind_best_per_step": behind}
+    return TEXT.drawing("restart-agreement", figure, tidy_rows({"restart": restarts, "other": restarts}, columns))
 
 
-def map_blocks(model: SWIRL, names: Sequence[str], dopamine: list[dict[str, Any]]) -> list[Any]:
+def map_blocks(model: SWIRL, names: Sequence[str], dopamine: Rows) -> list[Block]:
     """The paper's Figure 4A and the correlations behind its numbers."""
     notes = [minus(f"DA {row['correlation']:.2f}, p {row['p, corrected']:.3f}") for row in dopamine[: len(names)]]
     odds = log_odds(model.state_policies(), model.occupancy_)
     tested = [row for row in dopamine if row["mode"] != "one mode"]
     clear = [row["mode"] for row in tested if row["p, corrected"] <= LEVEL]
-    single = dopamine[-1]
-    text = (
-        "Modes are numbered by decreasing share of steps. The measure is the paper's: Viterbi modes, mean dopamine for "
-        "each (mode, syllable, next syllable), z-scored over next syllables within a syllable, diagonal dropped, "
-        "correlated with the reward map. The null shifts the dopamine of each session in a circle. **"
-        + (f"{', '.join(clear)} stand out" if clear else "No mode stands out")
-        + f" at {LEVEL} after correcting for {len(tested)} modes (Holm).** A model with one mode has "
-        + minus(f"{single['correlation']:.2f} (p {single['p']:.3f})")
-        + ": what modes add is what goes beyond that. Rewards are known only up to a gauge and the correlation depends "
-        "on it: columns show the fitted gauge (reward = advantage), the least-norm one, and rewards z-scored within a "
-        "syllable as the dopamine is. Sessions of training and test together, as in the paper."
+    words = TEXT.text(
+        "correlation",
+        verdict=f"{', '.join(clear)} stand out" if clear else "No mode stands out",
+        level=LEVEL,
+        n_modes=len(tested),
+        single=dopamine[-1],
     )
-    caption = (
-        "Correlation of reward and dopamine (S-1); p of each mode by itself, and corrected for "
-        f"{len(tested)} modes (Holm), in each gauge by itself."
-    )
-    table = Numbers("dopamine", caption, dopamine, decimals=3)
-    return [map_figure(model.reward_table("fitted"), odds, names, notes), Text(text), table]
+    maps = map_figure(model.reward_table("fitted"), odds, names, notes)
+    return [maps, words, TEXT.numbers("dopamine", dopamine, 3, n_modes=len(tested))]
 
 
-def segment_blocks(sessions: Trajectories, model: SWIRL, names: Sequence[str]) -> list[Any]:
+def segment_blocks(sessions: Trajectories, model: SWIRL, names: Sequence[str]) -> list[Block]:
     """The paper's Figure 4C, with numbers for what it says of early and late."""
     modes = model.predict(sessions)
     dwell = dwell_times(modes, n_modes=len(names))
@@ -214,31 +177,24 @@ def segment_blocks(sessions: Trajectories, model: SWIRL, names: Sequence[str]) -
                 **{f"into {s}": _share(nexts[every == mode] == SYLLABLES.index(s)) for s in WATCHED},
             }
         )
-    rising = [row["mode"] for row in table if row["change"] > row["± 95 %"]]
-    falling = [row["mode"] for row in table if -row["change"] > row["± 95 %"]]
+    rising = ", ".join(row["mode"] for row in table if row["change"] > row["± 95 %"]) or "none"
+    falling = ", ".join(row["mode"] for row in table if -row["change"] > row["± 95 %"]) or "none"
     pausing = max(table, key=lambda row: row["into Pause"])["mode"]
-    text = (
-        f"More common late than early: {', '.join(rising) or 'none'}; less common: {', '.join(falling) or 'none'}. The "
-        f"mode that leads into Pause most often is {pausing}. Seconds are not known, and only 45.8 % of consecutive "
-        "steps are adjacent in time, so a dwell time counts kept pairs of syllables, not time."
-    )
-    where = f"all {len(sessions)} sessions, training and test"
-    caption = "What each mode of S-1 does, and when; change from the first to the last fifth of a session, paired."
-    return [raster_figure(modes, names, where), Text(text), Numbers("modes", caption, table, decimals=3)]
+    words = TEXT.text("early and late", rising=rising, falling=falling, pausing=pausing)
+    return [raster_figure(modes, names), words, TEXT.numbers("modes", table, 3)]
 
 
 def _share(flags: np.ndarray) -> float:
     return float(flags.mean()) if len(flags) else float("nan")
 
 
-def agreement_blocks(models: Mapping[str, Any], test: Trajectories) -> list[Any]:
+def agreement_blocks(models: Mapping[str, Any], test: Trajectories) -> list[Block]:
     """Adjusted Rand index between the segmentations of the best restarts."""
     table, drawings = [], []
     for name, model in models.items():
-        objectives = np.array([restart.objective_trace[-1] for restart in model.restarts_])
-        order = np.argsort(-objectives)[: min(5, len(objectives))]
-        paths = [model.use_restart(int(i)).predict(test) for i in order]
-        values = np.array([[adjusted_rand_index(a, b) for b in paths] for a in paths])
+        objectives = np.array([restart.objective for restart in model.restarts_])
+        order = best_starts(model)
+        values = agreement([model.use_restart(i).predict(test) for i in order])
         behind = (objectives[order[0]] - objectives[order]) / model.n_observed_
         others = values[~np.eye(len(order), dtype=bool)]
         table.append(
@@ -254,10 +210,4 @@ def agreement_blocks(models: Mapping[str, Any], test: Trajectories) -> list[Any]
         )
         if name == "S-1":
             drawings.append(agreement_figure(values, [str(i) for i in order], behind.tolist()))
-    text = (
-        "Restarts of nearly the same objective can cut the sessions differently. These have converged, or nearly so "
-        "(see the last table), so what doubt is left is the data's: a single segmentation, such as the raster above or "
-        "the paper's, is one of several that fit about as well."
-    )
-    caption = "Agreement of the best restarts by training objective, test sessions."
-    return [Text(text), *drawings, Numbers("agreement", caption, table)]
+    return [TEXT.text("doubt"), *drawings, TEXT.numbers("agreement", table)]

@@ -17,9 +17,10 @@ from swirl.estimators.registry import make
 from swirl.estimators.swirl import SWIRL
 from swirl.priors import Dirichlet, Gaussian, HabitGoals
 from swirl.reproduce.cache import Ledger, fit_inputs
+from swirl.reproduce.fit_checks import scored_starts
+from swirl.reproduce.page import Rows
 from swirl.reproduce.scale import EVERY, Scale, untested
 from swirl.rewards import Habit
-from swirl.text import cell
 
 MODELS = ("MaxEnt", "ARHMM", "rARHMM", "I-1", "I-2", "S-1", "S-2")
 BEYOND = "habit + goals"  # a habit of two syllables that all modes share, and goals of each mode: not in the paper
@@ -130,33 +131,21 @@ def fit_all(work: Work, chosen: Mapping[str, dict[str, Any]]) -> dict[tuple[str,
 def counts(work: Work, env: MDP, train: Trajectories, label: str) -> dict[str, Any]:
     """Smoothed counts without modes; their strengths are chosen on folds of the training sessions."""
     orders = {"order-1 counts": 1, "order-2 counts": 2, "counts": "auto"}
-    return {
-        name: work.ledger.fit(
-            f"{label}-{name}", BackoffMarkov(env, order=order, max_order=4, impossible="forget"), train
-        )
-        for name, order in orders.items()
-    }
+    models = {name: BackoffMarkov(env, order=n, max_order=4, impossible="forget") for name, n in orders.items()}
+    return {name: work.ledger.fit(f"{label}-{name}", model, train) for name, model in models.items()}
 
 
-def scores(work: Work, label: str, model: Any, test: Trajectories | None = None) -> list[dict[str, Any]]:
+def scores(work: Work, label: str, model: Any, test: Trajectories | None = None) -> Rows:
     """Test score and training objective of each single start."""
     test = work.split()[1] if test is None else test
 
-    def compute() -> list[dict[str, Any]]:
-        return [
-            {
-                "run": i,
-                "score": model.use_restart(i).score(test, of="action"),
-                "objective": restart.objective_trace[-1],
-            }
-            for i, restart in enumerate(model.restarts_)
-        ]
+    def measure(i: int, start: Any) -> dict[str, Any]:
+        return {"run": i, "score": start.score(test, of="action"), "objective": start.restarts_[i].objective}
 
     name, _, n_modes = label.rpartition("-K=")
     inputs = {**fit_inputs(model, test), "fitted to": model.data_fingerprint_}
-    return [
-        {"model": name, "modes": int(n_modes), **row} for row in work.ledger.rows(f"{label}-scores", inputs, compute)
-    ]
+    rows = scored_starts(work.ledger, f"{label}-scores", inputs, model, measure)
+    return [{"model": name, "modes": int(n_modes), **row} for row in rows]
 
 
 def compare(models: Mapping[str, Any], test: Trajectories) -> Comparison:
@@ -177,10 +166,7 @@ def compare(models: Mapping[str, Any], test: Trajectories) -> Comparison:
     )
 
 
-def nats(value: float) -> str:
-    """A score in words.
-
-    >>> nats(-1.55107)
-    '−1.5511'
-    """
-    return cell(value, 4)
+def ahead(compared: Comparison, name: str, reference: str, column: str) -> dict[str, float | None]:
+    """Two columns: by how much a model is ahead of another, and half its 95 % interval; nothing beside itself."""
+    gain, half = (None, None) if name == reference else compared.difference(name, reference)
+    return {column: gain, "± 95 %": half}
