@@ -53,6 +53,19 @@ class Published:
 SCORED_BY_US = "the authors' parameters, scored by us"
 
 
+def beside(
+    quantity: str,
+    ours: Any,
+    published: Published | None = None,
+    aim: Any = None,
+    met: bool | None = None,
+    said: str = "",
+) -> dict[str, Any]:
+    """A row of a table of our figures beside the published ones and the aims; `said` is its comment."""
+    known = None if published is None else published.value
+    return {"quantity": quantity, "ours": ours, "published": known, "aim": aim, "met": met, "comment": said}
+
+
 def grouped(rows: Rows, *keys: str) -> dict[Any, Rows]:
     """Rows by what they have under a key, or under several, in the order of their first.
 

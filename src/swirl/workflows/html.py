@@ -117,9 +117,9 @@ class Prose:
         except (KeyError, IndexError) as error:
             raise ValueError(f"{self.file}: paragraph {name!r} asks for {error}, got {', '.join(values)}") from error
 
-    def text(self, name: str, /, **values: Any) -> Text:
-        """Return a paragraph as a block."""
-        return Text(self(name, **values))
+    def text(self, name: str, kind: str = "", /, **values: Any) -> Text:
+        """Return a paragraph as a block; `kind` is that of `Text`."""
+        return Text(self(name, **values), kind)
 
     def numbers(self, name: str, rows: list[dict[str, Any]], decimals: int = 4, /, **values: Any) -> Numbers:
         """Return a table whose caption is the paragraph of its name."""

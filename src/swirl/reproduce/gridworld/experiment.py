@@ -20,7 +20,7 @@ from swirl.priors import Cauchy
 from swirl.reproduce.cache import Ledger, fit_inputs
 from swirl.reproduce.fit_checks import check_table, endings, scored_starts
 from swirl.reproduce.gridworld import TEXT, sections
-from swirl.reproduce.page import SCORED_BY_US, Experiment, Published, Rows
+from swirl.reproduce.page import SCORED_BY_US, Experiment, Published, Rows, beside
 from swirl.reproduce.robustness import perturb
 from swirl.reproduce.scale import Scale
 from swirl.text import cell
@@ -127,10 +127,9 @@ def run(scale: Scale, ledger: Ledger) -> Experiment:
         "Gridworld: what the models find where the truth is known",
         first_line(best, truth, counted, n_scored),
         [
-            Section("Ours beside the published", beside(best["S-2"], truth, second_split, free, here, n_scored)),
+            Section("Ours beside the published", beside_blocks(best["S-2"], truth, second_split, free, here, n_scored)),
             Section(
-                "True and recovered rewards (Fig. 2A)",
-                sections.rewards(maps, policies, switching, best, here.data.env),
+                "True and recovered rewards (Fig. 2A)", sections.rewards(maps, policies, switching, best, here.data.env)
             ),
             Section("Single starts of five models (Fig. 2B)", sections.starts(runs, pairs, truth, counted, lines)),
             Section("Robustness: permuted training data (App. B)", sections.robustness(noisy, lines)),
@@ -278,12 +277,12 @@ def first_line(best: dict[str, Any], truth: dict[str, float], counted: dict[str,
     rivals = sorted((name for name in score if name != "S-2"), key=lambda name: -score[name])
     ahead = f"{rivals[0]} is ahead of S-2: " if score[rivals[0]] > score["S-2"] else ""
     # The best other model, and the count model in any case.
-    beside = ", ".join(f"{name} {cell(score[name], 4)}" for name in dict.fromkeys([rivals[0], counted["model"]]))
+    others = ", ".join(f"{name} {cell(score[name], 4)}" for name in dict.fromkeys([rivals[0], counted["model"]]))
     known = PUBLISHED["S-2 reward correlation"].value
-    return TEXT("first line", ahead=ahead, ours=ours, truth=truth, beside=beside, n_scored=n_scored, published=known)
+    return TEXT("first line", ahead=ahead, ours=ours, truth=truth, beside=others, n_scored=n_scored, published=known)
 
 
-def beside(
+def beside_blocks(
     ours: dict[str, Any],
     truth: dict[str, float],
     second_split: tuple[dict[str, float], dict[str, float]],
@@ -294,17 +293,14 @@ def beside(
     """Set our figures beside the published ones and the aims."""
     rows: Rows = []
 
-    def add(
-        quantity: str, value: float, published: str | None, aim: str | None, met: bool | None, comment: str
-    ) -> None:
-        known = PUBLISHED.get(published or "")
+    def add(quantity: str, value: float, known: Published | None, aim: str | None, met: bool | None, said: str) -> None:
         if known is not None:
-            comment += f"; published: {known.source}{', ' + known.note if known.note else ''}"
-        row = {"quantity": quantity, "ours": value, "published": known.value if known else None, "aim": aim}
-        rows.append({**row, "met": met, "comment": comment})
+            said += f"; published: {known.source}{', ' + known.note if known.note else ''}"
+        rows.append(beside(quantity, value, known, aim, met, said))
 
     for split, row, true in (("", ours, truth), (", second split", *second_split)):
-        source = {name: None if split else f"S-2 {name}" for name in ("test LL", "accuracy", "reward correlation")}
+        measured = ("test LL", "accuracy", "reward correlation")
+        source = {name: None if split else PUBLISHED[f"S-2 {name}"] for name in measured}
         score, accuracy = row["test_log_likelihood"], row["accuracy"]
         gap, points = score - true["test_log_likelihood"], 100 * (accuracy - true["accuracy"])
         said = f"the truth's own {cell(true['test_log_likelihood'], 4)}"
@@ -317,7 +313,7 @@ def beside(
         add(f"S-2 reward r, canonical{split}", r, None, "≥ 0.98", r >= 0.98, "mean over modes, least-norm members")
         r, said = row["reward_paper"], f"the truth's own least-norm member has {here.least_norm:.3f}"
         add(f"S-2 reward r, paper's measure{split}", r, source["reward correlation"], "≥ 0.92", r >= 0.92, said)
-    projected, published = free[STRENGTHS[0]][0], "model-free reward correlation"
+    projected, published = free[STRENGTHS[0]][0], PUBLISHED["model-free reward correlation"]
     r = projected["reward_canonical"]
     add("model-free reward r, canonical", r, None, "≥ 0.95", r >= 0.95, "projected on rewards r(s, s⁻)")
     add("model-free reward r, paper's measure", projected["reward_paper"], published, None, None, "projected likewise")
@@ -326,7 +322,4 @@ def beside(
         quantity = f"model-free reward r, paper's measure, marginal, λ = {row['strength']:g}"
         add(quantity, row["reward_paper"], published, None, None, said)
     n_train, n_test = len(here.train), len(here.test)
-    return [
-        TEXT.numbers("beside", rows, n_train=n_train, n_test=n_test, n_scored=n_scored),
-        TEXT.text("gauge"),
-    ]
+    return [TEXT.numbers("beside", rows, n_train=n_train, n_test=n_test, n_scored=n_scored), TEXT.text("gauge")]

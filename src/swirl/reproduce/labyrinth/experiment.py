@@ -15,7 +15,7 @@ from swirl.reproduce.labyrinth.behaviour import predictive, reward_maps, segment
 from swirl.reproduce.labyrinth.beyond_the_paper import RIVALS, against_rivals, beyond, clean_reading, second_split
 from swirl.reproduce.labyrinth.fits import BEYOND_NAME, N_MODES, OF, Labyrinth
 from swirl.reproduce.labyrinth.studies import do_starts_agree, how_many_modes, how_much_history, temperature
-from swirl.reproduce.page import SCORED_BY_US, Experiment, Published, Rows
+from swirl.reproduce.page import SCORED_BY_US, Experiment, Published, Rows, beside
 from swirl.reproduce.scale import Scale
 from swirl.workflows.html import Numbers, Section
 
@@ -80,25 +80,28 @@ def _first(ahead: dict[str, dict[str, Any]], fit_score: dict[str, dict[str, Any]
 def _aims(fit_score: dict[str, Any], ahead: dict[str, Any], order_counts: dict[int, float], counted: float) -> Numbers:
     rows: Rows = []
 
-    def add(quantity: str, score: float, action: float, published: Published | None, counts: Any, aim: float) -> None:
-        row = {"quantity": quantity, "ours": score, "ours, action": action}
-        row |= {"published": published.value if published else None, "counts of order L": counts, "aim": aim}
-        comment = f"{published.source}: {published.note}" if published else ""
-        rows.append({**row, "met": score >= aim, "comment": comment})
+    columns = ("quantity", "ours", "ours, action", "published", "counts of order L", "aim", "met", "comment")
+
+    def add(row: dict[str, Any], action: float, counts: float | None) -> None:
+        row |= {"ours, action": action, "counts of order L": counts}
+        rows.append({column: row[column] for column in columns})
 
     for name, aim in AIMS.items():
         if name in fit_score:
-            ours, counts = fit_score[name], order_counts.get(int(name[2:]))
-            add(f"{name}, {N_MODES} modes", ours[OF], ours["action"], PUBLISHED.get(name), counts, aim)
+            ours, known = fit_score[name], PUBLISHED.get(name)
+            said = f"{known.source}: {known.note}" if known else ""
+            row = beside(f"{name}, {N_MODES} modes", ours[OF], known, aim, ours[OF] >= aim, said)
+            add(row, ours["action"], order_counts.get(int(name[2:])))
     ours = ahead[BEYOND_NAME]
-    add(f"best with ≥ 2 modes: {BEYOND_NAME}", ours["score"], ours["action"], None, counted, counted)
-    rows[-1]["met"] = ahead["counts"]["low"] > 0 and ours["least occupied"] >= 0.05 and ahead["one mode"]["low"] > 0
-    rows[-1]["comment"] = TEXT(
+    met = ahead["counts"]["low"] > 0 and ours["least occupied"] >= 0.05 and ahead["one mode"]["low"] > 0
+    said = TEXT(
         "aims, beyond the paper",
         gain={name: ahead[name]["words"] for name in RIVALS},
         least_occupied=ours["least occupied"],
         stretch="met" if ours["score"] >= -0.630 else "not met",
     )
+    row = beside(f"best with ≥ 2 modes: {BEYOND_NAME}", ours["score"], None, counted, met, said)
+    add(row, ours["action"], counted)
     return TEXT.numbers("aims", rows, n_scored=ours["steps"])
 
 

@@ -14,7 +14,7 @@ from swirl.datasets import spontaneous
 from swirl.priors import Dirichlet
 from swirl.reproduce.cache import Ledger
 from swirl.reproduce.fit_checks import endings
-from swirl.reproduce.page import SCORED_BY_US, Experiment, Published, Rows
+from swirl.reproduce.page import SCORED_BY_US, Experiment, Published, Rows, beside
 from swirl.reproduce.scale import Scale
 from swirl.reproduce.spontaneous import TEXT, figures
 from swirl.reproduce.spontaneous.checks import check_blocks, checks_of
@@ -45,6 +45,8 @@ AIMS = {"S-1": -1.548}
 PUBLISHED = {
     "S-1": Published(-1.5567, SCORED_BY_US, "five modes"),
     "S-2": Published(-1.5726, SCORED_BY_US, "five modes, with back-off"),
+    "dopamine, highest mode": Published(0.48, "paper, Fig. 4"),
+    "dopamine, second mode": Published(0.40, "paper, Fig. 4"),
 }
 
 
@@ -110,11 +112,11 @@ def first_line(work: Work, compared: Comparison) -> str:
         winner, other = (ours, rival) if gain > 0 else (rival, ours)
         verdict = TEXT("wins", winner=winner, other=other, **margin)
     met = "met" if found["S-1"] >= AIMS["S-1"] else "missed"
-    beside = f"published {PUBLISHED['S-1'].value}; aim {AIMS['S-1']:.4f}, {met}"
+    aimed = f"published {PUBLISHED['S-1'].value}; aim {AIMS['S-1']:.4f}, {met}"
     if not work.scale.full:
-        beside = "only part of the sessions: not to be compared with the published"
+        aimed = "only part of the sessions: not to be compared with the published"
     score = {**found, "published": found[published]}
-    return TEXT("first line", verdict=verdict, published=published, score=score, beside=beside)
+    return TEXT("first line", verdict=verdict, published=published, score=score, beside=aimed)
 
 
 def headline(work: Work, compared: Comparison, rows: Rows, dopamine: Rows) -> list[Block]:
@@ -122,19 +124,12 @@ def headline(work: Work, compared: Comparison, rows: Rows, dopamine: Rows) -> li
     found, k = compared.scores, work.headline
     order = compared.models["counts"].chosen_["order"]
     table: Rows = []
-
-    def add(
-        quantity: str, ours: float, published: float | None, aim: float | None, met: bool | None, comment: str
-    ) -> None:
-        row = {"quantity": quantity, "ours": ours, "published": published, "aim": aim}
-        table.append({**row, "met": met, "comment": comment})
-
     for name in compared.names:
         runs = [row["score"] for row in rows if row["model"] == name and row["modes"] == (1 if name == "MaxEnt" else k)]
         spread = "no modes" if "counts" in name else ""
         if len(runs) > 1:
             spread = f"{len(runs)} starts: {cell(float(np.mean(runs)), 4)} ± {np.std(runs):.4f}"
-        published = PUBLISHED[name].value if name in PUBLISHED else None
+        published = PUBLISHED.get(name)
         aim = AIMS.get(name, found["S-1"] if name == "S-2" else None)
         comment = {
             "MaxEnt": "order-1 counts by another name: r(s, a) is free",
@@ -146,11 +141,11 @@ def headline(work: Work, compared: Comparison, rows: Rows, dopamine: Rows) -> li
         met = None if aim is None or not work.scale.full else bool(found[name] >= aim)
         with_modes = "" if "counts" in name or name == "MaxEnt" else f", {k} modes"
         said = "; ".join(part for part in (comment, spread) if part)
-        add(f"{name}, test score{with_modes}", found[name], published, aim, met, said)
+        table.append(beside(f"{name}, test score{with_modes}", found[name], published, aim, met, said))
     correlations = sorted((row["correlation"] for row in dopamine if row["mode"] != "one mode"), reverse=True)
-    for place, ours, theirs in zip(("highest", "second"), correlations, (0.48, 0.40), strict=False):
-        quantity = f"correlation with dopamine, {place} mode"
-        add(quantity, ours, theirs, None, None, "depends on the gauge (see there)")
+    for place, ours in zip(("highest", "second"), correlations, strict=False):
+        quantity, theirs = f"correlation with dopamine, {place} mode", PUBLISHED[f"dopamine, {place} mode"]
+        table.append(beside(quantity, ours, theirs, said="depends on the gauge (see there)"))
     gain, half = compared.difference("S-2", "S-1")
     moved, moved_half = compared.difference("S-2", PLAIN)
     n_sessions, n_scored = len(compared.steps), compared.n_scored

@@ -200,11 +200,7 @@ def clean_blocks(work: Work, paper: SWIRL) -> list[Block]:
     models |= counts(clean, data.env, train, "clean")
     compared = compare(models, test)
     rows = [
-        {
-            "model": name,
-            "test score": compared.scores[name],
-            **ahead(compared, name, "counts", "ahead of counts by"),
-        }
+        {"model": name, "test score": compared.scores[name], **ahead(compared, name, "counts", "ahead of counts by")}
         for name in compared.names
     ]
     certain = [

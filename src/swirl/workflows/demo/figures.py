@@ -71,7 +71,7 @@ def write_figures(
         marks=MARKS,
     )
     paths, posterior = _decoded(test, fits)
-    scores = _scores(test, truth.rewards, data, fits)
+    scores = _scores(test, truth.rewards, fits)
     drawn = {
         "rewards": (panels, None),
         "segments": tuple(
@@ -91,15 +91,8 @@ def _save(wide: Figure, narrow: Figure | None, path: Path) -> Picture:
         narrow.set_size_inches(1.1 * NARROW, 1.1 * NARROW * height / width)
     drawn = BytesIO()
     # What does not fit, such as the title of a key, makes the picture a little wider.
-    narrow.savefig(
-        drawn,
-        format="png",
-        dpi=DPI,
-        bbox_inches="tight",
-        pad_inches=0.05,
-        metadata={"Software": None},
-        facecolor="white",
-    )
+    tight = {"bbox_inches": "tight", "pad_inches": 0.05}
+    narrow.savefig(drawn, format="png", dpi=DPI, metadata={"Software": None}, facecolor="white", **tight)
     return Picture(file, drawn.getvalue(), float(width))
 
 
@@ -130,26 +123,16 @@ def _segments(
     return figure
 
 
-def _scores(
-    test: Any, true_rewards: np.ndarray, data: Dataset, fits: dict[str, SWIRL]
-) -> dict[str, dict[str, list[float]]]:
-    """What every restart came to: measure → model → values."""
-    values: dict[str, dict[str, list[float]]] = {"test_log_likelihood": {}, "accuracy": {}, "reward_canonical": {}}
-    for name, model in fits.items():
-        for index in range(len(model.restarts_)):
-            restart = model.use_restart(index)
-            row = {
-                "test_log_likelihood": restart.score(test),
-                "accuracy": metrics.segmentation_accuracy(test.modes, restart.predict(test)),
-                "reward_canonical": metrics.reward_correlation(true_rewards, restart.reward_table(), env=data.env),
-            }
-            for key, value in row.items():
-                values[key].setdefault(name, []).append(float(value))
-    return values
+def _scores(test: Any, true_rewards: np.ndarray, fits: dict[str, SWIRL]) -> dict[str, list[dict[str, float]]]:
+    """What every restart of every model came to."""
+    return {
+        name: [measures(model.use_restart(index), test, true_rewards) for index in range(len(model.restarts_))]
+        for name, model in fits.items()
+    }
 
 
 def _boxes(
-    values: dict[str, dict[str, list[float]]],
+    scores: dict[str, list[dict[str, float]]],
     truth_row: dict[str, Any],
     shape: tuple[int, int],
     size: tuple[float, float],
@@ -160,8 +143,9 @@ def _boxes(
         "reward_canonical": "reward correlation",
     }
     figure = Figure(figsize=size, dpi=150, layout="constrained")
-    for ax, (key, per_model) in zip(figure.subplots(*shape), values.items(), strict=True):
-        plots.score_boxes(per_model, ax=ax, reference=truth_row[key], label=labels[key])
+    for ax, (key, label) in zip(figure.subplots(*shape), labels.items(), strict=True):
+        values = {name: [row[key] for row in rows] for name, rows in scores.items()}
+        plots.score_boxes(values, ax=ax, reference=truth_row[key], label=label)
     return figure
 
 

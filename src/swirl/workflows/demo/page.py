@@ -10,8 +10,10 @@ from swirl.io.atomic_write import write_text
 from swirl.report.writing import ASSETS
 from swirl.text import minus
 from swirl.workflows.demo.figures import Picture
-from swirl.workflows.html import Block, Markup, Section, Text, embedded, escaped, page
+from swirl.workflows.html import Block, Markup, Prose, Section, embedded, escaped, page
 
+HERE = Path(__file__).parent
+TEXT = Prose(HERE / "text.md")
 COLUMNS = {
     "test_log_likelihood": ("Score", "{:.4f}"),
     "accuracy": ("Right mode", "{:.1%}"),
@@ -19,50 +21,6 @@ COLUMNS = {
     "reward_paper": ("Reward, as fitted", "{:.3f}"),
     "seconds": ("Seconds", "{:.1f}"),
 }
-SECTIONS = {  # name → in the contents, heading, lead, caption
-    "scores": (
-        "Scores",
-        "How close did each model come?",
-        "Scored on sessions that no model had seen, beside the truth’s own score.",
-        "Every restart of every model (boxes: quartiles, whiskers 1.5 · IQR): held-out log-likelihood, segmentation "
-        "accuracy and reward correlation (canonical gauge). Dashed: the truth’s own score on the same sessions.",
-    ),
-    "rewards": (
-        "Rewards",
-        "What did it want?",
-        "The rewards that the agent followed, and those that S-2 read off its steps.",
-        "Rewards r(sₜ, sₜ₋₁), each map stretched over 0 to 1. Each cell is split by the previous location (key on the "
-        "right); light grey: no such move. Different rewards can lead to the same behaviour, and no recording tells "
-        "them apart. The second row is the smallest reward with the same behaviour as the true one: S-2 is to be "
-        "compared with that.",
-    ),
-    "segments": (
-        "When it switched",
-        "When did it change its mind?",
-        "One test session, step by step.",
-        "The true modes and the most likely ones of each model (Viterbi), with visits to water and home; below, S-2’s "
-        "probability of each mode.",
-    ),
-    "switching": (
-        "Where it switched",
-        "Where did it change its mind?",
-        "The true agent leaves its water mode mostly at the water, and its home mode at home.",
-        "Probability of leaving each mode at each location: true (top) and found by S-2 (bottom).",
-    ),
-}
-# The look is the report's; figures are drawn on white, so they keep a light card where the page is dark.
-STYLE = """
-.card { background: #fff; border: 1px solid var(--line); border-radius: 10px; padding: .8rem; display: block; width: fit-content; max-width: 100%; }
-.card img { display: block; width: 100%; height: auto; }
-.models { grid-template-columns: max-content minmax(0, 1fr); } .models dt { color: var(--ink); font-weight: 600; } .models dd { margin: 0; }
-.scores th { white-space: normal; } tr.truth > * { font-style: italic; } tr.best > * { font-weight: 650; }
-.next { list-style: none; padding: 0; margin: 0 0 .4rem; } .next pre { user-select: all; white-space: pre-wrap; overflow-wrap: anywhere; margin: .3rem 0 1.1rem; } .next span { display: inline-block; max-width: 100%; }
-@media screen and (max-width: 46rem) {
-  .scores { font-size: .8rem; width: 100%; } .scores thead th { font-size: .72rem; } .scores th, .scores td { padding: .3rem .15rem; } .scores tr > :first-child { padding-left: 0; }
-  .models { gap: .5rem .9rem; }
-  .card { padding: .3rem; margin: 0 -.5rem; max-width: calc(100% + 1rem); }
-}
-"""  # noqa: E501
 THEME = """document.documentElement.dataset.theme = \
 matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";"""
 
@@ -96,59 +54,41 @@ def write_page(
         Whether report.html stands beside it.
     """
     truth, s2 = rows[0], next(row for row in rows if row["model"] == "S-2")
-    report = (
-        ' <a href="report.html">The report on S-2</a> is the page that you would get of your own recordings, where no '
-        "truth is known."
-        if with_report
-        else ""
-    )
-    sections = [
-        Section(
-            "Summary",
-            [
-                Markup(f"""<p class="lead">An agent walks a 5 × 5 grid. In its <em>water</em> mode it is rewarded for
-arriving at the water and for leaving it again; in its <em>home</em> mode for being at home. It tends to switch at the
-water and at home. The models saw only its steps, neither its modes nor its rewards.</p>
-<ul class="tiles">{_tile(s2, "accuracy", "{:.1%}", "of steps in the right mode")}
-{_tile(truth, "accuracy", "{:.1%}", "with the true model")}
-{_tile(s2, "reward_canonical", "{:.2f}", "correlation with the true reward")}</ul>
-<p>{escaped(found)}{report}</p>"""),
-                Text(
-                    f"The data are simulated (seed {seed}), so everything about this agent is known: this page sets "
-                    "what the models found beside it."
-                ),
-            ],
-            name="summary",
-        ),
-        Section(
-            "The models",
-            [
-                Text("From no change of mind at all to one that depends on the place.", "lead"),
-                _list("dl", "models", (f"<dt>{n}</dt><dd>{escaped(_sentence(sentences[n]))}</dd>" for n in fits)),
-            ],
-            name="models",
-        ),
+    tiles = [
+        _tile(s2, "accuracy", "{:.1%}", "of steps in the right mode"),
+        _tile(truth, "accuracy", "{:.1%}", "with the true model"),
+        _tile(s2, "reward_canonical", "{:.2f}", "correlation with the true reward"),
     ]
-    for name, (short, heading, lead, caption) in SECTIONS.items():
-        blocks: list[Block] = [Text(lead, "lead")]
-        blocks += _table(rows, n_scored) if name == "scores" else []
-        blocks += [_figure(pictures[name], caption)] if name in pictures else []
-        sections.append(Section(heading, blocks, short, name))
+    found = escaped(found) + (" " + TEXT("report") if with_report else "")
+    summary = f'<p class="lead">{TEXT("summary")}</p>{_list("ul", "tiles", tiles).html}<p>{found}</p>'
+    models = (f"<dt>{n}</dt><dd>{escaped(_sentence(sentences[n]))}</dd>" for n in fits)
+
+    def figure(name: str, caption: str) -> list[Block]:
+        return [_figure(pictures[name], caption)] if name in pictures else []
+
+    scores = [TEXT.text("scores", "lead"), *_table(rows, n_scored), *figure("scores", TEXT("scores, figure"))]
+    rewards = [TEXT.text("rewards", "lead"), *figure("rewards", TEXT("rewards, figure"))]
+    segments = [TEXT.text("segments", "lead"), *figure("segments", TEXT("segments, figure"))]
+    switching = [TEXT.text("switching", "lead"), *figure("switching", TEXT("switching, figure"))]
     endings = (f"<li><strong>{n}</strong>: {escaped(minus(model.fit_report_))}</li>" for n, model in fits.items())
-    sections.append(Section("How the fits ended", [_list("ul", "plain", endings)], "The fits", "fits"))
     steps = (f"<li>{escaped(words)}<pre>{_wrapped(command)}</pre></li>" for words, command in commands.items())
-    try_next = (
-        "The demo left its data and its fit beside this page, as commands read them. In the folder where you ran it, "
-        "try:"
-    )
-    sections.append(Section("What next", [Text(try_next, "lead"), _list("ul", "next", steps)], name="next"))
+    sections = [
+        Section("Summary", [Markup(summary), TEXT.text("simulated", seed=seed)], name="summary"),
+        Section("The models", [TEXT.text("models", "lead"), _list("dl", "models", models)], name="models"),
+        Section("How close did each model come?", scores, "Scores", "scores"),
+        Section("What did it want?", rewards, "Rewards", "rewards"),
+        Section("When did it change its mind?", segments, "When it switched", "segments"),
+        Section("Where did it change its mind?", switching, "Where it switched", "switching"),
+        Section("How the fits ended", [_list("ul", "plain", endings)], "The fits", "fits"),
+        Section("What next", [TEXT.text("next", "lead"), _list("ul", "next", steps)], name="next"),
+    ]
     made_with = ", ".join(f"{name} {number}" for name, number in versions().items())
     text = page(
         "What was true, and what was found",
         sections,
         footer=f"Made with {made_with}.",
         brand=Markup('<p class="brand">swirl<span> demo</span></p>'),
-        style=(ASSETS / "style.css").read_text(encoding="utf-8") + STYLE,
+        style="".join((folder / "style.css").read_text(encoding="utf-8") for folder in (ASSETS, HERE)),
         script=THEME,
     )
     write_text(path, text, overwrite=True)
@@ -191,13 +131,7 @@ def _table(rows: list[dict[str, Any]], n_scored: int) -> list[Block]:
         f'<div class="table"><table class="scores"><thead><tr><th scope="col">Model</th>{head}</tr></thead>'
         f"<tbody>{body}</tbody></table></div>"
     )
-    note = (
-        f"Score: log-likelihood of the {n_scored:,} test steps, nats per step, each given its past "
-        "alone; higher is better. Right mode: share of steps whose most likely mode (Viterbi) is the true one. "
-        "Reward: correlation with the true reward, both in their least-norm form; as fitted is the paper’s measure. "
-        "Seconds: fitting all restarts, compilation included."
-    )
-    return [Markup(table), Text(note, "small")]
+    return [Markup(table), TEXT.text("scores, table", "small", n_scored=n_scored)]
 
 
 def _figure(picture: Picture, caption: str) -> Markup:

@@ -16,17 +16,15 @@ from typing import Any
 import numpy as np
 
 from swirl import datasets, report
-from swirl.analysis import metrics
 from swirl.analysis.comparison_json import write_comparison
 from swirl.data.trajectories import Trajectories
 from swirl.datasets import Dataset
-from swirl.estimators.swirl import SWIRL
 from swirl.io.environment_files import write_environment
 from swirl.io.export_tables import to_frame, write_table
 from swirl.workflows.compare import run_comparison
 from swirl.workflows.config import Run, checked
-from swirl.workflows.demo.figures import matched_modes, write_figures
-from swirl.workflows.demo.page import write_page
+from swirl.workflows.demo.figures import matched_modes, measures, write_figures
+from swirl.workflows.demo.page import TEXT, write_page
 
 MODELS = {
     "MaxEnt": "one goal throughout, a reward for each place: maximum-entropy inverse reinforcement learning",
@@ -35,11 +33,6 @@ MODELS = {
     "S-1": "two goals, and whether it changes its mind depends on the place; a reward sees 1 place",
     "S-2": "the same, and a reward sees 2 places: SWIRL",
 }
-NOTES = (
-    "LL: log p(action | past) per step, from the forward filter alone. Accuracy: share of steps whose Viterbi mode is "
-    "right. Reward: correlation with the true reward, in its gauge-free (canonical) form and in the paper's measure "
-    "(fitted gauge). Seconds: fitting all restarts, compilation included."
-)
 HOLD_OUT = 5  # every fifth session is for testing
 N_DRAWS = 5  # simulated datasets of the report's checks, as `swirl report` has it
 
@@ -85,9 +78,9 @@ def run_demo(
     fits: dict[str, Any] = {name: result.models[name] for name in MODELS}
     _, test = data.trajectories.split(every=HOLD_OUT)  # the sessions of the table, with their true modes
     truth = data.true_model()
-    rows = [_row("truth", truth, test, data.truth.rewards, seconds=None)]
+    rows = [{"model": "truth", **measures(truth, test, data.truth.rewards), "seconds": None}]
     for name, seconds in zip(MODELS, result.seconds, strict=False):
-        rows.append(_row(name, fits[name], test, data.truth.rewards, seconds=float(seconds)))
+        rows.append({"model": name, **measures(fits[name], test, data.truth.rewards), "seconds": float(seconds)})
 
     say("Drawing …")
     s2 = fits["S-2"]
@@ -106,7 +99,7 @@ def run_demo(
             n_draws=N_DRAWS,
             overwrite=True,
         )
-    own_names = _own_names(s2, test, data.truth.mode_names)
+    own_names = [data.truth.mode_names[mode] for mode in np.argsort(matched_modes(s2, test))]
     found = f"Mode 0 of S-2 is the agent's {own_names[0]} mode, mode 1 its {own_names[1]} mode."
     commands = _commands(output, model_path, own_names)
     write_page(
@@ -163,27 +156,17 @@ def _can_report() -> bool:
     return all(find_spec(name) is not None for name in ("jinja2", "plotly"))
 
 
-def _own_names(model: SWIRL, test: Any, true_names: tuple[str, ...]) -> list[str]:
-    """What each fitted mode is called by the truth."""
-    order = matched_modes(model, test, len(true_names))
-    return [true_names[i] for i in np.argsort(order)]
-
-
 def _commands(output: Path, model: Path, names: list[str]) -> dict[str, str]:
     """Three things to try next: words → command."""
     program, fit = _program(), str(model)
-    data, grid = str(output / "sessions.csv"), str(output / "grid.csv")
-    return {
-        "Call S-2’s modes by their names, in all that is made of the fit from now on:": shlex.join(
-            [*program, "name", fit, *names]
-        ),
-        "Draw every figure of the fit, for a paper or a talk, each with its numbers:": shlex.join(
-            [*program, "plot", fit, "-o", str(output / "plots")]
-        ),
-        "Fit the same sessions anew, with three modes; your own recordings are fitted in the same way:": shlex.join(
-            [*program, "fit", data, "--env", grid, "--modes", "3", "-o", str(output / "three.nc")]
-        ),
+    plots, data, grid, three = (str(output / name) for name in ("plots", "sessions.csv", "grid.csv", "three.nc"))
+    anew = ["fit", data, "--env", grid, "--modes", "3", "-o", three]
+    tries = {
+        "Call S-2’s modes by their names, in all that is made of the fit from now on:": ["name", fit, *names],
+        "Draw every figure of the fit, for a paper or a talk, each with its numbers:": ["plot", fit, "-o", plots],
+        "Fit the same sessions anew, with three modes; your own recordings are fitted in the same way:": anew,
     }
+    return {words: shlex.join([*program, *arguments]) for words, arguments in tries.items()}
 
 
 def _program() -> list[str]:
@@ -225,18 +208,6 @@ def _quiet(text: str) -> None:
     del text
 
 
-def _row(name: str, model: SWIRL, test: Any, true_rewards: np.ndarray, *, seconds: float | None) -> dict[str, Any]:
-    table = model.reward_table()
-    return {
-        "model": name,
-        "test_log_likelihood": model.score(test),
-        "accuracy": metrics.segmentation_accuracy(test.modes, model.predict(test)),
-        "reward_canonical": metrics.reward_correlation(true_rewards, table, env=model.env),
-        "reward_paper": metrics.reward_correlation(true_rewards, table, "paper", env=model.env),
-        "seconds": seconds,
-    }
-
-
 def format_table(rows: list[dict[str, Any]], n_scored: int) -> str:
     """Lay the rows out as a Markdown table.
 
@@ -255,5 +226,4 @@ def format_table(rows: list[dict[str, Any]], n_scored: int) -> str:
             f"| {row['model']:6s} | {row['test_log_likelihood']:18.4f} | {100 * row['accuracy']:6.1f} % |"
             f" {row['reward_canonical']:17.3f} | {row['reward_paper']:13.3f} | {seconds:>7s} |"
         )
-    lines += ["", f"{n_scored:,} test steps scored. {NOTES}"]
-    return "\n".join(lines)
+    return "\n".join([*lines, "", TEXT("printed notes", n_scored=n_scored)])
