@@ -54,12 +54,7 @@ SCORED_BY_US = "the authors' parameters, scored by us"
 
 
 def beside(
-    quantity: str,
-    ours: Any,
-    published: Published | None = None,
-    aim: Any = None,
-    met: bool | None = None,
-    said: str = "",
+    quantity: str, ours: Any, published: Published | None = None, aim: Any = None, met: Any = None, said: str = ""
 ) -> dict[str, Any]:
     """A row of a table of our figures beside the published ones and the aims; `said` is its comment."""
     known = None if published is None else published.value
