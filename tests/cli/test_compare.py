@@ -94,7 +94,7 @@ def test_a_model_that_has_no_room_is_named_before_any_is_fitted(folder):
     )
     assert done.exit_code == 2
     said = " ".join(done.stderr.split())
-    assert "S-20: The fit would need about" in said
+    assert "S-20: The fit may need up to" in said
     assert "What would fit: history=" in said or "; or history=" in said
     assert "Or compare without S-20 (--models)." in said
 

@@ -1,4 +1,4 @@
-"""The prediction against what the code allocates; advice that is true."""
+"""The bound against what the code allocates: never below it, and not far above; advice that is true."""
 
 import re
 import tracemalloc
@@ -71,10 +71,10 @@ def test_a_history_of_nothing_is_refused():
         memory.predict(RING, **(USUAL | {"history": 0}))
 
 
-# ------------------------------------------------------------------ the prediction against the code
+# ------------------------------------------------------------------ the bound against the code
 
 
-def test_reading_is_predicted():
+def test_reading_is_bounded():
     env = random_world()
     rng = np.random.default_rng(1)
     n_sessions, n_steps = 20, 2_500
@@ -83,29 +83,24 @@ def test_reading_is_predicted():
         states[:, t] = np.asarray(env.successors.next)[states[:, t - 1], actions[:, t - 1], 0]
     model = SWIRL(env, n_modes=2, history=3)
     needs = memory.predict(env, n_modes=2, history=3, n_steps=50_000, n_sessions=20, n_restarts=1)
-    reading = max(memory._reading(needs.sizes), key=lambda moment: moment.total)
 
     def read():
         return model._problem(Trajectories(list(states), list(actions), n_states=60, n_actions=4))
 
     _, peak = traced_peak(read)
-    assert 0.7 < peak / (reading.total - reading.baseline) < 1.1
+    assert 1.0 < (needs.recording + needs.tables) / peak < 2.5
 
 
 @pytest.mark.parametrize("length", [3, 4])
-def test_tables_over_histories_are_predicted(length):
+def test_tables_over_histories_are_bounded(length):
     env = random_world(n_states=40)
     histories, peak = traced_peak(lambda: Histories.reachable(env.successors, length))
-    sizes = memory.predict(env, **(USUAL | {"history": length, "reward": "state-action"})).sizes
-    tables = histories.successors
-    arrays = (histories.table, histories.shorter, histories.dropped, histories.first_child)
-    kept = sum(np.asarray(array).nbytes for array in (*arrays, tables.next, tables.probability, tables.available))
-    assert 0.8 < kept / memory._tables(sizes) < 1.05
-    building = next(iter(memory._reading(sizes)))
-    assert 0.7 < peak / building.histories < 1.1
+    needs = memory.predict(env, **(USUAL | {"history": length, "n_modes": 1, "n_restarts": 1, "engine": "scan"}))
+    assert needs.sizes.n_histories == histories.n_histories
+    assert 1.0 < needs.tables / peak < 3.0  # what the M-step copies of them is in the bound too
 
 
-def test_compiled_counts_are_predicted():
+def test_compiled_counts_are_bounded():
     pytest.importorskip("numba")
     n_modes, n_restarts, n_sessions, n_steps = 2, 3, 40, 2_000
     env = random_world(n_states=500, n_actions=10, n_branches=1)
@@ -129,12 +124,10 @@ def test_compiled_counts_are_predicted():
     )
     numba_loop.expected_counts(tables, chains)  # numba compiles
     _, peak = traced_peak(lambda: numba_loop.expected_counts(tables, chains))
-    # Besides: the tables themselves, the counts of the last iteration, and the two that are chosen between.
-    inside = memory._e_step(needs.sizes).counts - 2 * memory._chain(needs.sizes)
-    assert 0.8 < peak / inside < 1.1
+    assert 1.0 < needs.tables / peak < 3.0  # besides: the tables themselves, and the counts of the last iteration
 
 
-def test_messages_through_xla_are_predicted():
+def test_messages_through_xla_are_bounded():
     n_modes, n_restarts, n_sessions, n_steps = 4, 2, 10, 640
     needs = memory.predict(RING, n_modes=4, history=1, n_steps=6_400, n_sessions=10, n_restarts=2, engine="scan")
     total = n_sessions * n_steps
@@ -147,7 +140,7 @@ def test_messages_through_xla_are_predicted():
     with float64():
         shapes = ((n_restarts, n_modes), (n_restarts, 3, n_modes, n_modes), (n_restarts, 6, n_modes))
         program = jax.jit(count).lower(*map(np.zeros, shapes)).compile()
-    assert 0.75 < program.memory_analysis().temp_size_in_bytes / memory._e_step(needs.sizes).messages < 1.15
+    assert 1.0 < needs.messages / program.memory_analysis().temp_size_in_bytes < 2.0
 
 
 @pytest.mark.parametrize(
@@ -165,8 +158,7 @@ def test_more_never_needs_less(engine, change, grown):
 def test_parts_make_up_the_whole_and_the_words():
     needs = memory.predict(RING, **(USUAL | {"n_steps": 2_000_000, "n_modes": 4, "engine": "scan"}))
     assert needs.total == sum(getattr(needs, part) for part in memory.PARTS)
-    assert needs.moment == "E-step"
-    assert needs.to_text().startswith(f"about {amount(needs.total)}: {amount(needs.messages)} of messages")
+    assert needs.to_text().startswith(f"up to {amount(needs.total)}: {amount(needs.messages)} of messages")
     assert "2,000,000 steps × 4 modes × 8 restarts" in needs.to_text()
     in_threads = replace(needs, sizes=replace(needs.sizes, engine="compiled", n_threads=2))
     assert "20,000 steps × 4 modes, in each of 2 threads" in in_threads.to_text()
@@ -195,7 +187,7 @@ def test_on_a_gpu_it_is_the_gpus_memory(monkeypatch):
     monkeypatch.setattr(jax, "devices", lambda: [device])
     assert memory.available() == 700
     needs = memory.predict(RING, **USUAL)
-    assert (needs.sizes.engine, needs.baseline, needs.moment) == ("associative", memory.ON_GPU, "E-step")
+    assert (needs.sizes.engine, needs.baseline) == ("associative", memory.ON_GPU)
     device.memory_stats = lambda: None  # as some devices do
     assert memory.available() > 700
 
@@ -216,7 +208,7 @@ def test_what_python_holds_already_is_not_asked_for_twice(monkeypatch):
     monkeypatch.setattr(system, "resident", lambda: 10**12)
     memory.check(needs)
     monkeypatch.setattr(system, "resident", lambda: 0)
-    with pytest.raises(ValueError, match="The fit would need"):
+    with pytest.raises(ValueError, match="The fit may need"):
         memory.check(needs)
 
 
@@ -240,14 +232,13 @@ def test_advice_is_true():
 def test_a_shorter_history_is_advised_where_histories_are_the_trouble():
     needs = memory.predict(random_world(), **(USUAL | {"history": 5}))
     with pytest.raises(ValueError, match=r"What would fit: .*history=4 \("):
-        memory.check(needs, limit=9 * 10**8)
+        memory.check(needs, limit=1_500_000_000)
 
 
 def test_one_long_session_is_to_be_cut(monkeypatch):
     needs = memory.predict(RING, **(USUAL | {"n_steps": 10**7, "n_sessions": 1, "n_modes": 20, "engine": "compiled"}))
     crowded = replace(needs.sizes, n_threads=64)
     needs = memory.of_sizes(crowded)
-    assert needs.moment == "E-step"
     with pytest.raises(ValueError, match=r"sessions of at most [\d,]+ steps, cut by gaps="):
         memory.check(needs, limit=4 * 10**9)
 

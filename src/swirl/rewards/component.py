@@ -133,19 +133,11 @@ class ProblemSizes:
 
 
 class Footprint(NamedTuple):
-    """The memory that a component needs, for the prediction that is made before a fit."""
+    """What a form of rewards adds to the memory of a fit, for the bound that is made before it (`workflows.memory`)."""
 
-    baseline: float
-    """Bytes of Python, JAX and their compilers at work, measured on a 5 × 5 gridworld, where nothing else counts."""
     rows: int
     """Rows of the table of choices: histories that the policies tell apart."""
-    parameters: int
-    """Numbers that EM moves, of one restart."""
-    tables: int
-    """Bytes that it holds besides `Histories`."""
-    copied: int
-    """Bytes of the tables that an M-step reads, which JAX copies."""
-    optimiser: float
-    """Numbers that the M-step of all restarts works with: XLA's own account of its buffers."""
-    gauge_is_free: bool = False
-    """Whether the canonical gauge is computed afterwards, under the default prior."""
+    numbers: float
+    """Numbers that the M-step works with, or the gauge afterwards, whichever is more."""
+    compiling: float = 0.0
+    """Bytes that compiling it takes beyond what every fit takes."""

@@ -66,7 +66,7 @@ class RewardForm(ABC):
 
     @abstractmethod
     def footprint(self, sizes: ProblemSizes, /) -> Footprint:
-        """The memory that the component needs."""
+        """The memory that the component adds."""
 
 
 def _sums_of_parts(
@@ -153,7 +153,7 @@ class Tabular(RewardForm):
         return exact, histories.contexts
 
     def footprint(self, sizes: ProblemSizes) -> Footprint:
-        """The memory that the component needs."""
+        """The memory that the component adds."""
         if self.solver == "soft-q":
             return PlannedRewards.footprint(sizes, 0)
         return (StateActionReward if self.on == "state-action" else StateReward).footprint(sizes)
@@ -203,7 +203,7 @@ class Linear(RewardForm):
         return _planned(histories, linear_map(histories, self.features, self.on), prior, settings)
 
     def footprint(self, sizes: ProblemSizes) -> Footprint:
-        """The memory that the component needs."""
+        """The memory that the component adds."""
         return PlannedRewards.footprint(sizes, self.features[0].size)
 
 
@@ -243,7 +243,7 @@ class Network(RewardForm):
         return _planned(histories, network_map(histories, self.features, self.hidden), prior, settings)
 
     def footprint(self, sizes: ProblemSizes) -> Footprint:
-        """The memory that the component needs."""
+        """The memory that the component adds."""
         return PlannedRewards.footprint(sizes, 9 * self.hidden)
 
 
@@ -276,8 +276,8 @@ class Habit(RewardForm):
         return _sums_of_parts(histories, self.goal_history, prior.habit, prior.goal, settings)
 
     def footprint(self, sizes: ProblemSizes) -> Footprint:
-        """The memory that the component needs."""
-        return HabitGoalsReward.footprint(sizes, self.goal_history)
+        """The memory that the component adds."""
+        return HabitGoalsReward.footprint(sizes)
 
 
 FORMS: tuple[type[RewardForm], ...] = (Habit, Tabular, Linear, Network)

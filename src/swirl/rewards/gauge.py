@@ -21,7 +21,7 @@ from scipy.sparse.linalg import lsmr
 from swirl.data.successors import Successors
 
 # Largest part of a stochastic environment whose null space is found by a dense decomposition (under a minute).
-_MAX_BLOCK = 2_000
+MAX_BLOCK = 2_000
 
 
 class GaugeTooLargeError(ValueError):
@@ -215,10 +215,10 @@ def _invariant_values(transitions: sparse.csr_array, first: np.ndarray, node_of_
     blocks = []
     for i, nodes in enumerate(np.split(by_node, node_start[1:])):
         rows = by_row[row_start[i] : row_start[i + 1]]
-        if nodes.size > _MAX_BLOCK:
+        if nodes.size > MAX_BLOCK:
             raise GaugeTooLargeError(
                 f"successors: {nodes.size} nodes of this stochastic environment are linked by common "
-                f"predecessors; the gauge of r(h) is found for at most {_MAX_BLOCK} linked nodes."
+                f"predecessors; the gauge of r(h) is found for at most {MAX_BLOCK} linked nodes."
             )
         blocks.append(_null_space(constraints[rows][:, nodes].toarray()) if rows.size else np.ones((1, 1)))
     return sparse.csr_array(sparse.block_diag(blocks, format="csr")[np.argsort(by_node)])

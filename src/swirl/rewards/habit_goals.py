@@ -121,22 +121,13 @@ class HabitGoalsReward(RewardComponent):
         return self.goal_precision.shape[0]
 
     @staticmethod
-    def footprint(s: ProblemSizes, goal_history: int) -> Footprint:
-        """The memory that it needs; on a GPU all restarts are side by side."""
+    def footprint(s: ProblemSizes) -> Footprint:
+        """The memory that it adds; on a GPU all restarts are side by side."""
         rows = min(s.n_contexts, s.n_steps)
         active = min(s.n_histories, rows * s.branches * len(s.paths))
-        goals = sum(s.paths[:goal_history])
-        one = 11 * (active + s.n_modes * min(goals, active)) + 2 * s.n_modes * rows * s.branches
-        own = rows * (12 * s.branches + s.n_actions)
-        return Footprint(
-            baseline=580e6,
-            rows=rows,
-            parameters=s.n_histories + s.n_modes * goals,
-            tables=own + s.n_histories * (8 * len(s.paths) + 16),
-            copied=own,
-            optimiser=max(2 * s.n_restarts * s.n_modes * active, (s.n_restarts if s.on_gpu else 1) * one),
-            gauge_is_free=True,
-        )
+        at_once = s.n_restarts if s.on_gpu else 1
+        working = active * (11 * at_once * (1 + s.n_modes) + 2 * s.n_restarts * s.n_modes)
+        return Footprint(rows, max(working, 25 * s.n_histories * s.branches))
 
     @property
     def gauge_is_free(self) -> bool:

@@ -159,15 +159,9 @@ class PlannedRewards(RewardComponent):
 
     @staticmethod
     def footprint(s: ProblemSizes, features: int) -> Footprint:
-        """The memory that it needs; `features` are the numbers that it works with for each history."""
-        return Footprint(
-            baseline=950e6,
-            rows=s.n_histories,
-            parameters=s.n_modes * s.n_histories,
-            tables=8 * s.n_histories * features,
-            copied=s.n_histories * (12 * s.branches + s.n_actions + 8 * features),
-            optimiser=s.n_restarts * s.n_modes * s.n_histories * (22.5 * s.branches + features),
-        )
+        """The memory that it adds; `features` are the numbers that it works with for each history."""
+        numbers = s.n_restarts * s.n_modes * s.n_histories * (23 * s.branches + features)
+        return Footprint(s.n_histories, numbers, compiling=400e6)
 
     def random_parameters(self, rng: np.random.Generator, scale: float) -> Weights:
         """Weights to start a restart from, one set per mode, in units of its temperature."""

@@ -24,6 +24,7 @@ from swirl.precision import FloatArray
 from swirl.priors import Cauchy, Gaussian
 from swirl.rewards.backoff import BackoffPenalty
 from swirl.rewards.component import Footprint, ProblemSizes, RewardComponent
+from swirl.rewards.gauge import MAX_BLOCK
 from swirl.rewards.soft_q import expected_next, log_policy_from_values, soft_future, uniform_expected_next
 
 MILDER_STRENGTH = 30.0
@@ -92,18 +93,13 @@ class StateReward(RewardComponent):
 
     @staticmethod
     def footprint(s: ProblemSizes) -> Footprint:
-        """The memory that it needs; on a GPU all restarts are side by side."""
-        one = len(s.paths) == 1
-        at_once, each = (s.n_restarts * s.n_modes, 10.6) if s.on_gpu else (s.n_modes, 14.5)
-        return Footprint(
-            baseline=590e6,
-            rows=s.n_contexts,
-            parameters=s.n_modes * (s.n_histories + (0 if one else s.n_contexts)),  # sums of parts of shorter histories
-            tables=8 * s.n_contexts * s.branches + 24 * s.n_histories,
-            copied=s.n_contexts * (20 * s.branches + s.n_actions) + 24 * s.n_histories,
-            optimiser=at_once * (each * s.n_contexts * s.branches + (2 if one else 10) * s.n_histories),
-            gauge_is_free=True,
-        )
+        """The memory that it adds; on a GPU all restarts are side by side."""
+        at_once = s.n_modes * (s.n_restarts if s.on_gpu else 1)
+        working = at_once * (15 * s.n_contexts * s.branches + 10 * s.n_histories)
+        gauge = 0 if s.on_gpu else 25 * s.n_histories * s.branches
+        if s.n_branches > 1 and len(s.paths) == 1 and s.n_states <= MAX_BLOCK and not s.on_gpu:
+            gauge += 3 * s.n_states**2 * s.n_actions  # a dense null space; longer histories fall into small parts
+        return Footprint(s.n_contexts, max(working, gauge))
 
     @property
     def gauge_is_free(self) -> bool:

@@ -58,9 +58,8 @@ class StateActionReward(RewardComponent):
 
     @staticmethod
     def footprint(s: ProblemSizes) -> Footprint:
-        """The memory that it needs."""
-        pairs = s.n_histories * s.n_actions
-        return Footprint(450e6, s.n_histories, s.n_modes * pairs, 0, pairs, s.n_restarts * s.n_modes * 2 * pairs)
+        """The memory that it adds."""
+        return Footprint(s.n_histories, 2 * s.n_restarts * s.n_modes * s.n_histories * s.n_actions)
 
     def random_parameters(self, rng: np.random.Generator, scale: float) -> Float[np.ndarray, "mode history action"]:
         """Logits to start a restart from, with standard deviation `scale`."""

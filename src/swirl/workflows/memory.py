@@ -1,18 +1,14 @@
-"""How much memory a fit will need, told before it starts: one that cannot end is refused at once, with advice.
+"""How much memory a fit may need, told before it starts: one that cannot end is refused at once, with advice.
 
-What the code holds at a time was read from it, and then measured (`benchmarks/memory.py`).  A fit has its peak in one
-of four moments, and what is held in that moment is the prediction:
-
-`reading`     numbering the history at every step: some 150 bytes a step, whatever the model;
-`E-step`      with numba, messages of one group of sessions per thread; through XLA, of all steps and restarts at once;
-`M-step`      all modes and restarts side by side over all histories;
-`afterwards`  policies of the kept restart, and the gauge of r(h): sparse matrices over histories and actions.
+The need is bounded from above by a sum: the recording, the messages of the E-step, the tables over histories, the
+numbers of the M-step, and what Python and JAX hold themselves. Parts that are not held at the same moment are added
+all the same, and everything but the last is multiplied by `SAFETY`. The bound was then set beside the measured peaks
+of fits of many sizes (`benchmarks/memory.py`; docs/performance.md has the figures).
 """
 
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import jax
 import numpy as np
@@ -24,9 +20,8 @@ from swirl.data.mdp import MDP
 from swirl.inference.engines import Engine
 from swirl.inference.estep import numba_loop
 from swirl.inference.estep.batching import LANES
-from swirl.rewards.component import Footprint, ProblemSizes
+from swirl.rewards.component import ProblemSizes
 from swirl.rewards.forms import RewardForm, resolve_form
-from swirl.rewards.gauge import _MAX_BLOCK
 from swirl.switching import Fixed
 from swirl.system import cores
 from swirl.text import amount, counted
@@ -43,11 +38,6 @@ class Sizes(ProblemSizes):
     switching: str
     engine: Engine
     n_threads: int
-
-    @property
-    def component(self) -> Footprint:
-        """What the reward component needs, as its form tells."""
-        return self.form.footprint(self)
 
     @property
     def padded(self) -> int:
@@ -76,30 +66,28 @@ def count_paths(env: MDP, length: int) -> tuple[int, ...]:
     return tuple(counts)
 
 
-PARTS = ("steps", "messages", "counts", "histories", "optimiser", "baseline")
-
-Bytes = float | int
-Moment = Literal["reading", "E-step", "M-step", "afterwards"]
+PARTS = ("recording", "messages", "tables", "optimiser", "baseline")
+REAL = 8  # bytes of a number
+SAFETY = 1.25  # what is held in passing, and in copies that only the compilers know of
+BASELINE = 750e6  # Python, JAX and their compilers at work, with all priors that a fit chooses among
+ON_GPU = 270e6  # programs and work space on an H200; what the driver takes is not in JAX's limit
+SWITCHING_NET = 150e6  # more, for compiling the network of switching="state-net"
 
 
 @dataclass(frozen=True)
 class Prediction:
-    """Bytes that a fit holds at its peak, part by part."""
+    """Bytes that a fit holds at most, part by part."""
 
-    steps: int
-    """The recording, and the same as numbers of histories, states and symbols."""
+    recording: int
+    """The sessions, and the same as numbers of histories, states and symbols."""
     messages: int
     """Forward messages and posteriors of the E-step."""
-    counts: int
-    """Expected counts and the tables of the hidden chain."""
-    histories: int
-    """Tables over histories: where actions lead, parameters, policies, gauge."""
+    tables: int
+    """Tables over histories: where actions lead, policies, expected counts."""
     optimiser: int
-    """What the M-step works with."""
+    """What the M-step works with, or the gauge of r(h) afterwards."""
     baseline: int
     """Python, JAX and their compilers."""
-    moment: Moment
-    """When the peak is reached."""
     sizes: Sizes
 
     @property
@@ -115,7 +103,7 @@ class Prediction:
         >>> ring = MDP.deterministic([[0, 1], [1, 2], [2, 0]])
         >>> needs = predict(ring, n_modes=2, history=2, n_steps=10**7, n_sessions=100, n_restarts=8, engine="scan")
         >>> needs.to_text()
-        'about 10 GB: 8.96 GB of messages for 10,000,000 steps × 2 modes × 8 restarts, 590 MB for ...'
+        'up to 14.8 GB: 12 GB of messages for 10,000,000 steps × 2 modes × 8 restarts, 2.08 GB for ...'
         """
         s = self.sizes
         steps, modes, restarts = f"{s.n_steps:,} steps", counted(s.n_modes, "mode"), counted(s.n_restarts, "restart")
@@ -123,106 +111,44 @@ class Prediction:
         whose = f"{steps} × {modes} × {restarts}"
         if s.engine == "compiled":
             whose = f"{s.longest:,} steps × {modes}, in each of {counted(s.n_threads, 'thread')}"
+        over = f"{histories} × {counted(s.n_actions, 'action')} × {modes}"
         of = {
-            "steps": f"for the recording of {steps}",
+            "recording": f"for the recording of {steps}",
             "messages": f"of messages for {whose}",
-            "counts": f"of counts for {modes} × {restarts}",
-            "histories": f"of tables over {histories} × {counted(s.n_actions, 'action')}",
-            "optimiser": f"for the M-step of {histories} × {counted(s.n_actions, 'action')} × {modes} × {restarts}",
+            "tables": f"of tables over {over} × {restarts}",
+            "optimiser": f"for the M-step of {over}",
             "baseline": "for Python and JAX themselves",
         }
         parts = sorted(((getattr(self, part), part) for part in PARTS), reverse=True)
         told = [f"{amount(size)} {of[part]}" for size, part in parts if size >= 0.05 * self.total]
-        return f"about {amount(self.total)}: {', '.join(told)}"
+        return f"up to {amount(self.total)}: {', '.join(told)}"
 
 
-REAL = 8  # bytes of a number
-SWITCHING_NET = 150e6  # more, for compiling the network of switching="state-net"
-# Programs and work space, measured on an H200 (up to 268 MB); what the driver takes is not in JAX's limit.
-ON_GPU = 240e6
-
-
-def of_sizes(sizes: Sizes) -> Prediction:
-    """Take the moment that needs the most; on a GPU only E-step and M-step take place."""
-    moments = [_e_step(sizes), _m_step(sizes)]
-    if not sizes.on_gpu:
-        moments += [*_reading(sizes), _afterwards(sizes)]
-    return max(moments, key=lambda prediction: prediction.total)
-
-
-def _held(s: Sizes, moment: Moment, **parts: Bytes) -> Prediction:
-    whole = {part: round(parts.get(part, 0.0)) for part in PARTS}
-    compiling = s.component.baseline + (SWITCHING_NET if s.switching == "state-net" else 0)
-    whole["baseline"] = round(ON_GPU if s.on_gpu else compiling)
-    return Prediction(**whole, moment=moment, sizes=s)
-
-
-def _parameters(s: Sizes) -> Bytes:
-    """What EM moves in the rewards, of all restarts."""
-    return REAL * s.n_restarts * s.component.parameters
-
-
-def _chain(s: Sizes) -> Bytes:
-    """One table of emissions and one of switches, of all restarts; counts are as large."""
-    return REAL * s.n_restarts * s.n_modes * (s.component.rows * s.n_actions + s.n_states * s.n_modes)
-
-
-def _tables(s: Sizes) -> Bytes:
-    """`Histories`, and what the reward component holds besides."""
-    length = len(s.paths)
-    lifted = s.n_histories * (8 * length + 12 * s.branches + s.n_actions + 40) + 60 * s.n_states * s.branches
-    return lifted + s.component.tables
-
-
-def _reading(s: Sizes) -> Iterable[Prediction]:
-    """First the tables are built, then the steps are encoded."""
-    building = s.n_histories * (16 * s.branches + 16 * len(s.paths) + 30)
-    yield _held(s, "reading", steps=33 * s.n_steps, histories=_tables(s) + building)
-    yield _held(s, "reading", steps=147 * s.n_steps, histories=_tables(s))
-
-
-def _e_step(s: Sizes) -> Prediction:
-    if s.engine == "compiled":
-        width = LANES if s.n_sessions >= LANES else 1
-        entries = s.component.rows * s.n_actions * s.n_modes
-        most = min(numba_loop.MAX_CHUNKS, s.n_sessions // width, max(1, numba_loop.MAX_TABLES // entries))
-        jobs = max(1, min(s.n_steps // numba_loop.STEPS_PER_CHUNK, most))
-        jobs += s.n_sessions > LANES and s.n_sessions % LANES > 0  # those that go alone
-        messages = min(s.n_threads, s.n_restarts * jobs) * REAL * s.longest * width * (s.n_modes + 1)
-        counts, tables = (5 + jobs) * _chain(s), _tables(s) + 3 * _parameters(s)
-        return _held(s, "E-step", steps=44 * s.n_steps, messages=messages, counts=counts, histories=tables)
-    # By XLA's own account of its buffers: pairs of modes at every step, and several copies of them.  On a GPU it
-    # holds half of that: 207 numbers a step were measured for 8 modes.
-    pairs = s.n_modes**2
-    numbers = 2 * pairs + s.n_modes + 4 if s.engine == "scan" else 6.2 * pairs + 3 * s.n_modes + 5
-    numbers /= 2 if s.on_gpu else 1
-    steps = 8 * s.padded if s.on_gpu else 33 * s.n_steps + 16 * s.padded
-    tables = s.component.copied + 3 * _parameters(s) + (0 if s.on_gpu else _tables(s))
-    messages = REAL * s.n_restarts * s.padded * numbers
-    return _held(s, "E-step", steps=steps, messages=messages, counts=4 * _chain(s), histories=tables)
-
-
-def _m_step(s: Sizes) -> Prediction:
-    """The factors are XLA's own account of the buffers of `engines.improve_restarts`."""
-    numbers, switches = s.component.optimiser, s.n_restarts * s.n_states * s.n_modes**2
-    if s.switching == "state":
-        numbers += switches
-    elif s.switching == "state-net":
-        numbers += 5 * switches + 176 * s.n_restarts * (s.n_states + s.n_modes**2)
-    steps = 8 * s.padded if s.on_gpu else 44 * s.n_steps
-    tables = s.component.copied + 3 * _parameters(s) + (0 if s.on_gpu else _tables(s))
-    return _held(s, "M-step", steps=steps, counts=3 * _chain(s), histories=tables, optimiser=REAL * numbers)
-
-
-def _afterwards(s: Sizes) -> Prediction:
-    """Policies of every history, and the canonical gauge where the default prior leaves it open."""
-    tables = _tables(s) + _parameters(s) + 3 * REAL * s.n_modes * s.n_histories * s.n_actions
-    if s.component.gauge_is_free:
-        tables += (200 if s.n_branches == 1 else 160) * s.n_histories * s.branches
-        if s.n_branches > 1 and len(s.paths) == 1 and s.n_states <= _MAX_BLOCK:
-            # A dense null space; longer histories fall into parts of a few nodes.
-            tables += REAL * s.n_states**2 * max(3 * (s.n_actions - 1), 5)
-    return _held(s, "afterwards", steps=44 * s.n_steps, histories=tables)
+def of_sizes(s: Sizes) -> Prediction:
+    """Bound the memory of a fit of these sizes."""
+    own, compiled = s.form.footprint(s), s.engine == "compiled"
+    moves, switches = s.n_histories * s.branches, s.n_restarts * s.n_states * s.n_modes**2
+    table = s.n_modes * (own.rows * s.n_actions + s.n_states * s.n_modes)  # of choices and switches, of one restart
+    parts_of_data = min(numba_loop.MAX_CHUNKS, 1 + s.n_steps // numba_loop.STEPS_PER_CHUNK) if compiled else 0
+    chunks = min(parts_of_data * table, numba_loop.MAX_TABLES)  # each is counted by itself
+    working = own.numbers + (switches if s.switching == "state" else 0)
+    if s.switching == "state-net":
+        working += 5 * switches + 176 * s.n_restarts * (s.n_states + s.n_modes**2)
+    if compiled:
+        messages = s.n_threads * s.longest * min(LANES, s.n_sessions) * (s.n_modes + 1)
+    else:  # pairs of modes at every step, in several copies: XLA's own account of its buffers, half of it on a GPU
+        pairs = (2 if s.engine == "scan" else 7) * s.n_modes**2
+        messages = s.n_restarts * s.padded * (pairs + s.n_modes + 5) / (2 if s.on_gpu else 1)
+    lifted = 20 * moves if s.on_gpu else 60 * moves + s.n_histories * (16 * len(s.paths) + 80)  # where actions lead
+    parts = {
+        "recording": 8 * s.padded if s.on_gpu else 150 * s.n_steps + (0 if compiled else 16 * s.padded),
+        "messages": REAL * messages,
+        "tables": REAL * s.n_restarts * (6 * table + chunks) + lifted,
+        "optimiser": REAL * working,
+    }
+    compiling = own.compiling + (SWITCHING_NET if s.switching == "state-net" else 0)
+    baseline = ON_GPU if s.on_gpu else BASELINE + compiling
+    return Prediction(**{name: round(SAFETY * size) for name, size in parts.items()}, baseline=round(baseline), sizes=s)
 
 
 def predict(
@@ -239,7 +165,7 @@ def predict(
     longest: int | None = None,
     engine: Engine = "auto",
 ) -> Prediction:
-    """Predict the peak memory of ``SWIRL(env, …).fit(data, engine=engine)`` with the default priors.
+    """Bound the peak memory of ``SWIRL(env, …).fit(data, engine=engine)`` with the default priors.
 
     On a GPU it is the GPU's memory.
 
@@ -256,8 +182,8 @@ def predict(
     --------
     >>> from swirl.data.mdp import MDP
     >>> ring = MDP.deterministic([[0, 1], [1, 2], [2, 0]])
-    >>> predict(ring, n_modes=2, history=2, n_steps=10**6, n_sessions=20, n_restarts=8).moment
-    'reading'
+    >>> predict(ring, n_modes=2, history=2, n_steps=10**6, n_sessions=20, n_restarts=8).total > 750e6
+    True
     """
     fixed = isinstance(switching, Fixed) or switching == "fixed"
     on_gpu = jax.default_backend() != "cpu"
@@ -308,7 +234,7 @@ def available(limits: Mapping[str, int] | None = None) -> int:
 
 
 def check(prediction: Prediction, limit: int | None = None) -> None:
-    """Raise a `ValueError` that says what would fit, where a fit would need more than 90 % of what there is.
+    """Raise a `ValueError` that says what would fit, where a fit may need more than 90 % of what there is.
 
     Parameters
     ----------
@@ -323,7 +249,7 @@ def check(prediction: Prediction, limit: int | None = None) -> None:
     >>> needs = predict(ring, n_modes=2, history=2, n_steps=10**7, n_sessions=100, n_restarts=8, engine="scan")
     >>> check(needs, limit=4 * 10**9)
     Traceback (most recent call last):
-    ValueError: The fit would need about 10 GB: 8.96 GB of messages ... There are 4 GB, of which it may ...
+    ValueError: The fit may need up to 14.8 GB: 12 GB of messages ... There are 4 GB, of which it may ...
     """
     if limit is None:
         limit = available() + (0 if prediction.sizes.on_gpu else min(system.resident(), prediction.baseline))
@@ -332,7 +258,7 @@ def check(prediction: Prediction, limit: int | None = None) -> None:
         return
     ways = list(_ways_out(prediction.sizes, room))
     raise ValueError(
-        f"The fit would need {prediction.to_text()}. There are {amount(limit)}, of which it may take 90 %. "
+        f"The fit may need {prediction.to_text()}. There are {amount(limit)}, of which it may take 90 %. "
         + (
             f"What would fit: {'; or '.join(ways)}."
             if ways
@@ -342,7 +268,7 @@ def check(prediction: Prediction, limit: int | None = None) -> None:
     )
 
 
-def _ways_out(s: Sizes, room: Bytes) -> Iterable[str]:
+def _ways_out(s: Sizes, room: float) -> Iterable[str]:
     """Single changes after which a fit has room, each the mildest of its kind."""
     again = "; more of them by fitting again with another random_state, keeping the best objective"
     kinds: list[tuple[Iterable[Sizes], str]] = [
