@@ -113,7 +113,7 @@ def folder(saved, model, tmp_path, monkeypatch):
     (place / "nodes.csv").write_text("name,x,y\nhome,0,0\nwater,19,2\n")
     (place / "ways.csv").write_text("from,to\nhome,water\n")
     monkeypatch.chdir(place)
-    monkeypatch.setattr("swirl.system.room", lambda: ROOM)
+    monkeypatch.setattr("swirl.system.max_read_bytes", lambda: ROOM)
     # The good fit need not be read hundreds of times.
     monkeypatch.setattr("swirl.workflows.load.load", lambda path: model if Path(path).name == "fit.nc" else load(path))
     return place
