@@ -173,6 +173,14 @@ def test_the_road_is_the_one_that_a_fit_takes(monkeypatch):
     assert memory.predict(RING, **USUAL).sizes.engine == "scan"
 
 
+def test_decoding_one_long_session_is_in_the_bound():
+    """All restarts are decoded at the end: 2 million steps in one session took 3.5 GB with 8 modes."""
+    env, given = random_world(n_states=25), USUAL | {"n_steps": 2_000_000, "n_modes": 8, "reward": "state-action"}
+    whole = memory.predict(env, **(given | {"n_sessions": 1, "history": 1, "engine": "compiled"}))
+    cut = memory.predict(env, **(given | {"n_sessions": 1000, "history": 1, "engine": "compiled"}))
+    assert whole.total > 3.5e9 > 2 * 1e9 > cut.total
+
+
 # ------------------------------------------------------------------ what there is
 
 
@@ -240,7 +248,7 @@ def test_one_long_session_is_to_be_cut(monkeypatch):
     crowded = replace(needs.sizes, n_threads=64)
     needs = memory.of_sizes(crowded)
     with pytest.raises(ValueError, match=r"sessions of at most [\d,]+ steps, cut by gaps="):
-        memory.check(needs, limit=4 * 10**9)
+        memory.check(needs, limit=12 * 10**9)
 
 
 def test_numba_is_advised_where_it_would_do(monkeypatch):
