@@ -1,12 +1,13 @@
 """Every model on three datasets: the gridworld, a slippery gridworld, and a walk that has no modes to find.
 
-    python studies/every_model.py            # about twenty minutes on two cores
-    python studies/every_model.py --quick    # a minute or two: small data, nothing written
+    python studies/every_model.py                      # the parts that studies/results does not hold yet
+    python studies/every_model.py --again gridworld    # one of them once more; half an hour on two cores
+    python studies/every_model.py --quick              # a minute or two: small data, nothing written
 
 Scores are of the next state, the currency that models of actions and models of states share; the action score stands
 beside it where a model has one.  Order and smoothing of the count model, and the smoothing of ARHMM and rARHMM, are
-chosen on training folds; SWIRL has its defaults.  Test sessions are scored once.  Writes every_model.json and .md to
-studies/results (or --output).
+chosen on training folds; SWIRL has its defaults.  Test sessions are scored once.  Each part is written to
+every_model.json and .md in studies/results (or --output) as soon as it is made.
 """
 
 import argparse
@@ -29,6 +30,10 @@ from swirl.estimators.save_load import versions
 from swirl.priors import Cauchy, Dirichlet
 
 RESULTS = Path(__file__).parent / "results"
+COMMAND = "python studies/every_model.py"
+SLIPS = {"gridworld": 0.0, "slippery gridworld (slip 0.2)": 0.2}
+NULL = "null: a memoryless walk through the labyrinth, 10 draws of 60 × 300 steps"
+MINUTES = {**dict.fromkeys(SLIPS, 30), NULL: 20}
 NAMES = (
     "Markov", "MaxEnt", "Dynamic-IRL", "I-1", "I-2", "S-1", "S-2", "F-1", "ARHMM", "rARHMM", "IQ-Learn",
 )  # fmt: skip
@@ -187,35 +192,44 @@ def null_table(draws: list[dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
+def page(record: dict[str, Any]) -> str:
+    """The study's results as Markdown, each part with what made it."""
+    parts = [f"# Every model\n\n`{COMMAND}`"]
+    for title, part in record.items():
+        made = ", ".join(f"{k} {v}" for k, v in part["versions"].items()) + f"; {part['device']}"
+        if title in SLIPS:
+            body = f"{part['verdict']} {part['n_scored']:,} test steps.\n\n{truth_table(part)}"
+        else:
+            body = null_table(part["draws"])
+        parts.append(f"## {title}\n\n{body}\n\n({made})")
+    return "\n\n".join(parts) + "\n"
+
+
 def main() -> None:
-    """Run the study and write its results."""
+    """Make the parts that are not known yet, and write each as soon as it is made."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--again", nargs="+", choices=[*SLIPS, NULL], default=[], help="parts to make anew")
     parser.add_argument("--output", type=Path, default=RESULTS)
     options = parser.parse_args()
-    n_sessions, n_restarts, n_null = (20, 2, 2) if options.quick else (200, 8, 10)
-    found = {}
-    for title, slip in (("gridworld", 0.0), ("slippery gridworld (slip 0.2)", 0.2)):
-        found[title] = known_truth(slip, n_sessions, n_restarts)
-        print(f"\n## {title}\n\n{found[title]['verdict']}\n\n{truth_table(found[title])}", flush=True)
-    size = (12, 100) if options.quick else (60, 300)
-    draws = [null_draw(seed, *size, n_restarts=min(n_restarts, 4)) for seed in range(n_null)]
-    heading = f"null: a memoryless walk through the labyrinth, {n_null} draws of {size[0]} × {size[1]} steps"
-    print(f"\n## {heading}\n\n{null_table(draws)}")
-    if options.quick:
-        return
-    command = "python studies/every_model.py"
-    record = {"command": command, "versions": versions(), "device": str(jax.devices()[0]), **found, "null": draws}
-    options.output.mkdir(exist_ok=True)
-    (options.output / "every_model.json").write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
-    made = ", ".join(f"{k} {v}" for k, v in versions().items()) + f"; {jax.devices()[0]}"
-    parts = [f"# Every model\n\n`{command}` ({made})"]
-    parts += [
-        f"## {title}\n\n{part['verdict']} {part['n_scored']:,} test steps.\n\n{truth_table(part)}"
-        for title, part in found.items()
-    ]
-    parts.append(f"## {heading}\n\n{null_table(draws)}")
-    (options.output / "every_model.md").write_text("\n\n".join(parts) + "\n", encoding="utf-8")
+    n_sessions, n_restarts, n_null, size = (20, 2, 2, (12, 100)) if options.quick else (200, 8, 10, (60, 300))
+    path = options.output / "every_model.json"
+    record = json.loads(path.read_text(encoding="utf-8")) if path.exists() and not options.quick else {}
+    left = [title for title in (*SLIPS, NULL) if title not in record or title in options.again]
+    print(f"to make: {', '.join(left) or 'nothing'}; about {sum(MINUTES[title] for title in left)} minutes")
+    for title in left:
+        if title in SLIPS:
+            part = known_truth(SLIPS[title], n_sessions, n_restarts)
+            print(f"\n## {title}\n\n{part['verdict']}\n\n{truth_table(part)}", flush=True)
+        else:
+            part = {"draws": [null_draw(seed, *size, n_restarts=min(n_restarts, 4)) for seed in range(n_null)]}
+            print(f"\n## {title}\n\n{null_table(part['draws'])}", flush=True)
+        if not options.quick:
+            record[title] = {"versions": versions(), "device": str(jax.devices()[0]), **part}
+            record = {title: record[title] for title in (*SLIPS, NULL) if title in record}
+            options.output.mkdir(exist_ok=True)
+            path.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
+            path.with_suffix(".md").write_text(page(record), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -47,15 +47,17 @@ def test_every_model_on_small_data():
 
 
 def test_committed_results_of_every_model_say_what_the_documentation_claims():
+    module = study("every_model")
     record = json.loads((STUDIES / "results" / "every_model.json").read_text(encoding="utf-8"))
-    assert record["command"] == "python studies/every_model.py"
-    for title in ("gridworld", "slippery gridworld (slip 0.2)"):
+    assert (STUDIES / "results" / "every_model.md").read_text(encoding="utf-8") == module.page(record)
+    for title in module.SLIPS:
         rows = {row["model"]: row for row in record[title]["rows"]}
         assert rows["S-2"]["score"] == max(row.get("score", -9.0) for row in rows.values())
         assert rows["IQ-Learn"]["canonical"] >= 0.95
         assert abs(rows["S-2"]["score"] - record[title]["truth"]["score"]) < 0.002
-    assert len(record["null"]) == 10
-    beyond = [gain - half > 0 for draw in record["null"] for gain, half in draw["gains"].values()]
+    draws = record[module.NULL]["draws"]
+    assert len(draws) == 10
+    beyond = [gain - half > 0 for draw in draws for gain, half in draw["gains"].values()]
     assert sum(beyond) <= 3  # 80 comparisons, each wrong 1 time in 40
 
 
