@@ -1,22 +1,25 @@
-"""Recordings on their way from users' files to a table: sessions, their environment, and what was done to them."""
+"""Recordings on their way from users' files to a table: sessions, their environment, and what was done to them.
+
+Each format's reader is imported where it is called: a table is read before the readers of tracks would be loaded.
+"""
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from swirl.data.environments import environment_of_places
 from swirl.data.mdp import MDP
 from swirl.data.trajectories import Trajectories
-from swirl.estimators.registry import load
-from swirl.io import moseq, places, session_table, tracks
+from swirl.io import session_table
 from swirl.io.columns import MAX_LABEL
 from swirl.io.environment_files import environment_for, write_environment
 from swirl.io.export_tables import SUFFIXES, to_frame, write_table
-from swirl.io.nwb import reading
 from swirl.io.session_index import label_sessions
 from swirl.io.text_table import BLANK
-from swirl.io.visits import visits
 from swirl.text import some
+
+if TYPE_CHECKING:
+    from swirl.io.places import Polygons
 
 _RENAMED = "state "
 """What stands before a name that a table would misread."""
@@ -121,16 +124,20 @@ def import_moseq(
     like: Any = None,
 ) -> Imported:
     """Read keypoint-MoSeq's or MoSeq's syllables; those that the fit `like` knows, where one is given."""
+    from swirl.io.moseq import read_moseq
+
     if like is not None:
         if keep is not None:
             raise ValueError("--keep and --like both say which syllables to keep: give one of them")
         keep = _states_of(like)
-    found = moseq.read_moseq(path, fps=fps, index=index, syllable_info=syllable_info, keep=keep, min_usage=min_usage)
+    found = read_moseq(path, fps=fps, index=index, syllable_info=syllable_info, keep=keep, min_usage=min_usage)
     return of_syllables(found)
 
 
 def _states_of(fit: Any) -> list[str]:
     """Names of the states of a saved fit."""
+    from swirl.estimators.registry import load
+
     env = load(fit).env
     if env is None:
         raise ValueError(f"--like {fit}: this model has no syllables; give a fit of syllables")
@@ -149,6 +156,8 @@ def place_choice(
     diagonal: bool = False,
 ) -> Any:
     """The places that options describe: polygons, a graph's nodes, a grid, or (rows, columns) of one yet to be laid."""
+    from swirl.io import places
+
     given = [name for name, value in (("--grid", grid), ("--polygons", polygons), ("--nodes", nodes)) if value]
     if len(given) != 1:
         got = " and ".join(given) or "none"
@@ -177,7 +186,7 @@ def place_choice(
     return places.Grid(x=(x0, x1), y=(y0, y1), shape=(rows, columns), diagonal=diagonal)
 
 
-def ways_between(zones: places.Polygons) -> tuple[places.Polygons, str]:
+def ways_between(zones: "Polygons") -> tuple["Polygons", str]:
     """Join the polygons that touch where no edges were given, and say so; where some would be cut off, join all."""
     joined = zones.joined_where_they_touch()
     if joined is None:
@@ -211,6 +220,11 @@ def import_tracks(
     index: Any = None,
 ) -> Imported:
     """Read position tracks (DeepLabCut, SLEAP, movement, tables, NWB) as visits to places."""
+    from swirl.io.nwb.reading import read_nwb_tracks
+    from swirl.io.places import Grid
+    from swirl.io.tracks import read_tracks
+    from swirl.io.visits import visits
+
     where = place_choice(grid, bounds, polygons, nodes, edges, reach, diagonal)
     told: tuple[str, ...] = ()
     if polygons and not edges:
@@ -219,16 +233,14 @@ def import_tracks(
     of_nwb = [path for path in paths if str(path).lower().endswith(".nwb")]
     found: list[Any] = []
     if of_nwb:
-        found += reading.read_nwb_tracks(
+        found += read_nwb_tracks(
             of_nwb, series=series, keypoint=keypoint, individual=individual, fps=fps, min_confidence=min_confidence
         )
     for path in paths:
         if path not in of_nwb:
-            found += tracks.read_tracks(
-                path, keypoint=keypoint, individual=individual, fps=fps, min_confidence=min_confidence
-            )
+            found += read_tracks(path, keypoint=keypoint, individual=individual, fps=fps, min_confidence=min_confidence)
     if isinstance(where, tuple):
-        where = places.Grid.around(found, where, diagonal)
+        where = Grid.around(found, where, diagonal)
     sessions = visits(found, where, min_dwell=min_dwell, max_break=max_break, on_skip=on_skip)
     sessions = sessions.with_labels(notes=(*told, *sessions.notes))
     return of_visits(sessions if index is None else label_sessions(sessions, index), where, y_down=y_down)
@@ -243,5 +255,7 @@ def import_bouts(
     index: Any = None,
 ) -> Imported:
     """Read labelled intervals of NWB files: one step per bout."""
-    sessions = reading.read_nwb_bouts(paths, table=table, label=label, max_pause=max_pause)
+    from swirl.io.nwb.reading import read_nwb_bouts
+
+    sessions = read_nwb_bouts(paths, table=table, label=label, max_pause=max_pause)
     return of_syllables(sessions if index is None else label_sessions(sessions, index))
