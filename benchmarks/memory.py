@@ -1,4 +1,4 @@
-"""Peak memory of fits against the bound of `swirl.workflows.memory`, each fit in a process of its own.
+"""Peak memory of fits against the bound of `swirl.workflows.memory_bound`, each fit in a process of its own.
 
     python benchmarks/memory.py [--only TEXT ...] [--json FILE]
 
@@ -76,7 +76,7 @@ def child(what: dict[str, Any]) -> None:
     from swirl.inference import em
     from swirl.priors import Cauchy
     from swirl.rewards.forms import Habit, Network
-    from swirl.workflows.memory import predict
+    from swirl.workflows.memory_bound import predict
 
     em.WARM_UP = 1
     rng = np.random.default_rng(0)

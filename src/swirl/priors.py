@@ -5,7 +5,7 @@ likelihood leaves a gauge free (design.md#gauge), so the prior also picks the re
 """
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from numbers import Real
 from typing import Any, Literal
 
@@ -14,6 +14,15 @@ def _positive(name: str, value: Any, *, zero: bool = False) -> None:
     number = not isinstance(value, bool) and isinstance(value, Real)
     if not number or not math.isfinite(float(value)) or float(value) < 0 or (value == 0 and not zero):
         raise ValueError(f"{name}={value!r}: expected a finite number {'≥' if zero else '>'} 0")
+
+
+@dataclass(frozen=True)
+class _Shown:
+    """What users are shown of a prior: only the settings that are not the default."""
+
+    def __str__(self) -> str:
+        given = [each.name for each in fields(self) if getattr(self, each.name) != each.default]
+        return f"{type(self).__name__}({', '.join(f'{name}={getattr(self, name)!r}' for name in given)})"
 
 
 Of = Literal["reward", "linearised", "value"]
@@ -38,7 +47,7 @@ def _strengths(strength: float, backoff: float | tuple[float, ...] | None, order
 
 
 @dataclass(frozen=True)
-class Gaussian:
+class Gaussian(_Shown):
     """Normal prior, mean 0, on each reward (or logit).
 
     Parameters
@@ -74,7 +83,7 @@ class Gaussian:
 
 
 @dataclass(frozen=True)
-class Cauchy:
+class Cauchy(_Shown):
     """Heavy-tailed prior on each part of the reward: most places are worth nothing, a few are worth much.
 
     The penalty is strength · log(1 + ρ² / width²): noise is shrunk hard, a goal hardly at all, so one setting
@@ -94,6 +103,8 @@ class Cauchy:
     --------
     >>> Cauchy(strength=0.5, backoff=2.0).strengths(2)
     (0.5, 1.0)
+    >>> print(Cauchy(strength=0.5))
+    Cauchy(strength=0.5)
     """
 
     width: float = 0.05
@@ -187,7 +198,7 @@ class HabitGoals:
 
 
 @dataclass(frozen=True)
-class Dirichlet:
+class Dirichlet(_Shown):
     """Pseudo-counts added to each category of a table of probabilities.
 
     Parameters

@@ -45,7 +45,7 @@ def write_comparison(
                 "converged": comparison.has_converged(name),
                 "score_per_step": comparison.scores[name],
                 "seconds": float(seconds),
-                "chosen": plain(comparison.chosen.get(name, {}), other=repr),
+                "chosen": plain(comparison.chosen.get(name, {}), other=str),
                 "log_likelihoods": row.tolist(),
             }
             for name, row, seconds in zip(comparison.names, comparison.log_likelihoods, comparison.seconds, strict=True)

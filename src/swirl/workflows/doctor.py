@@ -191,7 +191,7 @@ def check_numba(found: str | None) -> Check:
 def check_memory() -> tuple[dict[str, int], Check]:
     """What is left for a fit, and which bound it is that leaves no more."""
     from swirl.text import amount
-    from swirl.workflows.memory import available
+    from swirl.workflows.memory_bound import available
 
     bounds = system.memory_limits()
     left = available(bounds)

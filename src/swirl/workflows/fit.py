@@ -13,7 +13,7 @@ from swirl.estimators.fit_warnings import cautions_of
 from swirl.estimators.registry import fixed_arguments, known_arguments, make
 from swirl.estimators.swirl import SWIRL
 from swirl.text import some
-from swirl.workflows import memory
+from swirl.workflows import memory_bound
 from swirl.workflows.config import Run
 from swirl.workflows.load import read_sessions
 
@@ -124,9 +124,9 @@ def provenance(run: Run, ready: Prepared, command: str | None, seconds: float) -
     }
 
 
-def check_memory(model: SWIRL, train: Trajectories) -> memory.Prediction:
+def check_memory(model: SWIRL, train: Trajectories) -> memory_bound.Prediction:
     """Predict what a fit needs, and refuse one that cannot end well."""
-    predicted = memory.predict(
+    predicted = memory_bound.predict(
         model.env,
         n_modes=model.n_modes,
         history=model.history,
@@ -137,7 +137,7 @@ def check_memory(model: SWIRL, train: Trajectories) -> memory.Prediction:
         reward=model.reward,
         switching=model.switching,
     )
-    memory.check(predicted)
+    memory_bound.check(predicted)
     return predicted
 
 

@@ -76,7 +76,7 @@ class Labyrinth:
     offset: int = 0
     preparation: str = "paper"
     _settings: dict[str, dict[str, Any]] = field(default_factory=dict)
-    _names: dict[int, tuple[tuple[str, ...], Rows]] = field(default_factory=dict)
+    _names: dict[SWIRL, tuple[tuple[str, ...], Rows]] = field(default_factory=dict)
 
     @cached_property
     def data(self) -> Trajectories:
@@ -181,12 +181,12 @@ class Labyrinth:
 
     def mode_names(self, model: SWIRL) -> tuple[tuple[str, ...], Rows]:
         """Names of the modes by what they do on the training sessions (`mode_names.name_modes`), and the evidence."""
-        if id(model) not in self._names:
+        if model not in self._names:
             states = self.train.states
             n_modes = len(model.initial_modes_)
             names, evidence = naming.name_modes(model.predict(self.train), states, PLACES, n_modes=n_modes)
-            self._names[id(model)] = names, evidence.reset_index().to_dict("records")
-        return self._names[id(model)]
+            self._names[model] = names, evidence.reset_index().to_dict("records")
+        return self._names[model]
 
     def rows(self, label: str, model: Any, compute: Callable[[], Rows]) -> Rows:
         """A table that depends on one fitted model and the sessions."""

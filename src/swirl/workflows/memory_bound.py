@@ -100,7 +100,7 @@ class Prediction:
         """Say how much, and what for; parts below a twentieth are left out.
 
         >>> from swirl.data.mdp import MDP
-        >>> from swirl.workflows.memory import predict
+        >>> from swirl.workflows.memory_bound import predict
         >>> ring = MDP.deterministic([[0, 1], [1, 2], [2, 0]])
         >>> needs = predict(ring, n_modes=2, history=2, n_steps=10**7, n_sessions=100, n_restarts=8, engine="scan")
         >>> needs.to_text()
@@ -248,7 +248,7 @@ def check(prediction: Prediction, limit: int | None = None) -> None:
     Examples
     --------
     >>> from swirl.data.mdp import MDP
-    >>> from swirl.workflows.memory import predict
+    >>> from swirl.workflows.memory_bound import predict
     >>> ring = MDP.deterministic([[0, 1], [1, 2], [2, 0]])
     >>> needs = predict(ring, n_modes=2, history=2, n_steps=10**7, n_sessions=100, n_restarts=8, engine="scan")
     >>> check(needs, limit=4 * 10**9)
