@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 import xarray as xr
 
-from swirl.io.pose_files import pickled_columns
+from swirl.io.pose_hdf5 import pickled_columns
 from swirl.io.tracks import Track, read_tracks
 
 RNG = np.random.default_rng(0)

@@ -4,17 +4,17 @@ The format is found by content, not by the file's name.  `places` and `visits` m
 """
 
 import os
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 
 from swirl.errors import Faults, renamed
-from swirl.io.pose_files import FRAMES, SECONDS, Poses, from_movement, read_hdf5, read_netcdf
-from swirl.io.pose_tables import EXPECTED, of_deeplabcut, of_plain, read_text, recording
+from swirl.io.pose_hdf5 import read_hdf5, read_netcdf
+from swirl.io.poses import EXPECTED, FRAMES, SECONDS, Poses, from_frame, from_movement, read_text, recording
 from swirl.text import counted, some
 
 _HDF5, _NETCDF3 = b"\x89HDF\r\n\x1a\n", (b"CDF\x01", b"CDF\x02", b"CDF\x05")
@@ -129,7 +129,7 @@ def read_tracks(
         label = one.session or name
         label = f"{label} {one.individual}" if several and one.individual else label
         try:
-            track = _track(one, label, keypoint, fps, float(min_confidence), notes, faults)
+            track = follow(one, keypoint, label, fps, min_confidence, notes, faults)
         except ValueError as error:
             raise ValueError(f"{where}: {error}") from None
         if track is not None:
@@ -157,10 +157,7 @@ def _poses_of(source: Any) -> tuple[str, str, list[Poses]]:
     if hasattr(source, "to_pandas"):
         source = source.to_pandas()
     if hasattr(source, "columns") and hasattr(source, "iloc"):
-        if source.columns.nlevels > 1:
-            columns = [tuple(map(str, column)) for column in source.columns]
-            return "the table", "track", of_deeplabcut(columns, source, "the table", "row {}".format)
-        return "the table", "track", of_plain(source, "the table", "row {}".format)
+        return "the table", "track", from_frame(source)
     if not isinstance(source, str | os.PathLike):
         raise ValueError(f"source is a {type(source).__name__}: {EXPECTED}")
     path = Path(source)
@@ -198,24 +195,45 @@ def _chosen(poses: list[Poses], individual: str | None, faults: Faults) -> tuple
     return poses, ()
 
 
-def _track(
-    poses: Poses, name: str, keypoint: Any, fps: Any, least: float, notes: tuple[str, ...], faults: Faults
-) -> Track | None:
-    """Follow the mean of the confident keypoints; None after a fault."""
-    wanted = list(poses.keypoints) if keypoint is None else [keypoint] if isinstance(keypoint, str) else list(keypoint)
-    unknown = [repr(part) for part in wanted if part not in poses.keypoints]
+def wanted_keypoints(keypoint: Any, known: Sequence[str], where: str, faults: Faults) -> list[str] | None:
+    """The keypoints to follow, by default all; None after a fault.
+
+    >>> wanted_keypoints("nose", ("nose", "tail"), "m1", Faults())
+    ['nose']
+    """
+    wanted = list(known) if keypoint is None else [keypoint] if isinstance(keypoint, str) else list(keypoint)
+    unknown = [repr(part) for part in wanted if part not in known]
     if unknown or not wanted:
-        known = some(list(map(repr, poses.keypoints)), 30)
-        faults.add(f"keypoint={keypoint!r}: {name} has no {some(unknown) or 'such keypoint'}; it has {known}")
+        there = some([repr(part) for part in known], 30)
+        faults.add(f"keypoint={keypoint!r}: {where} has no {some(unknown) or 'such keypoint'}; it has {there}")
         return None
-    index = [poses.keypoints.index(part) for part in wanted]
-    mean, n = mean_of_seen(
-        [(poses.positions[:, i], None if poses.confidence is None else poses.confidence[:, i]) for i in index], least
-    )
-    clock = clocked(poses.times, poses.unit, fps, name, faults)
-    if clock is None:
+    return wanted
+
+
+def follow(
+    poses: Poses, keypoint: Any, name: str, fps: Any, min_confidence: Any, notes: tuple[str, ...], faults: Faults
+) -> Track | None:
+    """Follow the mean of the wanted keypoints that were seen with confidence; None after a fault.
+
+    >>> nose, tail = [[0.0, 1.0], [np.nan, 0.0]], [[2.0, 3.0], [4.0, 4.0]]
+    >>> sure = np.array([[1.0, 0.9], [1.0, 0.1]])
+    >>> poses = Poses("m1", ("nose", "tail"), np.stack([nose, tail], axis=1), sure, np.arange(2.0))
+    >>> follow(poses, None, "day 1", 10, 0.6, (), Faults()).positions
+    array([[ 1.,  2.],
+           [nan, nan]])
+    """
+    wanted = wanted_keypoints(keypoint, poses.keypoints, name, faults)
+    clock = None if wanted is None else clocked(poses.times, poses.unit, fps, name, faults)
+    if wanted is None or clock is None:
         return None
     times, unit, told = clock
+    index = [poses.keypoints.index(part) for part in wanted]
+    positions = poses.positions[:, index]
+    seen = np.asarray(np.isfinite(positions).all(2))
+    if poses.confidence is not None:
+        seen &= ~(poses.confidence[:, index] < min_confidence)  # a confidence that is not known is no objection
+    n = seen.sum(1)
+    mean = np.where(seen[..., None], positions, 0.0).sum(1) / np.where(n, n, np.nan)[:, None]
     notes += told
     if keypoint is None and len(wanted) > 1:
         notes += (
@@ -226,33 +244,6 @@ def _track(
     if lost:
         notes += (f"{name}: {lost:,} of {counted(len(n), 'frame')} without a position.",)
     return Track(name, times, mean, poses.individual, poses.signals, unit, notes)
-
-
-def mean_of_seen(
-    keypoints: Iterable[tuple[np.ndarray, np.ndarray | None]], min_confidence: float | int
-) -> tuple[Float[np.ndarray, "frame 2"], Int[np.ndarray, " frame"]]:
-    """Mean of the keypoints seen in each frame (NaN where none was), and how many those are.
-
-    Parameters
-    ----------
-    keypoints
-        (frame, 2) positions of each, and its confidence in each frame, where that is known.
-
-    Examples
-    --------
-    >>> nose, tail = np.array([[0.0, 1.0], [np.nan, 0.0]]), np.array([[2.0, 3.0], [4.0, 4.0]])
-    >>> mean_of_seen([(nose, None), (tail, np.array([0.9, 0.1]))], 0.6)
-    (array([[ 1.,  2.],
-           [nan, nan]]), array([2, 0]))
-    """
-    total: Any = 0
-    n: Any = 0
-    for positions, confidence in keypoints:
-        seen = np.asarray(np.isfinite(positions).all(1))
-        if confidence is not None:
-            seen &= ~(confidence < min_confidence)  # a confidence that is not known is no objection
-        total, n = total + np.where(seen[:, None], positions, 0.0), n + seen
-    return total / np.where(n, n, np.nan)[:, None], n
 
 
 def clocked(

@@ -33,27 +33,21 @@ from swirl.io.nwb.file import (
     text_of,
     told_apart,
 )
-from swirl.io.pose_files import SECONDS
-from swirl.io.tracks import Track, check_rate, clocked, mean_of_seen
-from swirl.text import counted, some
+from swirl.io.poses import SECONDS, Poses
+from swirl.io.tracks import Track, check_rate, follow, wanted_keypoints
+from swirl.text import some
 
 
 def read_track(
     group: Any, kind: str, keypoint: Any, min_confidence: float | int, fps: float | int | None, faults: Faults
 ) -> Track | None:
     """Read the positions of one animal, of a pose the mean of the keypoints; None after a fault."""
-    series, notes, (name, subject) = [group], (), session_and_subject(group.file)
+    series, keypoint = [group], keypoint if kind == "pose" else None
     if kind == "pose":
-        parts = series_in(group)
-        wanted = parts if keypoint is None else [keypoint] if isinstance(keypoint, str) else list(keypoint)
-        unknown = [repr(part) for part in wanted if part not in parts]
-        if unknown or not wanted:
-            there = some([repr(part) for part in parts], 40)
-            faults.add(f"keypoint={keypoint!r}: {place(group)} has no {some(unknown) or 'keypoint'}; it has {there}")
+        wanted = wanted_keypoints(keypoint, series_in(group), place(group), faults)
+        if wanted is None:
             return None
         series = [group[part] for part in wanted]
-        if keypoint is None and len(parts) > 1:
-            notes = (f"{name}: the position is the mean of the confident ones of {some(parts, 4)}; keypoint= chooses",)
     read = [_positions(one, faults) for one in series]
     times = _times(series[0], len(read[0][0]), faults) if read[0] is not None else None
     known = [found for found in read if found is not None]
@@ -65,17 +59,15 @@ def read_track(
             f"{place(group)}: keypoints have different numbers of frames: {lengths}; choose keypoints that agree"
         )
         return None
-    mean, n = mean_of_seen(known, min_confidence)
-    if not n.any():
+    positions = np.stack([positions for positions, _ in known], axis=1)
+    sure = np.stack([np.full(len(x), np.nan) if sure is None else sure for x, sure in known], axis=1)
+    name, subject = session_and_subject(group.file)
+    poses = Poses(subject, tuple(one.name.rpartition("/")[2] for one in series), positions, sure, times, SECONDS)
+    track = follow(poses, keypoint, name, fps, min_confidence, (), faults)
+    if track is not None and np.isnan(track.positions).all():
         faults.add(f"{place(group)} has no position with a confidence of min_confidence={min_confidence} or more")
         return None
-    if (n == 0).any():
-        notes += (f"{name}: {int((n == 0).sum()):,} of {counted(len(n), 'frame')} without a position",)
-    clock = clocked(times, SECONDS, fps, name, faults)
-    if clock is None:
-        return None
-    times, unit, told = clock
-    return Track(name, times, mean, subject, time_unit=unit, notes=(*told, *notes))
+    return track
 
 
 def _positions(series: Any, faults: Faults) -> tuple[Float[np.ndarray, "frame 2"], np.ndarray | None] | None:

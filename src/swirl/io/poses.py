@@ -1,17 +1,24 @@
-"""Tracks in tables: DeepLabCut's CSV with its three or four lines of header, or a plain table with x and y."""
+"""Poses: keypoints of one animal, frame by frame, out of tables (text or pandas) and of `movement` datasets in memory.
+
+Tables are DeepLabCut's, with three or four lines of header, or plain ones with x and y.  Binary files are read by
+`pose_hdf5`.
+"""
 
 import csv
 import io
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from jaxtyping import Float
 
 from swirl.errors import Faults
-from swirl.io.pose_files import FRAMES, SECONDS, Poses, from_columns
 from swirl.text import some
+
+FRAMES, SECONDS = "frames", "seconds"
 
 EXPECTED = (
     "expected tracks of DeepLabCut (.csv, .h5), SLEAP (analysis .h5) or movement (.nc), "
@@ -26,6 +33,109 @@ _ALIASES = {
     "confidence": ("confidence", "likelihood", "score"),
 }
 _MAX_LINE = 2**24
+
+
+@dataclass(frozen=True)
+class Poses:
+    """One animal in one recording, as its file tells it.
+
+    Examples
+    --------
+    >>> Poses(None, ("nose",), np.zeros((3, 1, 2)), None, np.arange(3.0)).unit
+    'frames'
+    """
+
+    individual: str | None
+    keypoints: tuple[str, ...]
+    positions: Float[np.ndarray, "frame keypoint 2"]
+    confidence: Float[np.ndarray, "frame keypoint"] | None
+    times: Float[np.ndarray, " frame"]
+    unit: str = FRAMES
+    session: str | None = None
+    signals: dict[str, np.ndarray] | None = None
+
+
+def from_movement(dataset: Any, where: str = "the dataset") -> list[Poses]:
+    """Take poses (or bounding boxes) from a dataset with the names that `movement` gives.
+
+    Dimensions are time, space, keypoint and individual, the last two singular or plural (before movement 0.17), or
+    absent; variables are position and, if there is one, confidence.
+
+    Examples
+    --------
+    >>> import xarray
+    >>> dataset = xarray.Dataset({"position": (("time", "space"), np.ones((3, 2)))}, attrs={"fps": 30})
+    >>> from_movement(dataset)[0].positions.shape
+    (3, 1, 2)
+    """
+    position = dataset.get("position")
+    if position is None or not {"time", "space"} <= set(position.dims):
+        got = f"the variables {some(list(dataset), 8)}" if position is None else f"position with {some(position.dims)}"
+        raise ValueError(f"{where} holds {got}: expected the variable position with dimensions time and space")
+    found = [(name if name in position.dims else f"{name}s") for name in ("individual", "keypoint")]
+    axes = [name for name in found if name in position.dims]
+    other = set(position.dims) - {"time", "space", *axes}
+    if other:
+        raise ValueError(f"{where}: position has the dimension {some(sorted(other))}: select one, e.g. with .isel")
+
+    def labelled(name: str, n: int) -> list[str]:
+        return [str(x) for x in dataset.coords[name].values] if name in dataset.coords else [str(i) for i in range(n)]
+
+    def in_order(variable: Any, *last: str) -> np.ndarray:
+        here = [name for name in axes if name in variable.dims]
+        values = np.asarray(variable.transpose("time", *here, *last).values, float)
+        absent = [1 + i for i, name in enumerate(found) if name not in here]
+        return np.expand_dims(values, tuple(absent))
+
+    space = labelled("space", position.sizes["space"])
+    xy = [space.index("x"), space.index("y")] if {"x", "y"} <= set(space) else [0, 1]
+    positions = in_order(position, "space")[..., xy]
+    confidence = in_order(dataset["confidence"]) if "confidence" in dataset else None
+    individuals = labelled(found[0], positions.shape[1]) if found[0] in axes else [None]
+    keypoints = tuple(labelled(found[1], positions.shape[2])) if found[1] in axes else ("position",)
+    times: Any = np.asarray(dataset.coords["time"].values) if "time" in dataset.coords else np.arange(len(positions))
+    unit = str(dataset.attrs.get("time_unit") or (SECONDS if dataset.attrs.get("fps") else FRAMES))
+    if times.dtype.kind in "mM":
+        times, unit = (times - times[:1]) / np.timedelta64(1, "s"), SECONDS
+    return [
+        Poses(
+            name,
+            keypoints,
+            positions[:, i],
+            None if confidence is None else confidence[:, i],
+            times.astype(float),
+            FRAMES if unit.startswith("frame") else SECONDS,
+        )
+        for i, name in enumerate(individuals)
+    ]
+
+
+def from_columns(columns: list[tuple[str, ...]], frames: np.ndarray, values: np.ndarray, where: str) -> list[Poses]:
+    """Make poses of DeepLabCut's columns: (scorer, [individual,] bodypart, coordinate) each.
+
+    Examples
+    --------
+    >>> columns = [("net", "nose", "x"), ("net", "nose", "y"), ("net", "nose", "likelihood")]
+    >>> from_columns(columns, np.arange(2.0), np.array([[1.0, 2, 0.9], [3, 4, 0.8]]), "file").pop().positions[:, 0]
+    array([[1., 2.],
+           [3., 4.]])
+    """
+    if not columns or {len(column) for column in columns} not in ({3}, {4}):
+        raise ValueError(f"{where}: expected columns named by scorer, (individual,) bodypart and x, y or likelihood")
+    parts: dict[str | None, dict[str, dict[str, int]]] = {}
+    for i, column in enumerate(columns):
+        owner = column[1] if len(column) == 4 else None
+        parts.setdefault(owner, {}).setdefault(column[-2], {})[column[-1]] = i
+    bare = [name for group in parts.values() for name, at in group.items() if not {"x", "y"} <= set(at)]
+    if bare:
+        raise ValueError(f"{where}: bodypart {some(bare)} has no x or no y column: export the tracks again")
+    poses = []
+    for owner, group in parts.items():
+        positions = np.stack([values[:, [at["x"], at["y"]]] for at in group.values()], axis=1)
+        scored = all("likelihood" in at for at in group.values())
+        confidence = values[:, [at["likelihood"] for at in group.values()]] if scored else None
+        poses.append(Poses(owner, tuple(group), positions, confidence, frames))
+    return poses
 
 
 def recording(path: Path, appended: str) -> str:
@@ -50,10 +160,10 @@ def read_text(path: Path) -> tuple[str, str, list[Poses]]:
                 cells = f"{frame.shape[1]} cells, but the header has {len(levels[0]) + 1}"
                 raise ValueError(f"{path}, line {n + 1}: {cells}; export the tracks again")
             columns = list(zip(*levels, strict=True))
-            poses = of_deeplabcut(columns, frame.set_index(0), str(path), lambda i: f"line {i + n + 1}")
+            poses = _of_deeplabcut(columns, frame.set_index(0), str(path), lambda i: f"line {i + n + 1}")
             return str(path), recording(path, levels[0][0]), poses
         frame = _frame(path, separator, lines, skip=0)
-        return str(path), path.stem, of_plain(frame, str(path), lambda i: f"line {i + 2}")
+        return str(path), path.stem, _of_plain(frame, str(path), lambda i: f"line {i + 2}")
     except UnicodeDecodeError as error:
         got = f"byte {error.object[error.start]:#04x}" if isinstance(error.object, bytes) else "a byte"
         raise ValueError(f"{path} is not text in UTF-8 ({got}): save it as CSV UTF-8") from None
@@ -112,7 +222,15 @@ def _numbers(column: Any, title: str, where: str, row: Callable[[int], str], fau
     return read
 
 
-def of_deeplabcut(columns: list[tuple[str, ...]], frame: Any, where: str, row: Callable[[int], str]) -> list[Poses]:
+def from_frame(frame: Any) -> list[Poses]:
+    """Poses of a pandas frame: DeepLabCut's, whose columns have several levels, or a plain one."""
+    if frame.columns.nlevels == 1:
+        return _of_plain(frame, "the table", "row {}".format)
+    columns = [tuple(map(str, column)) for column in frame.columns]
+    return _of_deeplabcut(columns, frame, "the table", "row {}".format)
+
+
+def _of_deeplabcut(columns: list[tuple[str, ...]], frame: Any, where: str, row: Callable[[int], str]) -> list[Poses]:
     """Poses of DeepLabCut's table, whose index counts the frames."""
     if frame.index.nlevels > 1:
         raise ValueError(f"{where} is indexed by {some(frame.index.names)}; {_LABELLED}")
@@ -137,7 +255,7 @@ def _increasing(title: str, times: np.ndarray, rows: np.ndarray, where: str, row
         faults.add(f"{got} is not after the row before: sort the rows, or name the sessions in a column session")
 
 
-def of_plain(frame: Any, where: str, row: Callable[[int], str]) -> list[Poses]:
+def _of_plain(frame: Any, where: str, row: Callable[[int], str]) -> list[Poses]:
     """Poses of a table with one row per frame, one keypoint called "position"."""
     import pandas as pd
 

@@ -1,4 +1,4 @@
-"""Poses out of binary files: DeepLabCut's tables, SLEAP's analysis files, `movement` datasets.
+"""Poses out of binary files: DeepLabCut's tables and SLEAP's analysis files (HDF5), `movement` datasets (netCDF).
 
 Nothing is unpickled.  pandas writes a DeepLabCut table through PyTables, which keeps the columns' names as a pickle: it
 is read here as a list of tuples of strings, opcode by opcode, and every other opcode is refused.
@@ -7,15 +7,14 @@ is read here as a list of tuples of strings, opcode by opcode, and every other o
 import json
 import pickletools
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 
-from swirl import system as sizes
+from swirl import system
 from swirl.io import hdf5
+from swirl.io.poses import Poses, from_columns, from_movement
 from swirl.text import some
 
 _STRINGS = {"UNICODE", "BINUNICODE", "SHORT_BINUNICODE", "BINUNICODE8", "STRING", "BINSTRING", "SHORT_BINSTRING"}
@@ -91,29 +90,7 @@ def _opcodes(data: bytes) -> Iterator[tuple[Any, Any]]:
         yield opcode, argument
 
 
-FRAMES, SECONDS = "frames", "seconds"
-
 _AS_CSV = "save the tracks as CSV, and give that file"
-
-
-@dataclass(frozen=True)
-class Poses:
-    """One animal in one recording, as its file tells it.
-
-    Examples
-    --------
-    >>> Poses(None, ("nose",), np.zeros((3, 1, 2)), None, np.arange(3.0)).unit
-    'frames'
-    """
-
-    individual: str | None
-    keypoints: tuple[str, ...]
-    positions: Float[np.ndarray, "frame keypoint 2"]
-    confidence: Float[np.ndarray, "frame keypoint"] | None
-    times: Float[np.ndarray, " frame"]
-    unit: str = FRAMES
-    session: str | None = None
-    signals: dict[str, np.ndarray] | None = None
 
 
 def read_hdf5(path: Path) -> tuple[list[Poses], str]:
@@ -144,92 +121,9 @@ def read_netcdf(path: Path, engine: str) -> list[Poses]:
         hdf5.explained(path, "cannot be read as netCDF: write it again from movement"),
         xarray.open_dataset(path, engine=engine, decode_times=False) as dataset,  # pyright: ignore[reportArgumentType]
     ):
-        if (told := sizes.claim((x.shape, x.dtype) for x in dataset.variables.values())) is not None:
+        if (told := system.claim((x.shape, x.dtype) for x in dataset.variables.values())) is not None:
             raise ValueError(f"{path} {told}")
         return from_movement(dataset, str(path))
-
-
-def from_movement(dataset: Any, where: str = "the dataset") -> list[Poses]:
-    """Take poses (or bounding boxes) from a dataset with the names that `movement` gives.
-
-    Dimensions are time, space, keypoint and individual, the last two singular or plural (before movement 0.17), or
-    absent; variables are position and, if there is one, confidence.
-
-    Examples
-    --------
-    >>> import xarray
-    >>> dataset = xarray.Dataset({"position": (("time", "space"), np.ones((3, 2)))}, attrs={"fps": 30})
-    >>> from_movement(dataset)[0].positions.shape
-    (3, 1, 2)
-    """
-    position = dataset.get("position")
-    if position is None or not {"time", "space"} <= set(position.dims):
-        got = f"the variables {some(list(dataset), 8)}" if position is None else f"position with {some(position.dims)}"
-        raise ValueError(f"{where} holds {got}: expected the variable position with dimensions time and space")
-    found = [(name if name in position.dims else f"{name}s") for name in ("individual", "keypoint")]
-    axes = [name for name in found if name in position.dims]
-    other = set(position.dims) - {"time", "space", *axes}
-    if other:
-        raise ValueError(f"{where}: position has the dimension {some(sorted(other))}: select one, e.g. with .isel")
-
-    def labelled(name: str, n: int) -> list[str]:
-        return [str(x) for x in dataset.coords[name].values] if name in dataset.coords else [str(i) for i in range(n)]
-
-    def in_order(variable: Any, *last: str) -> np.ndarray:
-        here = [name for name in axes if name in variable.dims]
-        values = np.asarray(variable.transpose("time", *here, *last).values, float)
-        absent = [1 + i for i, name in enumerate(found) if name not in here]
-        return np.expand_dims(values, tuple(absent))
-
-    space = labelled("space", position.sizes["space"])
-    xy = [space.index("x"), space.index("y")] if {"x", "y"} <= set(space) else [0, 1]
-    positions = in_order(position, "space")[..., xy]
-    confidence = in_order(dataset["confidence"]) if "confidence" in dataset else None
-    individuals = labelled(found[0], positions.shape[1]) if found[0] in axes else [None]
-    keypoints = tuple(labelled(found[1], positions.shape[2])) if found[1] in axes else ("position",)
-    times: Any = np.asarray(dataset.coords["time"].values) if "time" in dataset.coords else np.arange(len(positions))
-    unit = str(dataset.attrs.get("time_unit") or (SECONDS if dataset.attrs.get("fps") else FRAMES))
-    if times.dtype.kind in "mM":
-        times, unit = (times - times[:1]) / np.timedelta64(1, "s"), SECONDS
-    return [
-        Poses(
-            name,
-            keypoints,
-            positions[:, i],
-            None if confidence is None else confidence[:, i],
-            times.astype(float),
-            FRAMES if unit.startswith("frame") else SECONDS,
-        )
-        for i, name in enumerate(individuals)
-    ]
-
-
-def from_columns(columns: list[tuple[str, ...]], frames: np.ndarray, values: np.ndarray, where: str) -> list[Poses]:
-    """Make poses of DeepLabCut's columns: (scorer, [individual,] bodypart, coordinate) each.
-
-    Examples
-    --------
-    >>> columns = [("net", "nose", "x"), ("net", "nose", "y"), ("net", "nose", "likelihood")]
-    >>> from_columns(columns, np.arange(2.0), np.array([[1.0, 2, 0.9], [3, 4, 0.8]]), "file").pop().positions[:, 0]
-    array([[1., 2.],
-           [3., 4.]])
-    """
-    if not columns or {len(column) for column in columns} not in ({3}, {4}):
-        raise ValueError(f"{where}: expected columns named by scorer, (individual,) bodypart and x, y or likelihood")
-    parts: dict[str | None, dict[str, dict[str, int]]] = {}
-    for i, column in enumerate(columns):
-        owner = column[1] if len(column) == 4 else None
-        parts.setdefault(owner, {}).setdefault(column[-2], {})[column[-1]] = i
-    bare = [name for group in parts.values() for name, at in group.items() if not {"x", "y"} <= set(at)]
-    if bare:
-        raise ValueError(f"{where}: bodypart {some(bare)} has no x or no y column: export the tracks again")
-    poses = []
-    for owner, group in parts.items():
-        positions = np.stack([values[:, [at["x"], at["y"]]] for at in group.values()], axis=1)
-        scored = all("likelihood" in at for at in group.values())
-        confidence = values[:, [at["likelihood"] for at in group.values()]] if scored else None
-        poses.append(Poses(owner, tuple(group), positions, confidence, frames))
-    return poses
 
 
 def _deeplabcut(file: Any, where: str) -> tuple[list[Poses], str]:
