@@ -28,6 +28,15 @@ def some(items: Sequence[Any], limit: int = 5, separator: str = ", ") -> str:
     return f"{shown} and {len(items) - limit:,} more" if len(items) > limit else shown
 
 
+def numbered(noun: str, numbers: Sequence[Any]) -> str:
+    """Name a few things by their numbers, as in "line 3" or "rows 1, 5".
+
+    >>> numbered("line", [3]), numbered("row", [1, 5])
+    ('line 3', 'rows 1, 5')
+    """
+    return f"{noun}{'s' if len(numbers) > 1 else ''} {some(numbers)}"
+
+
 def listed(items: Sequence[str], word: str = "and") -> str:
     """Items as a sentence lists them.
 

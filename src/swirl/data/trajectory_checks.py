@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from swirl.errors import Faults
-from swirl.text import some
+from swirl.text import numbered, some
 
 MISSING = -1
 """The action (or mode) at a step where none was observed."""
@@ -99,7 +99,7 @@ def labels(
 
 def step_list(steps: np.ndarray) -> str:
     """Name a few steps, as in "steps 3 and 7"."""
-    return f"step{'s' if len(steps) > 1 else ''} {some(steps.tolist())}"
+    return numbered("step", steps.tolist())
 
 
 def label_count(

@@ -13,7 +13,8 @@ from jaxtyping import Bool, Int
 
 from swirl.data.trajectory_checks import MISSING
 from swirl.errors import Faults
-from swirl.text import counted, some
+from swirl.io.text_table import as_numbers
+from swirl.text import counted, numbered, some
 
 MAX_LABEL = 10**6 - 1  # models hold arrays with one row per label: a larger number is an identifier or a time
 A_NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?")
@@ -37,8 +38,7 @@ class Table:
 
     def where(self, rows: np.ndarray) -> str:
         """Name a few rows, as in "line 3" or "rows 1, 5"."""
-        noun, numbers = ("row", rows) if self.lines is None else ("line", self.lines[rows])
-        return f"{noun}{'s' if len(rows) > 1 else ''} {some(numbers.tolist())}"
+        return numbered("row", rows.tolist()) if self.lines is None else numbered("line", self.lines[rows].tolist())
 
 
 def _codes(series: Any) -> tuple[np.ndarray, list[Any]]:
@@ -271,20 +271,14 @@ def read_signal(table: Table, channels: list[str]) -> np.ndarray:
     array([[0.5, 1. ],
            [nan, 2. ]])
     """
-    import pandas as pd
-
     read = []
     for column in channels:
         series = table.columns[column]
-        if not pd.api.types.is_numeric_dtype(series.dtype):
-            numbers: Any = pd.to_numeric(series, errors="coerce")
-            wrong = np.flatnonzero((numbers.isna() & series.notna()).to_numpy())
-            if wrong.size:
-                got = series.iloc[wrong[0]]
-                table.faults.add(f"{column} is {got!r} in {table.where(wrong)}: a signal holds numbers; correct it")
-            series = numbers
-        values = series.to_numpy() if series.dtype.kind == "f" and isinstance(series.dtype, np.dtype) else None
-        read.append(series.to_numpy(np.float64, na_value=np.nan) if values is None else values)
+        values, wrong = as_numbers(series)
+        if wrong.size:
+            got = series.iloc[wrong[0]]
+            table.faults.add(f"{column} is {got!r} in {table.where(wrong)}: a signal holds numbers; correct it")
+        read.append(values)
     return read[0] if len(read) == 1 else np.stack(read, axis=1)
 
 

@@ -19,7 +19,7 @@ from swirl.data.trajectories import Trajectories
 from swirl.errors import Faults
 from swirl.io import text_table
 from swirl.io.atomic_write import check_target, whole_file
-from swirl.text import some
+from swirl.text import numbered, some
 
 MAX_LABEL = 10**6 - 1
 """Of labels that are whole numbers: a model has a row for each number up to the largest."""
@@ -160,8 +160,7 @@ def _probabilities(path: Path, rows: text_table.Rows, faults: Faults) -> list[fl
     if len(faults) > before:
         return found
     for (state, action), leads in ends.items():
-        lines = f"line{'s' if len(leads) > 1 else ''} {some([line for line, _, _ in leads])}"
-        what = f"{path}, {lines}: action {action!r} in state {state!r}"
+        what = f"{path}, {numbered('line', [line for line, _, _ in leads])}: action {action!r} in state {state!r}"
         total = sum(p for _, _, p in leads if p is not None)
         if any(p is None for _, _, p in leads):
             if len({(end, p) for _, end, p in leads}) > 1:

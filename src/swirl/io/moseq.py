@@ -16,10 +16,10 @@ import numpy as np
 
 from swirl.data.trajectories import Trajectories
 from swirl.errors import Faults, renamed
-from swirl.io import hdf5
+from swirl.io import hdf5, text_table
 from swirl.io.label_runs import Recording, syllable_sessions
 from swirl.io.session_index import Labels, found_in, read_index
-from swirl.text import some
+from swirl.text import numbered, some
 
 CANNOT = "The MoSeq results cannot be read"
 DAMAGED = "cannot be read as HDF5; it may be damaged or cut short: copy it again"
@@ -155,7 +155,7 @@ def from_hdf5(file: Path, names: dict[str, str], fps: float | int | None, latent
 SIGNALS = (*AXES, "angular_velocity", "velocity_px_s", "velocity_mm_s")
 CLOCKS = ("timestamp", "timestamps", "time")
 NUMBERS = ("syllable", "frame_index", "fps", "heading", *SIGNALS, *CLOCKS)
-TEXTS = ("name", "group", "subject", "label")
+TEXTS = ("name", "group")
 BLANK = ["", "nan", "NaN", "NAN", "NA", "N/A", "null", "None"]
 
 
@@ -172,18 +172,23 @@ def from_tables(
         def wanted(column: str) -> bool:
             return column in (*NUMBERS, "frequency", "name", "group") or (latents and column.startswith("latent_state"))
 
-        table = read_columns(file, wanted, ("syllable",), faults)
+        table = _read_table(file, wanted, faults)
         if table is None:
             continue
         if "frequency" in table:
             faults.add(f"{file} has a row per syllable, not per frame, as stats_df.csv has: give moseq_df.csv")
             continue
-        columns = {name: numbers_of(file, table, name, faults) for name in table if name not in TEXTS}
+        columns = {}
+        for name in (name for name in table if name not in TEXTS):
+            columns[name], wrong = text_table.as_numbers(table[name])
+            if wrong.size:
+                got = f"{file}, {lines_of(wrong)}, column {name!r}: {table[name].iloc[wrong[0]]!r}"
+                faults.add(f"{got} is not a number; correct it, or leave it blank")
         fractional = np.flatnonzero(np.floor(columns["syllable"]) < columns["syllable"])
         if fractional.size:
             got = f"{file}, {lines_of(fractional)}, column 'syllable': {columns['syllable'][fractional[0]]}"
             faults.add(f"{got}: expected whole numbers, negative or blank where there is no syllable")
-        parts = [(file.name.removesuffix(file.suffix), np.arange(len(table)))]
+        parts = [(file.stem, np.arange(len(table)))]
         if "name" in table:
             layout, parts = "a table of recordings (moseq_df.csv)", _by_name(file, table, faults)
         for name, rows in parts:
@@ -202,7 +207,7 @@ def from_tables(
     return layout, recordings, units
 
 
-def read_columns(file: Path, wanted: Callable[[str], bool], required: tuple[str, ...], faults: Faults) -> Any:
+def _read_table(file: Path, wanted: Callable[[str], bool], faults: Faults) -> Any:
     """Read the wanted columns (spaces in their names become "_"); None after a fault."""
     import pandas as pd
 
@@ -213,9 +218,9 @@ def read_columns(file: Path, wanted: Callable[[str], bool], required: tuple[str,
             as_text: dict[str, Any] = {"encoding": "utf-8-sig", "compression": None, "skip_blank_lines": False}
             header = list(pd.read_csv(file, nrows=0, **as_text).columns)
             plain = {"_".join(column.split()): column for column in reversed(header)}
-            if lacking := [column for column in required if column not in plain]:
+            if "syllable" not in plain:
                 hint = "; set the values apart by commas" if len(header) == 1 and {*header[0]} & {*";\t"} else ""
-                faults.add(f"{file} has the columns {some(header)}: expected a column {some(lacking)}{hint}")
+                faults.add(f"{file} has the columns {some(header)}: expected a column syllable{hint}")
                 return None
             chosen = {column: name for name, column in plain.items() if wanted(name)}
             table = pd.read_csv(  # all columns: with usecols, rows that are too long are cut without a word
@@ -238,22 +243,9 @@ def read_columns(file: Path, wanted: Callable[[str], bool], required: tuple[str,
     return table.iloc[: filled[-1] + 1 if filled.size else 0]  # without the blank lines at the end
 
 
-def numbers_of(file: Path, table: Any, column: str, faults: Faults) -> np.ndarray:
-    """Read a column as floats; NaN where it is blank."""
-    import pandas as pd
-
-    read: Any = pd.to_numeric(table[column], errors="coerce")
-    values = read.to_numpy(float)
-    wrong = np.flatnonzero(np.isnan(values) & table[column].notna().to_numpy())
-    if wrong.size:
-        got = f"{file}, {lines_of(wrong)}, column {column!r}: {table[column].iloc[wrong[0]]!r}"
-        faults.add(f"{got} is not a number; correct it, or leave it blank")
-    return values
-
-
 def lines_of(rows: np.ndarray) -> str:
     """Name lines as an editor or a spreadsheet counts them: the header is line 1."""
-    return f"line{'s' if len(rows) > 1 else ''} {some((rows + 2).tolist())}"
+    return numbered("line", (rows + 2).tolist())
 
 
 def _by_name(file: Path, table: Any, faults: Faults) -> list[tuple[str, np.ndarray]]:
@@ -298,19 +290,12 @@ def _times(
 def groups(index: Any, folder: Path, names: set[str], notes: list[str], faults: Faults) -> Labels:
     """Read group (and subject) by recording."""
     if isinstance(index, Mapping):
-        listed: Labels = {str(name): {"group": group} for name, group in index.items()}
-        file = "index"
+        file, listed = "index", {str(name): {"group": group} for name, group in index.items()}
     else:
         model = folder.resolve().parent if folder.name == "results" else folder.resolve()
-        file = _side_file(index, "index.csv", [folder, model, model.parent])
-        if file is None:
-            return {}
-        doubts, listed = Faults(), {}
-        try:
-            listed = read_index(file, doubts)
-        except ValueError as error:
-            doubts.add(str(error))
-        if _doubted(file, index, doubts, notes, faults):
+        places = [folder, model, model.parent]
+        file, listed = _side_table(index, "index.csv", places, read_index, notes, faults)
+        if listed is None:
             return {}
     found = found_in(listed, names)
     if names and not found:
@@ -331,20 +316,43 @@ def labels(syllable_info: Any, folder: Path, notes: list[str], faults: Faults) -
     if isinstance(syllable_info, Mapping):
         return dict(syllable_info)
     places = [folder, folder.resolve().parent] if folder.name == "results" else [folder]
-    file, doubts = _side_file(syllable_info, "syll_info.csv", places), Faults()
-    if file is None:
-        return {}
-    table = read_columns(file, ("syllable", "label").__contains__, ("syllable", "label"), doubts)
-    if _doubted(file, syllable_info, doubts, notes, faults):
-        return {}
-    numbers = numbers_of(file, table, "syllable", doubts)
-    if (wrong := np.flatnonzero(~np.isfinite(numbers) | (np.floor(numbers) < numbers))).size and not len(doubts):
-        doubts.add(f"{file}, {lines_of(wrong)}, column 'syllable': expected whole numbers")
-    faults.messages += doubts.messages
-    if syllable_info is None:
+    file, listed = _side_table(syllable_info, "syll_info.csv", places, _rows_of_names, notes, faults)
+    if listed and syllable_info is None:
         notes.append(f"names of syllables are from {file}")
-    labels = table["label"].astype(object).where(table["label"].notna(), "")
-    return {int(n): str(label) for n, label in zip(numbers, labels, strict=True) if not len(doubts)}
+    if wrong := [line for line, row in listed or [] if not text_table.number(row["syllable"]).is_integer()]:
+        faults.add(f"{file}, {numbered('line', wrong)}, column 'syllable': expected whole numbers")
+        return {}
+    return {int(text_table.number(row["syllable"])): row["label"] for _, row in listed or []}
+
+
+def _rows_of_names(file: Path, faults: Faults) -> text_table.Rows:
+    found = text_table.rows(file, ("syllable",), faults)
+    if found and "label" not in found[0][1]:
+        faults.add(f"{file} has the columns {some(list(found[0][1]))}: expected a column label")
+    return found
+
+
+def _side_table(
+    given: Any, name: str, places: list[Path], read: Callable[[Path, Faults], Any], notes: list[str], faults: Faults
+) -> tuple[Path | None, Any]:
+    """The small table that was given, or lies in one of the places: its file and what it holds, None without any.
+
+    One that does not serve is a fault where it was given, and only noted where it was found.
+    """
+    there = (place / name for place in places if (place / name).is_file())
+    file = next(there, None) if given is None else Path(given)
+    if file is None:
+        return None, None
+    doubts, found = Faults(), None
+    try:
+        found = read(file, doubts)
+    except ValueError as error:
+        doubts.add(str(error))
+    if given is not None:
+        faults.messages += doubts.messages
+    elif len(doubts):
+        notes.append(f"did not use {file}: {doubts.messages[0]}")
+    return file, None if len(doubts) else found
 
 
 def by_number(keep: Any, called: dict[int, str] | None, faults: Faults) -> Any:
@@ -366,20 +374,6 @@ def by_number(keep: Any, called: dict[int, str] | None, faults: Faults) -> Any:
         there = some(list(numbers), 10) if numbers else "no names are known (syll_info.csv)"
         faults.add(f"keep: there is no syllable {some(unknown)}: give numbers, or names; {there}")
     return [label for label in found if not isinstance(label, str)]
-
-
-def _side_file(given: Any, name: str, places: list[Path]) -> Path | None:
-    """The small table that was given, or is found."""
-    return next((place / name for place in places if (place / name).is_file()), None) if given is None else Path(given)
-
-
-def _doubted(file: Path, given: Any, doubts: Faults, notes: list[str], faults: Faults) -> bool:
-    """Whether a small table does not serve: a fault where it was given, only noted where it was found."""
-    if given is not None:
-        faults.messages += doubts.messages
-    elif len(doubts):
-        notes.append(f"did not use {file}: {doubts.messages[0]}")
-    return len(doubts) > 0
 
 
 NOT_RECORDINGS = ("index.csv", "syll_info.csv", "stats_df.csv", "moseq_df.csv")

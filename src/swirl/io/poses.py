@@ -16,6 +16,7 @@ import numpy as np
 from jaxtyping import Float
 
 from swirl.errors import Faults
+from swirl.io.text_table import as_numbers
 from swirl.text import some
 
 FRAMES, SECONDS = "frames", "seconds"
@@ -209,17 +210,11 @@ def _meaning(column: Any) -> str:
 
 def _numbers(column: Any, title: str, where: str, row: Callable[[int], str], faults: Faults) -> np.ndarray:
     """Read a column as floats, NaN where empty."""
-    import pandas as pd
-
-    if column.dtype.kind in "iuf":
-        return column.to_numpy(float, na_value=np.nan)
-    coerced: Any = pd.to_numeric(column, errors="coerce")
-    read = coerced.to_numpy(float, na_value=np.nan)
-    wrong = np.flatnonzero(np.isnan(read) & ~column.isna().to_numpy())
+    read, wrong = as_numbers(column)
     if wrong.size:
         lines = some([row(int(i)) for i in wrong], 3)
         faults.add(f"{where}, {lines}, column {title}: {column.iloc[wrong[0]]!r} is not a number")
-    return read
+    return read.astype(float, copy=False)
 
 
 def from_frame(frame: Any) -> list[Poses]:

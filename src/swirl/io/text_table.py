@@ -120,6 +120,25 @@ def number(text: str) -> float:
         return float("nan")
 
 
+def as_numbers(series: Any) -> tuple[np.ndarray, np.ndarray]:
+    """A column as floats, NaN where it is blank; and the rows in which something else stands, NaN there too.
+
+    >>> import pandas as pd
+    >>> as_numbers(pd.Series(["0.5", None, "soon"]))
+    (array([0.5, nan, nan]), array([2]))
+    """
+    import pandas as pd
+
+    dtype, wrong = series.dtype, np.zeros(0, np.int64)
+    if isinstance(dtype, np.dtype) and dtype.kind == "f":
+        return series.to_numpy(), wrong  # in its own precision
+    if not pd.api.types.is_numeric_dtype(dtype):
+        read: Any = pd.to_numeric(series, errors="coerce")
+        wrong = np.flatnonzero((read.isna() & series.notna()).to_numpy())
+        series = read
+    return series.to_numpy(np.float64, na_value=np.nan), wrong
+
+
 CELLS = 5_000_000
 """Of a table, parsed at a time; the parser needs tens of bytes for each."""
 

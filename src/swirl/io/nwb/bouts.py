@@ -20,7 +20,7 @@ from swirl.io.nwb.file import (
     session_and_subject,
     text_of,
 )
-from swirl.text import counted, some
+from swirl.text import counted, numbered, some
 
 _LABELS = ("label", "behavior", "behaviour", "annotation")
 _ROUNDING = 1e-6
@@ -229,7 +229,7 @@ def _epochs(group: Any, faults: Faults) -> tuple[np.ndarray, np.ndarray, list[st
 
 def _rows(rows: np.ndarray) -> str:
     """Name rows, which NWB counts from 0."""
-    return f"row{'s' if len(rows) > 1 else ''} {some(rows.tolist())} (counted from 0)"
+    return f"{numbered('row', rows.tolist())} (counted from 0)"
 
 
 def _check_overlap(
