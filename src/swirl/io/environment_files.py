@@ -19,10 +19,8 @@ from swirl.data.trajectories import Trajectories
 from swirl.errors import Faults
 from swirl.io import text_table
 from swirl.io.atomic_write import check_target, whole_file
+from swirl.io.columns import MAX_LABEL
 from swirl.text import numbered, some
-
-MAX_LABEL = 10**6 - 1
-"""Of labels that are whole numbers: a model has a row for each number up to the largest."""
 
 _EXPECTED = "expected a CSV with the columns state, action, next_state (and p where an action has several ends)"
 _TOLERANCE = 1e-6  # as in `MDP`
@@ -104,10 +102,6 @@ def read_environment(path: Any, states: Any = None) -> MDP:
         raise ValueError(f"{path}: {error}") from None
 
 
-def _is_number(label: str) -> bool:
-    return label.isascii() and label.isdigit()
-
-
 def _names(found: list[str]) -> tuple[str, ...] | None:
     """Different labels in order of appearance; None where they are 0, 1, 2, … and need no names.
 
@@ -117,7 +111,7 @@ def _names(found: list[str]) -> tuple[str, ...] | None:
     (None, ('3', '7', '12'), ('home', '7'))
     """
     labels = tuple(dict.fromkeys(found))
-    if not all(_is_number(label) for label in labels):
+    if not all(label.isascii() and label.isdigit() for label in labels):
         return labels
     if len({label.lstrip("0") for label in labels}) < len(labels) or max(map(len, labels)) > len(str(MAX_LABEL)):
         return None  # 01 beside 1, or numbers that no table is laid out for: told elsewhere
@@ -251,18 +245,14 @@ def environment_for(data: Trajectories, wanted: Any = None) -> MDP:
     MDP(3 states, 3 actions, deterministic, 3 of 9 (state, action) not available)
     """
     if wanted == "syllables":
-        return fully_connected(data.n_states, data.state_names, stay=_any_stays(data))
+        # A state may follow itself by the last action of a segment too, whose end was not seen.
+        flat = data.flat()
+        last = np.append(flat.starts[1:], True)
+        following = np.where(last, flat.actions, np.append(flat.states[1:], -1))
+        return fully_connected(data.n_states, data.state_names, stay=bool((following == flat.states).any()))
     if wanted in (None, "observed"):
         if not data.n_observed_actions:
             return observed_moves(data)
         check_table_size(data.n_states, data.n_actions)
         return MDP.estimate(data)
     return read_environment(wanted)
-
-
-def _any_stays(data: Trajectories) -> bool:
-    """Whether a state follows itself within a segment, or does so by the last action of one, whose end was not seen."""
-    flat = data.flat()
-    last = np.append(flat.starts[1:], True)
-    following = np.where(last, flat.actions, np.append(flat.states[1:], -1))
-    return bool((following == flat.states).any())

@@ -54,7 +54,8 @@ def from_episodes(episodes: Any, *, names: Any = None, subjects: Any = None) -> 
     for noun in ("observations", "actions"):
         if lacking := [i for i, value in enumerate(found[noun]) if value is None]:
             faults.add(f"episodes {some(lacking)} have no {noun}: give dicts or objects with observations and actions")
-    told = one_each("names", names, len(listed), faults) or tuple(map(_id, listed, range(len(listed))))
+    ids = [_field(episode, ("id",)) for episode in listed]
+    told = one_each("names", names, len(listed), faults) or [i if own is None else own for i, own in enumerate(ids)]
     animals = one_each("subjects", subjects, len(listed), faults)
     faults.raise_if_any(_CANNOT)
     states = _labels("observations", found["observations"], getattr(episodes, "observation_space", None), faults)
@@ -109,12 +110,6 @@ def _field(episode: Any, keys: tuple[str, ...]) -> Any:
         if value is not None:
             return value
     return None
-
-
-def _id(episode: Any, i: int) -> str:
-    """Name an episode by its id."""
-    known = _field(episode, ("id",))
-    return str(i if known is None else known)
 
 
 def _labels(noun: str, values: list[Any], space: Any, faults: Faults) -> _Labels:

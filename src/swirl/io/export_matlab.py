@@ -118,8 +118,8 @@ def _variables(data: Trajectories, modes: Any, probabilities: Any, model: Any, m
     paths = None if given is None else mode_paths(given, lengths, faults)
     rows = None if probabilities is None else per_session("probabilities", probabilities, faults, len(data), 3) or []
     chances = [float_array(f"probabilities[{i}]", x, lengths[i], faults, (2,)) for i, x in enumerate(rows or [])]
-    fitted = {name: _fitted(model, name) for name in MODEL}
-    fitted = {name: value for name, value in fitted.items() if value is not None}
+    held = {name: np.asarray(x) for name in MODEL if (x := getattr(model, f"{name}_", None)) is not None}
+    fitted = {name: _numbers(x) if name == "histories" else x.astype(float) for name, x in held.items()}
     if model is not None and not fitted:
         faults.add(f"model is a {type(model).__name__} without fitted arrays: call fit(train), or leave it out")
     counts = {x.shape[1] for x in chances if x.ndim == 2}
@@ -165,14 +165,6 @@ def _variables(data: Trajectories, modes: Any, probabilities: Any, model: Any, m
         "note": NOTE,
         "written_by": f"swirl {__version__}",
     }
-
-
-def _fitted(model: Any, name: str) -> Float[np.ndarray, "..."] | None:
-    """Return a fitted array, NaN where it says −1 for "none"."""
-    value = getattr(model, f"{name}_", None)
-    if value is None:
-        return None
-    return _numbers(np.asarray(value)) if name == "histories" else np.asarray(value, float)
 
 
 def _numbers(labels: np.ndarray) -> Float[np.ndarray, "..."]:

@@ -131,7 +131,8 @@ def syllable_sessions(
 
     chosen = [(runs[i], np.flatnonzero(ours[i])) for i in enough]
     states = [np.searchsorted(kept, r.labels[at]) for r, at in chosen]
-    gaps = [_gaps(at, r.after_jump) for r, at in chosen]
+    # Before these steps a run was dropped, or frames were lost.
+    gaps = [np.flatnonzero((np.diff(at) > 1) | r.after_jump[at[1:]]) + 1 for r, at in chosen]
     widths = {name: values.shape[1:] for r in runs for name, values in r.signals.items()}
     signals = {
         name: [r.signals[name][at] if name in r.signals else np.full((len(at), *width), np.nan) for r, at in chosen]
@@ -219,11 +220,6 @@ def _means(values: Float[np.ndarray, "frame *channel"], onsets: Int[np.ndarray, 
     seen = ~np.isnan(values)
     with np.errstate(invalid="ignore"):  # ∞ − ∞ within a run, or no frame seen: NaN is the answer
         return np.add.reduceat(np.where(seen, values, 0.0), onsets) / np.add.reduceat(seen.astype(float), onsets)
-
-
-def _gaps(at: Int[np.ndarray, " step"], after_jump: Bool[np.ndarray, " run"]) -> Int[np.ndarray, " gap"]:
-    """Steps before which a run was dropped or frames were lost."""
-    return np.flatnonzero((np.diff(at) > 1) | after_jump[at[1:]]) + 1
 
 
 def runs(

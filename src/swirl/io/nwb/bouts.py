@@ -296,7 +296,10 @@ def make_steps(bouts: Bouts, state_names: tuple[str, ...], max_pause: float | in
     if bouts.observed is not None and len(bouts.observed):
         interval = np.searchsorted(bouts.observed, start + bouts.rounding, side="right")
         broken |= np.append(False, np.diff(interval) != 0)
-    limit = _max_pause(bouts, states, start, stop, apart) if max_pause is None else float(max_pause)
+    limit = np.inf if max_pause is None else float(max_pause)
+    if max_pause is None and bouts.merge:  # the median bout, where rows with the same label that touch are one
+        first, last = runs(states, apart > bouts.rounding)
+        limit = float(np.median(stop[last] - start[first]))
     long = apart > limit + bouts.rounding
     gap = broken | long
     first, last = runs(states, gap) if bouts.merge else (np.arange(len(states)),) * 2
@@ -307,17 +310,3 @@ def make_steps(bouts: Bouts, state_names: tuple[str, ...], max_pause: float | in
         default = " (the median bout; max_pause= sets another)" if max_pause is None else ""
         notes.append(f"{counted(int(long.sum()), 'pause')} of more than {limit:.3g} s{default} made gaps")
     return Steps(states, next_labels(states, gaps), start[first], stop[last] - start[first], gaps, notes)
-
-
-def _max_pause(
-    bouts: Bouts,
-    states: Int[np.ndarray, " bout"],
-    start: Float[np.ndarray, " bout"],
-    stop: Float[np.ndarray, " bout"],
-    apart: Float[np.ndarray, " bout"],
-) -> float:
-    """Median duration of bouts, where rows with the same label that touch are one; no limit between trials."""
-    if not bouts.merge:
-        return np.inf
-    first, last = runs(states, apart > bouts.rounding)
-    return float(np.median(stop[last] - start[first]))

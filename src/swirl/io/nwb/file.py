@@ -88,14 +88,26 @@ def opened(path: Source) -> Iterator[Any]:
 
 def find_readable(file: Any) -> list[tuple[str, str]]:
     """Kind and path of everything that can be read."""
+    parents, found = _derived(file), []
+    for where, of, thing in _typed(file):
+        for _ in range(20):  # a file may define a type by itself
+            of = of if of in KINDS else parents.get(of, of)
+        kind = KINDS.get(of)
+        if kind is not None and text_of(thing.parent.attrs.get("neurodata_type")) not in _READ_WHOLE:
+            found.append((kind, where))
+    return found
+
+
+def _typed(file: Any) -> list[tuple[str, str, Any]]:
+    """Path, type and group of every group that has a type of the NWB schema or of an extension."""
     import h5py
 
-    parents, found = _derived(file), []
+    found = []
 
     def visit(name: str, thing: Any) -> None:
-        kind = _kind(thing, parents) if isinstance(thing, h5py.Group) else None
-        if kind is not None and text_of(thing.parent.attrs.get("neurodata_type")) not in _READ_WHOLE:
-            found.append((kind, f"/{name}"))
+        of = text_of(thing.attrs.get("neurodata_type")) if isinstance(thing, h5py.Group) else None
+        if of is not None:
+            found.append((f"/{name}", of, thing))
 
     file.visititems(visit)
     return found
@@ -112,29 +124,6 @@ def _derived(file: Any) -> dict[str, str]:
                 for group in json.loads(text_of(part) or "{}").get("groups", []):
                     parents[str(group.get("neurodata_type_def"))] = str(group.get("neurodata_type_inc"))
     return parents
-
-
-def _kind(group: Any, parents: dict[str, str]) -> str | None:
-    """What swirl makes of a group."""
-    of = text_of(group.attrs.get("neurodata_type"))
-    for _ in range(20):  # a file may define a type by itself
-        if of is None or of in KINDS:
-            break
-        of = parents.get(of)
-    return KINDS.get(of or "")
-
-
-def _aliens(file: Any) -> list[str]:
-    """What holds events in a form that swirl does not read."""
-    found = []
-
-    def visit(name: str, thing: Any) -> None:
-        of = text_of(thing.attrs.get("neurodata_type"))
-        if of in _ALIEN:
-            found.append(f"/{name} ({of}, which swirl does not read: make an EventsTable of it)")
-
-    file.visititems(visit)
-    return found
 
 
 def series_in(group: Any) -> list[str]:
@@ -199,7 +188,9 @@ def chosen(
     elif found and wanted is not None:
         faults.add(f"{file.filename} has no {argument}={wanted!r}: it holds {_list(found)}")
     else:
-        others = [*[f"{where} ({kind})" for kind, where in listed], *_aliens(file)]
+        others = [f"{where} ({kind})" for kind, where in listed]
+        for where, of, _ in _typed(file):
+            others += [f"{where} ({of}, which swirl does not read: make an EventsTable of it)"] * (of in _ALIEN)
         faults.add(
             f"{file.filename} holds no {what} that swirl can read; it holds {some(others, 20) or 'nothing else'}"
         )
