@@ -1,7 +1,8 @@
 """Faults in what the user gave are collected, and told all at once: one error, not one per run."""
 
 import warnings
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Iterator, Mapping, Set
+from contextlib import contextmanager
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
@@ -93,6 +94,21 @@ def checked_names(argument: str, names: Any, faults: Faults) -> tuple[str, ...] 
         faults.add(f"{argument} repeats {some(repeated)}: give each label a name of its own")
         return None
     return listed
+
+
+@contextmanager
+def needing(what: str, extra: str) -> Iterator[None]:
+    """Say what is missing, and how to install it, where an import within fails.
+
+    >>> with needing("reading tables of stars needs astronomy", "stars"):
+    ...     import no_such_library
+    Traceback (most recent call last):
+    ValueError: reading tables of stars needs astronomy: pip install 'swirl-irl[stars]'
+    """
+    try:
+        yield
+    except ImportError as error:
+        raise ValueError(f"{what}: pip install 'swirl-irl[{extra}]'") from error
 
 
 def renamed(**names: str) -> Callable[[Callable[P, T]], Callable[P, T]]:

@@ -3,7 +3,7 @@
 import os
 import secrets
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +53,13 @@ def whole_file(path: Any, *, overwrite: bool = False) -> Iterator[Path]:
         temporary.unlink(missing_ok=True)
     with suppress(OSError):  # not every system lets a folder be flushed
         _flush(real.parent)
+
+
+@contextmanager
+def whole_files(paths: Iterable[Any], *, overwrite: bool = False) -> Iterator[list[Path]]:
+    """Give temporary paths as `whole_file` does; the files take their places only when all are written."""
+    with ExitStack() as stack:
+        yield [stack.enter_context(whole_file(path, overwrite=overwrite)) for path in paths]
 
 
 def write_text(path: Any, text: str, *, overwrite: bool = False) -> Path:

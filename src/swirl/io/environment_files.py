@@ -7,7 +7,6 @@ order and their places on a map.
 
 import csv
 from collections import Counter
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ from swirl.data.mdp import MDP
 from swirl.data.trajectories import Trajectories
 from swirl.errors import Faults
 from swirl.io import text_table
-from swirl.io.atomic_write import check_target, whole_file
+from swirl.io.atomic_write import check_target, whole_files
 from swirl.io.columns import MAX_LABEL
 from swirl.text import numbered, some
 
@@ -214,9 +213,8 @@ def write_environment(env: MDP, path: Any, *, overwrite: bool = False) -> list[P
         header = ("name",) if env.coordinates is None else ("name", "x", "y")
         places = [()] * env.n_states if env.coordinates is None else np.asarray(env.coordinates)[:, :2].tolist()
         tables.append([header, *[(_label(s, states), *map(repr, place)) for s, place in enumerate(places)]])
-    with ExitStack() as stack:  # both take their places when both are written
-        for file, table in zip(wanted, tables, strict=True):
-            temporary = stack.enter_context(whole_file(file, overwrite=overwrite))
+    with whole_files(wanted, overwrite=overwrite) as temporaries:
+        for temporary, table in zip(temporaries, tables, strict=True):
             with temporary.open("w", newline="", encoding="utf-8") as opened:
                 csv.writer(opened, lineterminator="\n").writerows(table)
     return wanted

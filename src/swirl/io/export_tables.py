@@ -10,7 +10,7 @@ import numpy as np
 from swirl.data.segments import find_segments, step_ends
 from swirl.data.trajectories import Trajectories
 from swirl.data.trajectory_checks import MISSING
-from swirl.errors import Faults, checked_names
+from swirl.errors import Faults, checked_names, needing
 from swirl.io.atomic_write import whole_file
 from swirl.text import counted, some
 
@@ -59,10 +59,7 @@ def to_frame(data: Trajectories, *, modes: Any = None, probabilities: Any = None
     faults.raise_if_any("The table cannot be made")
 
     flat = data.flat()
-    columns: dict[str, Any] = {"session": _spread(different_names(data.names), flat.sessions)}
-    for column, values in (("subject", data.subjects), ("group", data.groups)):
-        if any(value is not None for value in values):
-            columns[column] = _spread(values, flat.sessions)
+    columns = _session_columns(data, flat.sessions)
     columns["step"] = flat.steps
     if data.times is not None:
         columns["t"] = np.concatenate(data.times)
@@ -105,10 +102,7 @@ def segments_frame(data: Trajectories, modes: Any, mode_names: Any = None) -> An
     faults.raise_if_any("The table cannot be made")
 
     found = find_segments(paths or [], data.gaps)
-    columns: dict[str, Any] = {"session": _spread(different_names(data.names), found.session)}
-    for column, values in (("subject", data.subjects), ("group", data.groups)):
-        if any(value is not None for value in values):
-            columns[column] = _spread(values, found.session)
+    columns = _session_columns(data, found.session)
     columns |= {"start_step": found.start, "stop_step": found.stop}
     if data.times is not None:
         times, ends = np.concatenate(data.times), np.concatenate(step_ends(data.times, data.gaps))
@@ -152,10 +146,8 @@ def write_table(frame: Any, path: Any, *, overwrite: bool = False) -> Path:
 def _write_parquet(frame: Any, path: Path) -> None:
     import pandas as pd
 
-    try:
+    with needing("writing Parquet needs pyarrow", "parquet"):
         import pyarrow as pa
-    except ImportError:
-        raise ValueError("writing Parquet needs pyarrow: pip install 'swirl-irl[parquet]'") from None
     frame = frame.copy(deep=False)
     for name in frame.columns:
         kind = frame[name].dtype
@@ -186,19 +178,23 @@ def different_names(names: Sequence[str]) -> list[str]:
     return different
 
 
-def _spread(values: Sequence[Any], sessions: np.ndarray) -> Any:
-    """One value per session as one per row; stored once each, as there are far more rows."""
+def _session_columns(data: Trajectories, sessions: np.ndarray) -> dict[str, Any]:
+    """Name, subject and group of the session of each row; stored once each, as there are far more rows."""
     import pandas as pd
 
-    known = list(dict.fromkeys(value for value in values if value is not None))
-    number = {value: i for i, value in enumerate(known)}
-    codes = np.array([MISSING if value is None else number[value] for value in values])
-    if all(isinstance(value, str) for value in known):
-        categories = pd.Index(known)
-    else:
-        categories = pd.Index(pd.Series(known, dtype=object), tupleize_cols=False)
-        categories = categories.infer_objects()
-    return pd.Categorical.from_codes(codes[sessions], categories=categories)
+    columns = {}
+    told = {"session": different_names(data.names), "subject": data.subjects, "group": data.groups}
+    for column, values in told.items():
+        known = list(dict.fromkeys(value for value in values if value is not None))
+        number = {value: i for i, value in enumerate(known)}
+        codes = np.array([MISSING if value is None else number[value] for value in values])
+        if all(isinstance(value, str) for value in known):
+            categories = pd.Index(known)
+        else:
+            categories = pd.Index(pd.Series(known, dtype=object), tupleize_cols=False).infer_objects()
+        if known:
+            columns[column] = pd.Categorical.from_codes(codes[sessions], categories=categories)
+    return columns
 
 
 def _labelled(labels: np.ndarray, names: Sequence[str] | None) -> Any:

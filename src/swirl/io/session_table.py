@@ -14,7 +14,7 @@ from swirl import system
 from swirl.data.mdp import MDP
 from swirl.data.trajectories import CANNOT, Trajectories
 from swirl.data.trajectory_checks import MISSING
-from swirl.errors import Faults, checked_names
+from swirl.errors import Faults, checked_names, needing
 from swirl.io.columns import (
     TWO_ROWS,
     USUAL,
@@ -43,7 +43,7 @@ from swirl.text import counted, some
 __all__ = ["USUAL", "Columns", "from_frame", "read_csv", "read_data", "read_parquet"]
 
 MAX_TEXT = 2**33  # bytes, where there is memory for so much
-KINDS = {"session": "identifiers", "subject": "identifiers", "group": "identifiers", "time": "measured"}
+KINDS = {"session": "names", "subject": "names", "group": "names", "time": "measured"}
 KINDS |= {"state": "labels", "action": "labels", "gap": "labels"}
 
 
@@ -155,19 +155,19 @@ def read_csv(
     asked = {plain(str(name)) for name in signals} if isinstance(signals, list | tuple) else set()
     marks = bout_marks(list(names.values()), found)
     roles |= {} if marks is None else {marks: "state"}  # text, like a state
-    kinds: dict[str, list[int]] = {"identifiers": [], "labels": [], "measured": [], "others": []}
+    kinds = {}
     for i, name in names.items():
         is_asked = plain(name) in asked or plain(name.rpartition("_")[0]) in asked
-        kinds[KINDS.get(roles.get(name, ""), "measured" if is_asked else "others")].append(i)
+        kinds[i] = KINDS.get(roles.get(name, ""), "measured" if is_asked else "other")
     try:
-        read = read_columns(data, separator, len(header), end_of_header, **kinds)
+        read = read_columns(data, separator, len(header), end_of_header, kinds)
     except (ValueError, OverflowError) as error:
         refuse(path, f"its lines cannot be taken apart ({error}): save it again as plain CSV")
     del data
     n_rows = len(read[next(i for i, name in names.items() if name == found["state"])])
     if n_rows != len(lines):
         refuse(path, f"it has {len(lines)} lines of data but {n_rows} rows: check its quotation marks")
-    coded = frozenset(names[i] for i in kinds["labels"])
+    coded = frozenset(name for i, name in names.items() if kinds[i] == "labels")
     table = Table({name: read[i] for i, name in names.items()}, lines, faults, [], unordered=coded, written=True)
     note_hints(columns, found, list(table.columns), table.notes)
     chosen = choose_signals(are_numeric(table.columns), found, signals, faults, table.notes)
@@ -192,11 +192,9 @@ def read_parquet(
     [array([0, 2, 1])]
     >>> folder.cleanup()
     """
-    try:
+    with needing("reading Parquet needs pyarrow", "parquet"):
         import pyarrow as pa
         import pyarrow.parquet as pq
-    except ImportError:
-        raise ValueError("reading Parquet needs pyarrow: pip install 'swirl-irl[parquet]'") from None
     columns, path, faults = as_columns(columns), Path(path), Faults()
     check_there(path)
     try:

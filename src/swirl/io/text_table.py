@@ -11,7 +11,7 @@ import re
 import zlib
 from array import array
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -146,61 +146,47 @@ BLANK = ("", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "-NaN", "-nan", "
 DECIMAL_COMMA = r" *[+-]?[0-9]+(,[0-9]+)?([eE][+-]?[0-9]+)? *"
 
 
-def read_columns(
-    data: bytes,
-    separator: str,
-    n_columns: int,
-    skip: int,
-    *,
-    identifiers: Collection[int],
-    labels: Collection[int],
-    measured: Collection[int],
-    others: Collection[int],
-) -> dict[int, Any]:
+def read_columns(data: bytes, separator: str, n_columns: int, skip: int, kinds: Mapping[int, str]) -> dict[int, Any]:
     """Columns as pandas Series, by position.
 
     Parameters
     ----------
     n_columns, skip
         Of the table, and the line that its header ends on.
-    identifiers
-        Columns of names: "007" and "NA" are text there. They come as categoricals.
-    labels
-        States and actions: numbers, or text throughout where any is text (then categoricals).
-    measured
-        Times and signals that are asked for: numbers, also with a decimal comma, and what else stands there.
-    others
-        Kept where they hold numbers; a column of text comes back empty, as nothing is made of it.
+    kinds
+        What each column is read as, by position. "names": "007" and "NA" are text; they come as categoricals. "labels"
+        (states, actions): numbers, or text throughout where any is text (then categoricals). "measured" (times,
+        signals that are asked for): numbers, also with a decimal comma, and what else stands there. "other": kept
+        where it holds numbers; a column of text comes back empty, as nothing is made of it.
 
     Examples
     --------
-    >>> found = read_columns(b"s,x\\na,0\\nb,1\\n", ",", 2, 1, identifiers=[0], labels=[], measured=[], others=[1])
+    >>> found = read_columns(b"s,x\\na,0\\nb,1\\n", ",", 2, 1, {0: "names", 1: "other"})
     >>> found[0].tolist(), found[1].tolist()
     (['a', 'b'], [0, 1])
     """
     import pandas as pd
 
-    wanted = sorted({*identifiers, *labels, *measured, *others})
+    wanted, named = sorted(kinds), [i for i, kind in kinds.items() if kind == "names"]
     parts: dict[int, list[Any]] = {i: [] for i in wanted}
-    kinds: dict[int, set[str]] = {i: set() for i in wanted}
-    for chunk in _chunks(data, separator, n_columns, skip, wanted, as_text=identifiers):
-        for i in wanted:
-            part = chunk[i]
-            if i not in identifiers and i not in labels and pd.api.types.infer_dtype(part, skipna=True) == "string":
-                part = without_decimal_comma(part, all_or_none=i in others)
-            kinds[i].add(_kind(part))
-            if i in others and "text" in kinds[i]:
+    held: dict[int, set[str]] = {i: set() for i in wanted}
+    for chunk in _chunks(data, separator, n_columns, skip, wanted, as_text=named):
+        for i, kind in kinds.items():
+            part, may_be_text = chunk[i], kind in ("names", "labels")
+            if not may_be_text and pd.api.types.infer_dtype(part, skipna=True) == "string":
+                part = without_decimal_comma(part, all_or_none=kind == "other")
+            held[i].add(_kind(part))
+            if kind == "other" and "text" in held[i]:
                 part = part.iloc[:0]
-            elif kinds[i] <= {"text", "blank"} and (i in identifiers or i in labels):
+            elif held[i] <= {"text", "blank"} and may_be_text:
                 part = _coded(part)
             parts[i].append(part)
-    for i in labels:
-        if len(kinds[i] - {"blank"}) > 1:  # text here, numbers there: all of it is text, as it is written
-            again = _chunks(data, separator, n_columns, skip, [i], as_text=[i], blank=BLANK)
-            parts[i], kinds[i] = [_coded(chunk[i]) for chunk in again], {"text"}
     found = {}
-    for i in wanted:
-        if i in others and "text" in kinds[i]:
+    for i, kind in kinds.items():
+        if kind == "labels" and len(held[i] - {"blank"}) > 1:  # text here, numbers there: all is text, as it is written
+            again = _chunks(data, separator, n_columns, skip, [i], as_text=[i], blank=BLANK)
+            parts[i] = [_coded(chunk[i]) for chunk in again]
+        if kind == "other" and "text" in held[i]:
             found[i] = pd.Series(dtype=object)
         elif any(isinstance(part.dtype, pd.CategoricalDtype) for part in parts[i]):
             found[i] = _joined(parts[i])

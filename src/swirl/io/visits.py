@@ -3,6 +3,7 @@
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -244,7 +245,7 @@ class _Moves:
             else:
                 self.action[s, t] = a
                 self.neighbours.setdefault(s, []).append(t)
-        self._ways: dict[tuple[int, int], list[int] | None] = {}
+        self.shortest = cache(self._shortest)
 
     def actions(self, path: _Path) -> Int[np.ndarray, " visit"]:
         """Action of each step; −1 where it is not known, and before gaps."""
@@ -252,14 +253,11 @@ class _Moves:
         found = [MISSING if start else self.action[move] for start, move in zip(path.starts[1:], moves, strict=True)]
         return np.array([*found, MISSING], np.int64)
 
-    def shortest(self, a: int, b: int) -> list[int] | None:
-        """Places between a and b on the one shortest way; None where there is none, or several."""
-        if (a, b) not in self._ways:
-            self._ways[a, b] = self._search(a, b)
-        return self._ways[a, b]
+    def _shortest(self, a: int, b: int) -> list[int] | None:
+        """Places between a and b on the one shortest way; None where there is none, or several.
 
-    def _search(self, a: int, b: int) -> list[int] | None:
-        """Breadth-first, counting the shortest ways to each place."""
+        Breadth-first, counting the shortest ways to each place.
+        """
         distance, ways, before = {a: 0}, {a: 1}, {}
         waiting = deque([a])
         while waiting:

@@ -4,6 +4,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from swirl.errors import needing
 from swirl.io.atomic_write import check_target, write_text
 
 ASSETS = Path(__file__).parent / "assets"
@@ -101,11 +102,9 @@ def build(
 
 
 def _templates() -> Any:
-    try:
+    with needing("the report needs plotly and jinja2", "report"):
         import jinja2
         import plotly.offline  # noqa: F401
-    except ImportError as error:
-        raise ValueError("the report needs plotly and jinja2: pip install 'swirl-irl[report]'") from error
     return jinja2.Environment(
         loader=jinja2.FileSystemLoader(ASSETS), autoescape=True, trim_blocks=True, lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,

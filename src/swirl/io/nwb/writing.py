@@ -25,8 +25,8 @@ from swirl._version import __version__
 from swirl.data.segments import find_segments, step_ends
 from swirl.data.trajectories import Trajectories
 from swirl.data.trajectory_checks import float_array, mode_paths, per_session
-from swirl.errors import Faults, checked_names
-from swirl.io.atomic_write import whole_file
+from swirl.errors import Faults, checked_names, needing
+from swirl.io.atomic_write import whole_files
 from swirl.text import counted, plain, some
 
 UNKNOWN_START = datetime(1970, 1, 1, tzinfo=UTC)
@@ -174,16 +174,16 @@ def stems(names: list[str]) -> list[str]:
 
 
 @contextlib.contextmanager
-def whole_files(files: list[Path], folder: Path | None, overwrite: bool) -> Iterator[list[Path]]:
-    """Lend names to write to; the files take their places only when all are written."""
-    made = folder is not None and not folder.exists() and folder.parent.is_dir()
-    if folder is not None and made:
+def _folder_for(files: list[Path]) -> Iterator[None]:
+    """Make the folder of files where it is not there; it goes again where none came into it."""
+    folder = files[0].parent
+    made = not folder.exists() and folder.parent.is_dir()
+    if made:
         folder.mkdir()
     try:
-        with contextlib.ExitStack() as stack:
-            yield [stack.enter_context(whole_file(file, overwrite=overwrite)) for file in files]
+        yield
     finally:
-        if folder is not None and made:
+        if made:
             with contextlib.suppress(OSError):  # it holds the files, unless something failed
                 folder.rmdir()
 
@@ -369,27 +369,20 @@ def write_nwb(
     starts = session_starts(session_start, len(data), append_to)
     source = None if append_to is None else source_file(append_to, chosen)
     files = targets(Path(path), [data.names[i] for i in chosen], source)
-    pynwb = _pynwb()
-    folder = None if files == [Path(path)] else files[0].parent
-    with whole_files(files, folder, overwrite) as temporary, warnings.catch_warnings():
+    with needing("writing NWB needs pynwb and ndx-ethogram", "nwb"):
+        import ndx_ethogram  # importing it makes its types known to pynwb
+        import pynwb
+    del ndx_ethogram
+    to_file: Any = pynwb.NWBHDF5IO  # which declares its arguments only when it is called
+    lent = contextlib.nullcontext() if files == [Path(path)] else _folder_for(files)
+    with lent, whole_files(files, overwrite=overwrite) as temporary, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of hdmf, about older files; what matters is an error
         for i, target in zip(chosen, temporary, strict=True):
             if source is None:
                 file = new_file(pynwb, data, found.paths[i], i, starts[i])
                 add_modes(pynwb, file, data, found, i)
-                with pynwb.NWBHDF5IO(target, "w") as io:
+                with to_file(target, "w") as io:
                     io.write(file)
             else:
                 add_to_copy(pynwb, source, target, data, found, i)
     return files
-
-
-def _pynwb() -> Any:
-    """Import what writes NWB."""
-    try:
-        import ndx_ethogram
-        import pynwb
-    except ImportError:
-        raise ValueError("writing NWB needs pynwb and ndx-ethogram: pip install 'swirl-irl[nwb]'") from None
-    del ndx_ethogram  # importing it makes its types known to pynwb
-    return pynwb
