@@ -192,8 +192,9 @@ def write_environment(env: MDP, path: Any, *, overwrite: bool = False) -> list[P
     MDP(2 states, 2 actions, deterministic)
     """
     path = Path(path)
-    states, actions = env.state_names, env.action_names
-    with_table = states is not None or env.coordinates is not None
+    states = env.state_names or [str(s) for s in range(env.n_states)]
+    actions = env.action_names or [str(a) for a in range(env.n_actions)]
+    with_table = env.state_names is not None or env.coordinates is not None
     wanted = [path, states_beside(path)] if with_table else [path]
     for file in wanted:
         check_target(file, overwrite=overwrite)  # of both, before either is written
@@ -205,23 +206,18 @@ def write_environment(env: MDP, path: Any, *, overwrite: bool = False) -> list[P
     ]
     for s, a in np.argwhere(env.available).tolist():
         for branch in np.flatnonzero(probability[s, a] > 0).tolist():
-            target = int(following[s, a, branch])
-            edge = (_label(s, states), _label(a, actions), _label(target, states))
+            edge = (states[s], actions[a], states[int(following[s, a, branch])])
             lines.append(edge if sure else (*edge, repr(float(probability[s, a, branch]))))
     tables = [lines]
     if with_table:
         header = ("name",) if env.coordinates is None else ("name", "x", "y")
         places = [()] * env.n_states if env.coordinates is None else np.asarray(env.coordinates)[:, :2].tolist()
-        tables.append([header, *[(_label(s, states), *map(repr, place)) for s, place in enumerate(places)]])
+        tables.append([header, *[(states[s], *map(repr, place)) for s, place in enumerate(places)]])
     with whole_files(wanted, overwrite=overwrite) as temporaries:
         for temporary, table in zip(temporaries, tables, strict=True):
             with temporary.open("w", newline="", encoding="utf-8") as opened:
                 csv.writer(opened, lineterminator="\n").writerows(table)
     return wanted
-
-
-def _label(number: int, names: tuple[str, ...] | None) -> str:
-    return str(number) if names is None else names[number]
 
 
 SHORTHANDS = ("syllables", "observed")

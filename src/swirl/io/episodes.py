@@ -4,7 +4,7 @@ Everything is taken by its form: neither Minari nor Gymnasium is imported.
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -17,13 +17,6 @@ _CANNOT = "The episodes cannot become sessions"
 
 FIELDS = {"observations": ("observations", "obs"), "actions": ("actions", "acts"), "rewards": ("rewards", "rews")}
 """What Minari and imitation call them."""
-
-
-class _Labels(NamedTuple):
-    """Labels of every episode, and what they were called; None where the number of labels is not known."""
-
-    episodes: list[np.ndarray]
-    names: tuple[str, ...] | None
 
 
 def from_episodes(episodes: Any, *, names: Any = None, subjects: Any = None) -> Trajectories:
@@ -58,31 +51,32 @@ def from_episodes(episodes: Any, *, names: Any = None, subjects: Any = None) -> 
     told = one_each("names", names, len(listed), faults) or [i if own is None else own for i, own in enumerate(ids)]
     animals = one_each("subjects", subjects, len(listed), faults)
     faults.raise_if_any(_CANNOT)
-    states = _labels("observations", found["observations"], getattr(episodes, "observation_space", None), faults)
-    actions = _labels("actions", found["actions"], getattr(episodes, "action_space", None), faults)
+    spaces = [getattr(episodes, name, None) for name in ("observation_space", "action_space")]
+    states, state_names = _labels("observations", found["observations"], spaces[0], faults)
+    actions, action_names = _labels("actions", found["actions"], spaces[1], faults)
     faults.raise_if_any(_CANNOT)
-    rewards = [_rewards(i, r, len(actions.episodes[i]), faults) for i, r in enumerate(found["rewards"])]
-    for i, (seen, done) in enumerate(zip(states.episodes, actions.episodes, strict=True)):
+    rewards = [_rewards(i, r, len(actions[i]), faults) for i, r in enumerate(found["rewards"])]
+    for i, (seen, done) in enumerate(zip(states, actions, strict=True)):
         if len(seen) - len(done) not in (0, 1):
             got = f"episode {i} has {counted(len(seen), 'observation')} and {counted(len(done), 'action')}"
             faults.add(f"{got}: expected T + 1 and T (the last has no action), or T of both")
     faults.raise_if_any(_CANNOT)
 
-    kept = [i for i, done in enumerate(actions.episodes) if len(done)]
+    kept = [i for i, done in enumerate(actions) if len(done)]
     if not kept:
         raise ValueError(f"{_CANNOT}: none of {counted(len(listed), 'episode')} has an action; give some that have.")
-    notes = [f"{counted(len(kept), 'episode')} with {counted(sum(len(actions.episodes[i]) for i in kept), 'action')}"]
+    notes = [f"{counted(len(kept), 'episode')} with {counted(sum(len(actions[i]) for i in kept), 'action')}"]
     notes += [f"dropped {counted(len(listed) - len(kept), 'episode')} without an action"] * (len(kept) < len(listed))
-    lengths = {i: len(states.episodes[i]) for i in kept}
+    lengths = {i: len(states[i]) for i in kept}
     known = any(found["rewards"][i] is not None for i in kept)
     return Trajectories(
-        states=[states.episodes[i] for i in kept],
-        actions=[_padded(actions.episodes[i], lengths[i], MISSING) for i in kept],
+        states=[states[i] for i in kept],
+        actions=[_padded(actions[i], lengths[i], MISSING) for i in kept],
         names=tuple(str(told[i]) for i in kept),
         subjects=None if animals is None else tuple(animals[i] for i in kept),
         signals={"reward": [_padded(rewards[i], lengths[i], np.nan) for i in kept]} if known else None,
-        state_names=states.names,
-        action_names=actions.names,
+        state_names=state_names,
+        action_names=action_names,
         notes=tuple(notes),
     )
 
@@ -112,9 +106,11 @@ def _field(episode: Any, keys: tuple[str, ...]) -> Any:
     return None
 
 
-def _labels(noun: str, values: list[Any], space: Any, faults: Faults) -> _Labels:
-    """Read one kind of labels in all episodes."""
-    none = _Labels([], None)
+def _labels(
+    noun: str, values: list[Any], space: Any, faults: Faults
+) -> tuple[list[np.ndarray], tuple[str, ...] | None]:
+    """Labels of every episode, and what they were called; None where the number of labels is not known."""
+    none = [], None
     discretise = "swirl needs labels; make them discrete first (a grid, clusters, …)"
     if any(isinstance(value, Mapping | tuple) and not _flat(value) for value in values):
         faults.add(f"{noun} are dicts or tuples of several parts: choose one part, or number their combinations")
@@ -136,7 +132,7 @@ def _labels(noun: str, values: list[Any], space: Any, faults: Faults) -> _Labels
             )
             return none
         empty = np.zeros(0, np.int64)
-        return _Labels([a.argmax(axis=1) if a.size else empty for a in arrays], tuple(map(str, range(widths[0]))))
+        return [a.argmax(axis=1) if a.size else empty for a in arrays], tuple(map(str, range(widths[0])))
     before = len(faults)
     for i, a in enumerate(arrays):
         if a.size and (a.ndim != 1 or a.dtype.kind not in "iu"):
@@ -147,14 +143,14 @@ def _labels(noun: str, values: list[Any], space: Any, faults: Faults) -> _Labels
         return none
     labels, n = [a.reshape(-1).astype(np.int64) for a in arrays], getattr(space, "n", None)
     if not isinstance(n, int | np.integer):
-        return _Labels(labels, None)
+        return labels, None
     start = int(getattr(space, "start", 0))
     labels = [a - start for a in labels]
     for i, a in enumerate(labels):
         if (wrong := np.flatnonzero((a < 0) | (a >= n))).size:
             got = f"episode {i}: {noun} hold {a[wrong[0]] + start} at step {some(wrong.tolist())}"
             faults.add(f"{got}: the space {space} has {start} to {start + n - 1}")
-    return _Labels(labels, tuple(map(str, range(start, start + int(n)))))
+    return labels, tuple(map(str, range(start, start + int(n))))
 
 
 def _flat(value: Any) -> bool:

@@ -250,13 +250,13 @@ def lines_of(rows: np.ndarray) -> str:
 
 def _by_name(file: Path, table: Any, faults: Faults) -> list[tuple[str, np.ndarray]]:
     """Find the rows of each recording, in the order in which they first appear."""
-    codes, names = table["name"].factorize()
-    blank = np.flatnonzero((codes < 0) & table["syllable"].notna().to_numpy())
+    import pandas as pd
+
+    blank = np.flatnonzero((table["name"].isna() & table["syllable"].notna()).to_numpy())
     if blank.size:
         faults.add(f"{file}, {lines_of(blank)}, column 'name': blank; give the name of the recording")
-    order = np.argsort(codes, kind="stable")
-    edges = np.searchsorted(codes[order], np.arange(len(names) + 1))
-    return [(str(name), order[edges[i] : edges[i + 1]]) for i, name in enumerate(names)]
+    by_name = pd.Series(np.arange(len(table))).groupby(table["name"].to_numpy(), sort=False)
+    return [(str(name), rows.to_numpy()) for name, rows in by_name]
 
 
 def _times(

@@ -279,14 +279,11 @@ def _of_plain(frame: Any, where: str, row: Callable[[int], str]) -> list[Poses]:
                 faults.add(f"{where}, {lines}, column {title[name]}: empty; give each row its {name}")
             owner[name] = labels.astype(str).to_numpy(object)
     faults.raise_if_any(cannot)
-    there, codes = np.flatnonzero(full), np.zeros(int(full.sum()), np.int64)
-    for labels in owner.values():
-        numbers = pd.factorize(labels[full])[0]
-        codes = codes * (numbers.max(initial=0) + 1) + numbers
-    codes = pd.factorize(codes)[0]  # in the order of first appearance
-    groups = np.split(there[np.argsort(codes, kind="stable")], np.cumsum(np.bincount(codes))[:-1])
+    there = pd.Series(np.flatnonzero(full))
+    whose = [labels[full] for labels in owner.values()] or [np.zeros(len(there))]
+    groups = [rows.to_numpy() for _, rows in there.groupby(whose, sort=False)]  # in the order of first appearance
     clock, poses = next((name for name in ("t", "frame") if name in at), None), []
-    for rows in groups if there.size else []:
+    for rows in groups:
         session, subject = (owner[name][rows[0]] if name in owner else None for name in ("session", "subject"))
         if clock:
             _increasing(title[clock], read[clock], rows, where, row, faults)

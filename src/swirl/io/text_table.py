@@ -35,8 +35,8 @@ def small_text(path: Path) -> str:
     ValueError: nowhere.csv does not exist: check the spelling and the folder
     """
     if not path.is_file():
-        got = "is a folder or a device: give a file" if path.exists() else "does not exist: check the spelling and the"
-        raise ValueError(f"{path} {got}" + ("" if path.exists() else " folder"))
+        absent = "does not exist: check the spelling and the folder"
+        raise ValueError(f"{path} {'is a folder or a device: give a file' if path.exists() else absent}")
     if path.stat().st_size > MAX_BYTES:
         size = f"{path.stat().st_size / 2**20:,.0f} MiB"
         raise ValueError(f"{path} holds {size}, too much for a list of places or moves: give the right file")
@@ -281,17 +281,15 @@ OTHER_FORMATS = {
     b"PK\x03\x04": "a zip file, NumPy's .npz or an Excel workbook: unpack it, or save the sheet as “CSV UTF-8”",
     b"\x89HDF": "an HDF5 file, not a table: it may be keypoint-MoSeq, DeepLabCut, SLEAP or NWB (see `swirl import`)",
     b"\x93NUMPY": "a NumPy array (.npy): save it as a table, with a column for each meaning",
-    b"\x80\x02": "a pickle, which is never opened as it may run any program: save it as CSV or Parquet",
-    b"\x80\x03": "a pickle, which is never opened as it may run any program: save it as CSV or Parquet",
-    b"\x80\x04": "a pickle, which is never opened as it may run any program: save it as CSV or Parquet",
-    b"\x80\x05": "a pickle, which is never opened as it may run any program: save it as CSV or Parquet",
     b"MATLAB 5": "a MATLAB file: write it as CSV with writetable",
     b"\xd0\xcf\x11\xe0": "an Excel workbook (.xls): save the sheet as “CSV UTF-8”",
     b"ARROW1": "an Arrow (Feather) file: save it as Parquet",
     b"SQLite format 3": "a database: save its table as CSV",
     b"%PDF": "a PDF: give the table itself, as CSV",
-    b"{": "JSON, not a table: save it as CSV, with one row per step",
-    b"[": "JSON, not a table: save it as CSV, with one row per step",
+    (b"{", b"["): "JSON, not a table: save it as CSV, with one row per step",
+    (b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05"): (
+        "a pickle, which is never opened as it may run any program: save it as CSV or Parquet"
+    ),
 }
 PIECE = 2**24
 

@@ -35,12 +35,9 @@ def touching(outlines: list[np.ndarray]) -> list[tuple[int, int]] | None:
 
 
 def _touch(one: Outline, other: Outline) -> bool:
-    slack = float(SLACK * np.sqrt(min(_area(one), _area(other))))
+    areas = [abs(_twice_area(outline - outline[0]).sum()) / 2 for outline in (one, other)]
+    slack = float(SLACK * np.sqrt(min(areas)))
     return bool(max(_shared(one, other, slack), _shared(other, one, slack)) >= LEAST * slack)
-
-
-def _area(outline: Outline) -> float:
-    return float(abs(_twice_area(outline - outline[0]).sum()) / 2)
 
 
 def _shared(outline: Outline, other: Outline, slack: float) -> float:
