@@ -188,7 +188,7 @@ def _folder_for(files: list[Path]) -> Iterator[None]:
                 folder.rmdir()
 
 
-class Bouts(NamedTuple):
+class ModeBouts(NamedTuple):
     """Bouts of one session and the spans in which modes are known, in seconds."""
 
     start: Float[np.ndarray, " bout"]
@@ -197,13 +197,13 @@ class Bouts(NamedTuple):
     observed: Float[np.ndarray, "span 2"]
 
 
-def bouts_of(times: np.ndarray, ends: np.ndarray, path: np.ndarray, gaps: np.ndarray) -> Bouts:
+def bouts_of(times: np.ndarray, ends: np.ndarray, path: np.ndarray, gaps: np.ndarray) -> ModeBouts:
     """When each bout of a session starts and stops."""
     found = find_segments([path], [gaps])
     start, stop = times[found.start].astype(float), ends[found.stop - 1]
     fresh = np.append(True, (found.start[1:] != found.stop[:-1]) | np.isin(found.start[1:], gaps))
     last = np.append(np.flatnonzero(fresh)[1:], len(fresh)) - 1
-    return Bouts(start, stop, found.mode, np.column_stack([start[fresh], stop[last]]))
+    return ModeBouts(start, stop, found.mode, np.column_stack([start[fresh], stop[last]]))
 
 
 def new_file(pynwb: Any, data: Trajectories, path: np.ndarray, i: int, start: datetime) -> Any:
