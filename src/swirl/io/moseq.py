@@ -16,9 +16,10 @@ import numpy as np
 
 from swirl.data.trajectories import Trajectories
 from swirl.errors import Faults, renamed
-from swirl.io import hdf5, text_table
+from swirl.io import hdf5
 from swirl.io.label_runs import Recording, syllable_sessions
 from swirl.io.session_index import Labels, found_in, read_index
+from swirl.io.text_table import as_numbers
 from swirl.text import numbered, some
 
 CANNOT = "The MoSeq results cannot be read"
@@ -155,7 +156,7 @@ def from_hdf5(file: Path, names: dict[str, str], fps: float | int | None, latent
 SIGNALS = (*AXES, "angular_velocity", "velocity_px_s", "velocity_mm_s")
 CLOCKS = ("timestamp", "timestamps", "time")
 NUMBERS = ("syllable", "frame_index", "fps", "heading", *SIGNALS, *CLOCKS)
-TEXTS = ("name", "group")
+TEXTS = ("name", "group", "subject", "label")
 BLANK = ["", "nan", "NaN", "NAN", "NA", "N/A", "null", "None"]
 
 
@@ -172,18 +173,13 @@ def from_tables(
         def wanted(column: str) -> bool:
             return column in (*NUMBERS, "frequency", "name", "group") or (latents and column.startswith("latent_state"))
 
-        table = _read_table(file, wanted, faults)
+        table = _read_table(file, wanted, ("syllable",), faults)
         if table is None:
             continue
         if "frequency" in table:
             faults.add(f"{file} has a row per syllable, not per frame, as stats_df.csv has: give moseq_df.csv")
             continue
-        columns = {}
-        for name in (name for name in table if name not in TEXTS):
-            columns[name], wrong = text_table.as_numbers(table[name])
-            if wrong.size:
-                got = f"{file}, {lines_of(wrong)}, column {name!r}: {table[name].iloc[wrong[0]]!r}"
-                faults.add(f"{got} is not a number; correct it, or leave it blank")
+        columns = {name: _numbers(file, table, name, faults) for name in table if name not in TEXTS}
         fractional = np.flatnonzero(np.floor(columns["syllable"]) < columns["syllable"])
         if fractional.size:
             got = f"{file}, {lines_of(fractional)}, column 'syllable': {columns['syllable'][fractional[0]]}"
@@ -207,7 +203,7 @@ def from_tables(
     return layout, recordings, units
 
 
-def _read_table(file: Path, wanted: Callable[[str], bool], faults: Faults) -> Any:
+def _read_table(file: Path, wanted: Callable[[str], bool], required: tuple[str, ...], faults: Faults) -> Any:
     """Read the wanted columns (spaces in their names become "_"); None after a fault."""
     import pandas as pd
 
@@ -218,9 +214,9 @@ def _read_table(file: Path, wanted: Callable[[str], bool], faults: Faults) -> An
             as_text: dict[str, Any] = {"encoding": "utf-8-sig", "compression": None, "skip_blank_lines": False}
             header = list(pd.read_csv(file, nrows=0, **as_text).columns)
             plain = {"_".join(column.split()): column for column in reversed(header)}
-            if "syllable" not in plain:
+            if lacking := [column for column in required if column not in plain]:
                 hint = "; set the values apart by commas" if len(header) == 1 and {*header[0]} & {*";\t"} else ""
-                faults.add(f"{file} has the columns {some(header)}: expected a column syllable{hint}")
+                faults.add(f"{file} has the columns {some(header)}: expected a column {some(lacking)}{hint}")
                 return None
             chosen = {column: name for name, column in plain.items() if wanted(name)}
             table = pd.read_csv(  # all columns: with usecols, rows that are too long are cut without a word
@@ -241,6 +237,15 @@ def _read_table(file: Path, wanted: Callable[[str], bool], faults: Faults) -> An
     table = table[[*chosen]].rename(columns=chosen)
     filled = np.flatnonzero(table.notna().any(axis=1).to_numpy())
     return table.iloc[: filled[-1] + 1 if filled.size else 0]  # without the blank lines at the end
+
+
+def _numbers(file: Path, table: Any, column: str, faults: Faults) -> np.ndarray:
+    """Read a column as floats; NaN where it is blank."""
+    values, wrong = as_numbers(table[column])
+    if wrong.size:
+        got = f"{file}, {lines_of(wrong)}, column {column!r}: {table[column].iloc[wrong[0]]!r}"
+        faults.add(f"{got} is not a number; correct it, or leave it blank")
+    return values
 
 
 def lines_of(rows: np.ndarray) -> str:
@@ -316,20 +321,20 @@ def labels(syllable_info: Any, folder: Path, notes: list[str], faults: Faults) -
     if isinstance(syllable_info, Mapping):
         return dict(syllable_info)
     places = [folder, folder.resolve().parent] if folder.name == "results" else [folder]
-    file, listed = _side_table(syllable_info, "syll_info.csv", places, _rows_of_names, notes, faults)
-    if listed and syllable_info is None:
-        notes.append(f"names of syllables are from {file}")
-    if wrong := [line for line, row in listed or [] if not text_table.number(row["syllable"]).is_integer()]:
-        faults.add(f"{file}, {numbered('line', wrong)}, column 'syllable': expected whole numbers")
+
+    def read(file: Path, doubts: Faults) -> Any:
+        return _read_table(file, ("syllable", "label").__contains__, ("syllable", "label"), doubts)
+
+    file, table = _side_table(syllable_info, "syll_info.csv", places, read, notes, faults)
+    if file is None or table is None:
         return {}
-    return {int(text_table.number(row["syllable"])): row["label"] for _, row in listed or []}
-
-
-def _rows_of_names(file: Path, faults: Faults) -> text_table.Rows:
-    found = text_table.rows(file, ("syllable",), faults)
-    if found and "label" not in found[0][1]:
-        faults.add(f"{file} has the columns {some(list(found[0][1]))}: expected a column label")
-    return found
+    before, numbers = len(faults), _numbers(file, table, "syllable", faults)
+    if (wrong := np.flatnonzero(~np.isfinite(numbers) | (np.floor(numbers) < numbers))).size and len(faults) == before:
+        faults.add(f"{file}, {lines_of(wrong)}, column 'syllable': expected whole numbers")
+    if syllable_info is None:
+        notes.append(f"names of syllables are from {file}")
+    names = table["label"].astype(object).where(table["label"].notna(), "")
+    return {int(n): str(name) for n, name in zip(numbers, names, strict=True) if len(faults) == before}
 
 
 def _side_table(
