@@ -432,6 +432,53 @@ def test_a_table_for_another_model_is_refused(n_states, n_modes):
     )
 
 
+# until a goal is reached
+
+REACHED = np.array([[False] * 5, [True, False, False, False, False], [False, False, True, True, False]])
+
+
+def test_until_reached_is_the_plain_formula():
+    form = build_switching("until-reached", N_STATES, N_MODES, None, reached=REACHED)
+    parameters = random_start(form, 3)
+    leave, following = np.exp(parameters.leave), np.exp(parameters.following)
+    log_p = in_double(evaluate, form, parameters, random_counts(0))[0]
+    for s in range(N_STATES):
+        for z in range(N_MODES):
+            b = int(REACHED[z, s])
+            for y in range(N_MODES):
+                expected = leave[z, b, 0] * (y == z) + leave[z, b, 1] * following[y]
+                assert np.exp(log_p[s, z, y]) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("prior", [None, Dirichlet(0.3, stay=20.0), Bouts(20.0, strength=5.0)])
+def test_until_reached_never_gets_worse_and_ends_at_the_optimum(prior):
+    form = build_switching("until-reached", N_STATES, N_MODES, prior, VISITS, REACHED)
+    counts, parameters = random_counts(1), random_start(form)
+    reached = [objective(form, parameters, counts)]
+    for _ in range(300):
+        parameters = in_double(improve, form, parameters, counts)
+        reached.append(objective(form, parameters, counts))
+    assert (np.diff(reached) > -1e-9).all()
+    assert reached[10] > reached[0] + 1
+    rng = np.random.default_rng(0)
+    for scale in (1e-3, 1e-2, 0.1):
+        for _ in range(5):
+            other = form.normalised(perturbed(parameters, rng, scale))
+            assert objective(form, other, counts) < reached[-1] + 1e-6
+
+
+def test_until_reached_finds_how_easily_a_mode_is_left_at_its_goal():
+    form = build_switching("until-reached", N_STATES, N_MODES, Dirichlet(1e-3), reached=REACHED)
+    truth = switching.Leaving(np.log([[[0.9, 0.1]] * 2, [[0.95, 0.05], [0.2, 0.8]], [[0.99, 0.01], [0.5, 0.5]]]),
+                              np.log([0.5, 0.3, 0.2]))  # fmt: skip
+    counts = 1e6 * np.exp(in_double(evaluate, form, truth, random_counts(0))[0])
+    parameters = random_start(form)
+    for _ in range(500):
+        parameters = in_double(improve, form, parameters, counts)
+    np.testing.assert_allclose(np.exp(parameters.leave)[1:], np.exp(truth.leave)[1:], atol=1e-3)
+    np.testing.assert_allclose(np.exp(parameters.following), [0.5, 0.3, 0.2], atol=1e-3)
+
+
 # errors of build_switching
 
 

@@ -198,6 +198,38 @@ class HabitGoals:
 
 
 @dataclass(frozen=True)
+class GoalDirected:
+    """Normal priors of goal-directed modes, for ``reward=rewards.Goals(places)``, in units of logits.
+
+    Parameters
+    ----------
+    habit
+        On the habit that does not know the place: strength of the part that knows only the kind of place, and the
+        factor by which each further move of memory adds to it.
+    place
+        On what the habit knows of single places, where `rewards.Goals` lets it (`place_history`); strong, or it takes
+        the goals' part.
+    cost
+        On the logarithm of the cost of a step towards a goal (around 0.5 · temperature); where goals do not absorb, on
+        the reward of each place.
+
+    Examples
+    --------
+    >>> GoalDirected().habit.strengths(3)
+    (0.1, 0.2, 0.4)
+    """
+
+    habit: Gaussian = Gaussian(0.1, backoff=2.0)
+    place: Gaussian = Gaussian(300.0, backoff=2.0)
+    cost: Gaussian = Gaussian(1.0)
+
+    def __post_init__(self) -> None:
+        for name in ("habit", "place", "cost"):
+            if not isinstance(getattr(self, name), Gaussian):
+                raise ValueError(f"{name}={getattr(self, name)!r}: expected a priors.Gaussian")
+
+
+@dataclass(frozen=True)
 class Dirichlet(_Shown):
     """Pseudo-counts added to each category of a table of probabilities.
 

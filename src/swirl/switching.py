@@ -4,6 +4,8 @@
 `state`        additive, log P = A[z, z'] + b[s, z'] − normaliser: convex, few parameters
 `state-table`  a table for each state: what the paper writes; smoothed counts
 `state-net`    a network with one hidden layer on the state: the authors' labyrinth
+`until-reached`  a mode is left with one probability where it has what it wants, and another elsewhere; whichever it
+               was, the next mode is drawn from one distribution (rank one)
 `fixed`        given, never changed
 
 Each form holds its prior; its parameters are a pytree that `improve` moves given the expected counts
@@ -11,12 +13,12 @@ X[s, z, z'].  A belief about bouts (`priors.Bouts`) is pseudo-counts that join t
 """
 
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float
 from scipy.special import log_softmax
 
 from swirl.optimise import lbfgs, maximise_logit, squared
@@ -267,6 +269,90 @@ def _log_density(pseudocounts: FloatArray | None, log_transitions: Transitions) 
     return jnp.zeros(()) if pseudocounts is None else jnp.sum(pseudocounts * log_transitions)
 
 
+class Leaving(NamedTuple):
+    """What `UntilReached` fits, as logarithms."""
+
+    leave: Any
+    """[mode, elsewhere or reached, stay or leave]."""
+    following: Any
+    """[mode]: which mode comes next, itself among them."""
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class UntilReached:
+    """P_z(z'|z, s) = stay[z, b] 1[z' = z] + leave[z, b] following[z'], with b whether mode z has reached its goal in s.
+
+    A mode that is left may be drawn again, so the same mode twice is of two kinds; `improve` shares them out, which
+    is an EM step of its own: nothing gets worse.
+    """
+
+    reached: Bool[FloatArray, "state mode"]
+    prior: Float[FloatArray, "mode outcome stay_or_leave"]
+    """Pseudo-counts of staying and leaving."""
+    pseudocount: Float[FloatArray, ""]
+    """Of each next mode."""
+
+    @classmethod
+    def build(cls, reached: Bool[np.ndarray, "mode state"], prior: Dirichlet) -> "UntilReached":
+        """Pseudo-counts from `prior`; its `stay` is of staying, where the goal is not reached."""
+        counts = np.full((len(reached), 2, 2), prior.pseudocount)
+        counts[:, 0, 0] += prior.stay
+        return cls(np.ascontiguousarray(reached.T), counts, np.asarray(prior.pseudocount))
+
+    def with_bouts(self, pseudocounts: Float[np.ndarray, "state mode next_mode"], stay: float) -> "UntilReached":
+        """The same form with the pseudo-counts of `priors.Bouts` besides its own."""
+        del stay
+        kept = np.einsum("szz->sz", pseudocounts)
+        both = np.stack([kept, pseudocounts.sum(axis=-1) - kept], axis=-1)
+        reached = np.stack([~self.reached, self.reached], axis=-1)
+        return replace(self, prior=self.prior + np.einsum("szb,szl->zbl", reached, both))
+
+    def random_parameters(self, rng: np.random.Generator) -> Leaving:
+        """Modes that last, and are left more easily at their goal."""
+        n_modes = self.prior.shape[0]
+        odds = np.zeros((n_modes, 2, 2))
+        odds[..., 1] = np.array([-3.0, -1.0]) + 0.3 * rng.standard_normal((n_modes, 2))
+        return Leaving(log_softmax(odds, axis=-1), log_softmax(0.1 * rng.standard_normal(n_modes)))
+
+    def log_transitions(self, parameters: Leaving) -> Transitions:
+        """Log P_z(z'|z, s)."""
+        by_outcome = self._by_outcome(parameters)  # [mode, outcome, next_mode]
+        n_modes = self.prior.shape[0]
+        return by_outcome[jnp.arange(n_modes), jnp.asarray(self.reached).astype(int)]
+
+    def _by_outcome(self, parameters: Leaving) -> Float[Array, "mode outcome next_mode"]:
+        leave, following = jnp.asarray(parameters.leave), jnp.asarray(parameters.following)
+        same = jnp.where(jnp.eye(following.shape[0], dtype=bool)[:, None], leave[..., :1], -jnp.inf)
+        return jnp.logaddexp(same, leave[..., 1:] + following)
+
+    def normalised(self, parameters: Leaving) -> Leaving:
+        """Make probabilities sum to one again."""
+        return Leaving(jax.nn.log_softmax(parameters.leave, axis=-1), jax.nn.log_softmax(parameters.following))
+
+    def log_prior(self, parameters: Leaving) -> Float[Array, ""]:
+        """Dirichlet log-densities, up to a constant."""
+        return jnp.sum(self.prior * parameters.leave) + self.pseudocount * jnp.sum(parameters.following)
+
+    def improve(self, parameters: Leaving, counts: Transitions) -> Leaving:
+        """Normalised smoothed counts, the same mode twice shared between staying and coming back."""
+        leave, following = jnp.asarray(parameters.leave), jnp.asarray(parameters.following)
+        reached = jnp.asarray(self.reached)
+        outcome = jnp.stack([~reached, reached], axis=-1).astype(counts.dtype)
+        totals = jnp.einsum("szb,szy->zby", outcome, counts)
+        n_modes = following.shape[0]
+        same = jnp.eye(n_modes, dtype=bool)[:, None]
+        back = jnp.exp(
+            leave[..., 1] + following[:, None] - jnp.logaddexp(leave[..., 0], leave[..., 1] + following[:, None])
+        )
+        left = totals * jnp.where(same, back[..., None], 1.0)
+        stayed = jnp.sum(jnp.where(same, totals - left, 0.0), axis=-1)
+        return Leaving(
+            log_normalise(jnp.stack([stayed, jnp.sum(left, axis=-1)], axis=-1) + self.prior),
+            log_normalise(jnp.sum(left, axis=(0, 1)) + self.pseudocount),
+        )
+
+
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class FixedSwitching:
@@ -299,11 +385,16 @@ class FixedSwitching:
         return parameters
 
 
-Switching = TableSwitching | AdditiveSwitching | NetworkSwitching | FixedSwitching
+Switching = TableSwitching | AdditiveSwitching | NetworkSwitching | UntilReached | FixedSwitching
 
 
 def build_switching(
-    form: str | Fixed, n_states: int, n_modes: int, prior: Any, visits: Float[np.ndarray, "state"] | None = None
+    form: str | Fixed,
+    n_states: int,
+    n_modes: int,
+    prior: Any,
+    visits: Float[np.ndarray, "state"] | None = None,
+    reached: Bool[np.ndarray, "mode state"] | None = None,
 ) -> Switching:
     """Make the switching component that `form` names, with `prior` or the form's own default.
 
@@ -311,6 +402,8 @@ def build_switching(
     ----------
     visits
         Steps of the data in each state, over which `priors.Bouts` spreads its bouts; None: evenly.
+    reached
+        Where each mode has what it wants, for ``"until-reached"``; None: nowhere.
 
     Examples
     --------
@@ -331,15 +424,16 @@ def build_switching(
         return FixedSwitching(fixed.log_table(n_states, n_modes))
     if not isinstance(form, str) or form not in DEFAULT_PRIORS:
         raise ValueError(
-            f"switching={form!r}: expected 'independent', 'state', 'state-table', 'state-net', 'fixed' or "
-            "switching.Fixed(table)"
+            f"switching={form!r}: expected 'independent', 'state', 'state-table', 'state-net', 'until-reached', "
+            "'fixed' or switching.Fixed(table)"
         )
     own = prior.besides if isinstance(prior, Bouts) else prior
     default = DEFAULT_PRIORS[form]
     if own is not None and not isinstance(own, type(default)):
         allowed = f"a priors.{type(default).__name__}{' besides' if isinstance(prior, Bouts) else ' or a priors.Bouts'}"
         raise ValueError(f"switching_prior={prior!r}: switching={form!r} takes {allowed}")
-    component = _without_bouts(form, n_states, n_modes, default if own is None else own)
+    reached = np.zeros((n_modes, n_states), dtype=bool) if reached is None else reached
+    component = _without_bouts(form, n_states, n_modes, default if own is None else own, reached)
     if not isinstance(prior, Bouts):
         return component
     if isinstance(component, TableSwitching) and own is None:  # its default would have another length of bouts
@@ -349,9 +443,11 @@ def build_switching(
 
 
 def _without_bouts(
-    form: str, n_states: int, n_modes: int, prior: Any
-) -> TableSwitching | AdditiveSwitching | NetworkSwitching:
+    form: str, n_states: int, n_modes: int, prior: Any, reached: Bool[np.ndarray, "mode state"]
+) -> TableSwitching | AdditiveSwitching | NetworkSwitching | UntilReached:
     """The component of a form with a prior of its own kind."""
+    if form == "until-reached":
+        return UntilReached.build(reached, prior)
     if isinstance(prior, Dirichlet):
         return TableSwitching.build(n_states, n_modes, prior, pooled=form == "independent")
     if form == "state":
@@ -362,6 +458,7 @@ def _without_bouts(
 DEFAULT_PRIORS = {
     "independent": Dirichlet(1.0),
     "state-table": Dirichlet(0.1, stay=1.0),
+    "until-reached": Dirichlet(1.0),
     "state": Gaussian(0.1),
     "state-net": Gaussian(0.1),
 }

@@ -21,11 +21,11 @@ from swirl.estimators.autoregression import MatrixNormal
 from swirl.estimators.fit_warnings import RestartAgreement, read_verdict
 from swirl.inference import em
 from swirl.io import hdf5, netcdf
-from swirl.priors import Adaptive, Bouts, Cauchy, Dirichlet, Gaussian, HabitGoals
+from swirl.priors import Adaptive, Bouts, Cauchy, Dirichlet, Gaussian, GoalDirected, HabitGoals
 from swirl.rewards.forms import FORMS
 from swirl.switching import Fixed
 
-KNOWN = (Gaussian, Cauchy, Adaptive, Dirichlet, HabitGoals, Bouts, MatrixNormal, *FORMS, Fixed)
+KNOWN = (Gaussian, Cauchy, Adaptive, Dirichlet, HabitGoals, GoalDirected, Bouts, MatrixNormal, *FORMS, Fixed)
 OPTIONS = {cls.__name__: cls for cls in KNOWN}
 ABOUT = ("converged", "fit_report", "n_steps", "n_observed", "data_fingerprint", "run", "mode_names")
 ENVIRONMENT = {

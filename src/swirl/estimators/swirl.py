@@ -35,7 +35,7 @@ from swirl.inference.estep.counts import Tables
 from swirl.inference.mode_matching import match_by_distance
 from swirl.inference.mstep import Components
 from swirl.inference.online_filter import OnlineFilter
-from swirl.priors import Adaptive, Bouts, Cauchy, Dirichlet, Gaussian, HabitGoals, in_units
+from swirl.priors import Adaptive, Bouts, Cauchy, Dirichlet, Gaussian, GoalDirected, HabitGoals, in_units
 from swirl.rewards.component import RewardComponent
 from swirl.rewards.forms import PolicySettings, RewardForm, resolve_form
 from swirl.rewards.gauge import GaugeTooLargeError, canonical
@@ -99,11 +99,12 @@ class SWIRL(EMEstimator, DiscreteEstimator):
     history
         Number of states L that the reward sees: s_t, s_{t−1}, …; 1 is the Markov model.
     switching
-        ``"independent"`` of the state, ``"state"`` (additive), ``"state-table"``, ``"state-net"``, ``"fixed"`` (one
-        mode per session), or ``switching.Fixed(table)``.
+        ``"independent"`` of the state, ``"state"`` (additive), ``"state-table"``, ``"state-net"``, ``"until-reached"``
+        (a mode lasts until its goal is reached, `rewards.Goals`), ``"fixed"`` (one mode per session), or
+        ``switching.Fixed(table)``.
     reward
         ``"state"``: r(h). ``"state-action"``: r(h, a). Or ``rewards.Linear(features)``,
-        ``rewards.Network()``, ``rewards.Habit(goal_history)``.
+        ``rewards.Network()``, ``rewards.Habit(goal_history)``, ``rewards.Goals(places)``.
     discount, temperature
         γ and α of the soft-optimal policy; the temperature may be one number per mode.
     reward_prior, switching_prior
@@ -155,7 +156,7 @@ class SWIRL(EMEstimator, DiscreteEstimator):
         reward: str | RewardForm = "state",
         discount: float = 0.95,
         temperature: float | Sequence[float] | Float[np.ndarray, "mode"] = 1.0,
-        reward_prior: Adaptive | Gaussian | Cauchy | Dirichlet | HabitGoals | None = None,
+        reward_prior: Adaptive | Gaussian | Cauchy | Dirichlet | HabitGoals | GoalDirected | None = None,
         switching_prior: Gaussian | Dirichlet | Bouts | None = None,
         impossible: Impossible = "error",
         n_restarts: int = 8,
@@ -284,9 +285,11 @@ class SWIRL(EMEstimator, DiscreteEstimator):
         prior = self._prior_in_use or form.priors.default
         if not form.priors.allows(prior):
             raise ValueError(f"reward_prior={self.reward_prior!r}: reward={self.reward!r} takes {form.priors.allowed}")
-        settings = PolicySettings(self.discount, self._temperatures(), visited)
+        settings = PolicySettings(self.discount, self._temperatures(), visited, self.env)
         rewards, rows = form.build(histories, prior, settings)
-        switching = build_switching(self.switching, self.env.n_states, int(self.n_modes), self.switching_prior, visits)
+        n_states, n_modes = self.env.n_states, int(self.n_modes)
+        reached = form.wanted(n_states, n_modes)
+        switching = build_switching(self.switching, n_states, n_modes, self.switching_prior, visits, reached)
         return Components(rewards, switching, initial_pseudocount=np.asarray(1.0)), rows
 
     def _set_fitted(self, tables: Tables, fitted: Any, order: np.ndarray) -> None:
@@ -298,6 +301,8 @@ class SWIRL(EMEstimator, DiscreteEstimator):
                 rewards = self._canonical(histories, rewards)
         self._set_rewards(histories, rewards[order], log_policies[order])
         self.mode_temperatures_ = temperatures(self._params_at_fit["temperature"], len(order))[order]
+        if names := resolve_form(self._params_at_fit["reward"]).mode_names(self.env.state_names):
+            self.mode_names_ = tuple(names[mode] for mode in order)
 
     def _set_rewards(self, histories: Histories, rewards: np.ndarray, log_policies: np.ndarray) -> None:
         self._histories = histories
@@ -428,16 +433,17 @@ class SWIRL(EMEstimator, DiscreteEstimator):
     @property
     def gauges(self) -> tuple[str, ...]:
         """Gauges of `reward_tables`."""
-        return ("fitted", "canonical")
+        return resolve_form(self.fitted_params["reward"]).gauges
 
     def reward_tables(self, gauge: str) -> Float[np.ndarray, "mode history *action"]:
         """Rewards [mode, history(, action)] in one of `gauges`, as `reward_table` has them in dense form."""
         self.check_fitted()
         if gauge == "fitted":
             return self.rewards_
-        if gauge == "canonical":
+        if gauge in self.gauges:
             return self._canonical(self._histories, self.rewards_)
-        raise ValueError(f'gauge={gauge!r}: expected "fitted" or "canonical"')
+        expected = " or ".join(f'"{known}"' for known in self.gauges)
+        raise ValueError(f"gauge={gauge!r}: expected {expected}")
 
     def reward_table(self, gauge: str = "fitted") -> Float[np.ndarray, "mode *dense"]:
         """Rewards as a dense table [mode, s_t, s_{t−1}, …(, action)]; NaN where no full-length history exists.

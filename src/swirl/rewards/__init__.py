@@ -4,6 +4,7 @@
 `component`     what EM asks of any of them
 `state`         r(h), fitted through its values: the exact solver
 `habit_goals`   r(h) of a habit that all modes share and goals of each mode
+`goals`         places that modes want, planned, on a shared habit that does not know the place
 `state_action`  r(h, a), fitted through its policy: closed form
 `parametric`    any form, by soft-Q planning and its implicit gradient: the paper's solver, and the oracle
 `iq_learn`, `iq_network`  model-free: IQ-Learn's objective, on tables and on networks
@@ -12,6 +13,6 @@
 `gauge`         which rewards the data cannot tell apart;  `tables`  dense tables and long lists
 """
 
-from swirl.rewards.forms import Habit, Linear, Network, Tabular
+from swirl.rewards.forms import Goals, Habit, Linear, Network, Tabular
 
-__all__ = ["Habit", "Linear", "Network", "Tabular"]
+__all__ = ["Goals", "Habit", "Linear", "Network", "Tabular"]

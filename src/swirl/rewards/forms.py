@@ -6,19 +6,24 @@ A new form is a component (`component.RewardComponent`) in a file of its own, an
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, NamedTuple
+from numbers import Integral
+from typing import Any, ClassVar, Literal, NamedTuple, cast
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from swirl.data.histories import Histories
+from swirl.data.local_shape import name_moves, place_kinds
+from swirl.data.mdp import MDP
 from swirl.errors import renamed
-from swirl.priors import Adaptive, Cauchy, Dirichlet, Gaussian, HabitGoals
+from swirl.priors import Adaptive, Cauchy, Dirichlet, Gaussian, GoalDirected, HabitGoals
 from swirl.rewards.component import Footprint, ProblemSizes, RewardComponent
+from swirl.rewards.goals import GoalsReward, contexts
 from swirl.rewards.habit_goals import HabitGoalsReward
 from swirl.rewards.parametric import LinearMap, NetworkMap, PlannedRewards, TabularMap, linear_map, network_map
 from swirl.rewards.state import StateReward
 from swirl.rewards.state_action import StateActionReward
+from swirl.text import counted, some
 
 Built = tuple[RewardComponent, Int[np.ndarray, "history"]]
 FEW_CONTEXTS = 2_000  # up to here all have a row: then folds of the same data have the same shapes, and compile once
@@ -31,6 +36,8 @@ class PolicySettings(NamedTuple):
     temperature: Float[np.ndarray, "mode"]
     visited: Int[np.ndarray, "context"] | None = None
     """Contexts that the data visit, for components that need rows for those only; None: all."""
+    env: MDP | None = None
+    """For forms that plan on states, or see how places lie (`Goals`)."""
 
 
 class Priors(NamedTuple):
@@ -48,6 +55,8 @@ class RewardForm(ABC):
 
     in_config: ClassVar[bool] = True
     """Whether a configuration file can hold it: numbers and words can be written there, arrays cannot."""
+    gauges: ClassVar[tuple[str, ...]] = ("fitted", "canonical")
+    """Gauges in which its rewards can be told; one only where the policy is not the soft-optimal one of the reward."""
 
     @property
     @abstractmethod
@@ -67,6 +76,15 @@ class RewardForm(ABC):
     @abstractmethod
     def footprint(self, sizes: ProblemSizes, /) -> Footprint:
         """The memory that the component adds."""
+
+    def wanted(self, n_states: int, n_modes: int) -> Bool[np.ndarray, "mode state"]:
+        """The places where a mode has what it wants, for switching that depends on it: none are known."""
+        return np.zeros((n_modes, n_states), dtype=bool)
+
+    def mode_names(self, state_names: tuple[str, ...] | None) -> tuple[str, ...]:
+        """What the modes are called, where the form says what each of them is."""
+        del state_names
+        return ()
 
 
 def _sums_of_parts(
@@ -280,7 +298,123 @@ class Habit(RewardForm):
         return HabitGoalsReward.footprint(sizes)
 
 
-FORMS: tuple[type[RewardForm], ...] = (Habit, Tabular, Linear, Network)
+@dataclass(frozen=True)
+class Goals(RewardForm):
+    """Goal-directed modes: each walks, by soft planning, to places that it wants; one mode explores.
+
+    All modes share one habit, which does not know the place: it sees the kind of place and the last L − 1 moves
+    (``history=L``). So what depends on the place has to be explained by goals. The number of modes is that of the
+    goals, and one for exploring: without goals there is the habit alone. With ``switching="until-reached"`` a goal is
+    pursued until it is reached.
+
+    Parameters
+    ----------
+    places
+        The goal of each mode: a state, or several that are one goal (a region).
+    kinds
+        [state]: the kind of each place, as the habit sees it. A number instead: how far around it two places must
+        look alike to be of one kind (`data.local_shape.place_kinds`).
+    moves
+        What a move is called: ``"next"`` by the kind of place it leads to, ``"compass"`` by its direction, ``"action"``
+        by the action's number (`data.local_shape.name_moves`). None: compass where places have coordinates, else
+        action.
+    place_history
+        Newest states that the habit does know, under the strong prior `GoalDirected.place`; 0: none.
+    absorbing
+        Whether a goal ends the walk that is planned. False: a free reward in each place, got each time.
+    explores
+        Whether there is a mode without goal.
+
+    Examples
+    --------
+    >>> Goals((116, 0)).n_modes
+    3
+    """
+
+    gauges: ClassVar[tuple[str, ...]] = ("fitted",)
+    places: Any = ()
+    kinds: Any = 1
+    moves: str | None = None
+    place_history: int = 0
+    absorbing: bool = True
+    explores: bool = True
+
+    def __post_init__(self) -> None:
+        found = tuple((int(p),) if isinstance(p, Integral) else tuple(int(s) for s in p) for p in self.places)
+        if not all(found) or any(s < 0 for place in found for s in place):
+            raise ValueError(f"places={self.places!r}: expected for each goal a state, or one or more states")
+        object.__setattr__(self, "places", found)
+        if not isinstance(self.kinds, Integral):
+            object.__setattr__(self, "kinds", tuple(int(kind) for kind in self.kinds))
+        elif self.kinds < 0:
+            raise ValueError(f"kinds={self.kinds!r}: expected a distance of at least 0, or the kind of each state")
+        if self.n_modes < 1:
+            raise ValueError("explores=False: without a goal and without exploring there is no mode; give places")
+
+    @property
+    def n_modes(self) -> int:
+        """One for each goal, and one for exploring."""
+        return len(self.places) + self.explores
+
+    @property
+    def priors(self) -> Priors:
+        """Normal priors on the habit and the goals."""
+        return Priors(GoalDirected(), "priors.GoalDirected", lambda prior: isinstance(prior, GoalDirected))
+
+    def wanted(self, n_states: int, n_modes: int) -> Bool[np.ndarray, "mode state"]:
+        """The places that each mode wants; the exploring mode is the first."""
+        if n_modes != self.n_modes:
+            explore = " and the exploring mode" if self.explores else ""
+            raise ValueError(
+                f"n_modes={n_modes}: {counted(len(self.places), 'goal')}{explore} make {self.n_modes}; give that number"
+            )
+        beyond = sorted({s for place in self.places for s in place if s >= n_states})
+        if beyond:
+            raise ValueError(f"rewards.Goals: places hold {some(beyond)}, but the environment has {n_states} states")
+        wanted = np.zeros((n_modes, n_states), dtype=bool)
+        for mode, place in enumerate(self.places, start=int(self.explores)):
+            wanted[mode, list(place)] = True
+        return wanted
+
+    def mode_names(self, state_names: tuple[str, ...] | None) -> tuple[str, ...]:
+        """The goal of each mode, "to 116"; of a region, its first place.
+
+        >>> Goals((116, (0, 3))).mode_names(None)
+        ('explore', 'to 116', 'to 0 …')
+        """
+        named = [
+            f"to {state_names[place[0]] if state_names else place[0]}{' …' if len(place) > 1 else ''}"
+            for place in self.places
+        ]
+        return (*(["explore"] if self.explores else []), *named)
+
+    def build(self, histories: Histories, prior: Any, settings: PolicySettings) -> Built:
+        """Make the component that plans on states and adds the habit."""
+        env = cast(MDP, settings.env)
+        if isinstance(self.kinds, tuple) and len(self.kinds) != env.n_states:
+            raise ValueError(
+                f"rewards.Goals: kinds has {len(self.kinds)} entries, but the environment has {env.n_states} states"
+            )
+        kinds = np.asarray(self.kinds) if isinstance(self.kinds, tuple) else place_kinds(env, int(self.kinds))
+        known = contexts(histories, kinds, name_moves(env, kinds, self.moves), self.place_history)
+        component = GoalsReward.build(
+            histories,
+            env.successors,
+            known,
+            self.wanted(env.n_states, len(settings.temperature)),
+            prior,
+            absorbing=self.absorbing,
+            discount=settings.discount,
+            temperature=settings.temperature,
+        )
+        return component, known.rows
+
+    def footprint(self, sizes: ProblemSizes) -> Footprint:
+        """The memory that the component adds."""
+        return GoalsReward.footprint(sizes)
+
+
+FORMS: tuple[type[RewardForm], ...] = (Habit, Goals, Tabular, Linear, Network)
 """Every form, for files and configurations."""
 
 
@@ -295,6 +429,6 @@ def resolve_form(reward: str | RewardForm) -> RewardForm:
     if isinstance(reward, str) and reward in ("state", "state-action"):
         return Tabular(reward)
     raise ValueError(
-        f'reward={reward!r}: expected "state", "state-action", rewards.Linear(features), rewards.Network(hidden) or '
-        "rewards.Habit(goal_history)"
+        f'reward={reward!r}: expected "state", "state-action", rewards.Linear(features), rewards.Network(hidden), '
+        "rewards.Habit(goal_history) or rewards.Goals(places)"
     )

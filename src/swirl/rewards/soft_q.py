@@ -229,6 +229,32 @@ def soft_values(
     return _solve_modes(method == "newton", tol, max_sweeps, successors, flat, gamma, alpha).reshape(*modes, -1)
 
 
+def policy_values(
+    successors: Successors, policy: Table, rewards: Values, *, discount: Number, tol: float = 1e-10
+) -> Float[Array, "node"]:
+    """What a policy earns, V = r + γ P_π V: the slope of `soft_values` where r is a change of the reward.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> loop = Successors(np.zeros((1, 2, 1), int), np.ones((1, 2, 1)), np.ones((1, 2), bool))
+    >>> policy_values(loop, np.array([[0.5, 0.5]]), np.array([1.0]), discount=0.5).round(5).tolist()
+    [2.0]
+    """
+    rewards, gamma = jnp.asarray(rewards), jnp.asarray(discount)
+    precision = jnp.maximum(tol * (1 - gamma), 8 * jnp.finfo(rewards.dtype).eps)
+    scale = jnp.max(jnp.abs(rewards))
+    return _iterate(
+        lambda values: rewards + gamma * jnp.sum(policy * expected_next(successors, values), axis=-1),
+        rewards,
+        size=lambda x: jnp.max(jnp.abs(x)),
+        bound=lambda values: precision * jnp.maximum(scale, jnp.max(jnp.abs(values))),
+        contraction=gamma,
+        newton=True,
+        max_sweeps=100_000,
+    )
+
+
 def log_policy_from_rewards(
     successors: Successors,
     rewards: Rewards,

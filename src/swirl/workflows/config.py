@@ -24,11 +24,20 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, ValidationError, model_validator
 
 from swirl.errors import Faults
-from swirl.priors import Adaptive, Bouts, Cauchy, Dirichlet, Gaussian, HabitGoals
+from swirl.priors import Adaptive, Bouts, Cauchy, Dirichlet, Gaussian, GoalDirected, HabitGoals
 from swirl.rewards.forms import FORMS
 
 MOST = 1000  # modes, states of a history, restarts: beyond is a slip of the pen
-OPTIONS = (Gaussian, Cauchy, Adaptive, Dirichlet, HabitGoals, Bouts, *[form for form in FORMS if form.in_config])
+OPTIONS = (
+    Gaussian,
+    Cauchy,
+    Adaptive,
+    Dirichlet,
+    HabitGoals,
+    GoalDirected,
+    Bouts,
+    *[form for form in FORMS if form.in_config],
+)
 KINDS: dict[str, Any] = {cls.__name__: cls for cls in OPTIONS}
 
 

@@ -1,0 +1,123 @@
+"""How an environment looks from where one stands: the kind of each place, and what its moves are called.
+
+A habit that does not know the place (`rewards.Goals`) sees these instead of states and actions.  Two places are of one
+kind when as many ways lead from them, and from the places around them, up to some distance: the ends of a maze are of
+one kind, its junctions of another.  A move is named so that the same name means the same at all places of a kind.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Int
+
+from swirl.data.geometry import has_places, possible_moves
+from swirl.data.mdp import MDP
+
+SECTORS = 8  # of the compass
+
+
+def place_kinds(env: MDP, radius: int = 1) -> Int[np.ndarray, "state"]:
+    """The kind of each place, from 0: places are alike when `radius` steps around them nothing tells them apart.
+
+    Radius 0: all places are of one kind; 1: as many other places can be reached in a step; 2: and as many from each
+    of these; and so on (colour refinement).
+
+    Examples
+    --------
+    A corridor of five places, its ends, the places beside them, and the middle:
+
+    >>> corridor = MDP.deterministic([[0, 1], [0, 2], [1, 3], [2, 4], [3, 4]])
+    >>> place_kinds(corridor).tolist(), place_kinds(corridor, radius=2).tolist()
+    ([0, 1, 1, 1, 0], [0, 1, 2, 1, 0])
+    """
+    moves = possible_moves(env)
+    moves = moves[moves[:, 0] != moves[:, 1]]
+    around = [moves[moves[:, 0] == state, 1] for state in range(env.n_states)]
+    kinds = np.zeros(env.n_states, dtype=np.int64)
+    for _ in range(radius):
+        seen = [(int(kinds[state]), *sorted(kinds[others].tolist())) for state, others in enumerate(around)]
+        kinds = _numbered(seen)
+    return kinds
+
+
+@dataclass(frozen=True)
+class Moves:
+    """Names of moves, as numbers that mean something together with the kind of the place that they start from."""
+
+    choices: Int[np.ndarray, "state action"]
+    """Of each action."""
+    origins: Int[np.ndarray, "move"]
+    """``state * n_states + next_state`` of every possible move, ascending."""
+    passed: Int[np.ndarray, "move"]
+    """Its name, once made."""
+    n_states: int
+
+    def of(self, states: Int[np.ndarray, "move"], next_states: Int[np.ndarray, "move"]) -> Int[np.ndarray, "move"]:
+        """Names of moves that were made."""
+        return self.passed[np.searchsorted(self.origins, states * self.n_states + next_states)]
+
+
+def name_moves(env: MDP, kinds: Any, by: str | None = None) -> Moves:
+    """Name what can be done at each place.
+
+    Parameters
+    ----------
+    kinds
+        [state], such as `place_kinds` gives.
+    by
+        ``"action"``: the action's number. ``"compass"``: one of eight directions, by the coordinates. ``"next"``: the
+        kind of place that it leads to; of several of one kind, the first, second, … in the order of the states; for
+        mazes whose actions have another meaning at each place.  None: the compass where places have coordinates, else
+        the action.
+
+    Examples
+    --------
+    >>> corridor = MDP.deterministic([[0, 1], [0, 2], [1, 2]])
+    >>> name_moves(corridor, place_kinds(corridor), by="next").choices.tolist()
+    [[0, 1], [2, 3], [1, 0]]
+    """
+    kinds = np.asarray(kinds)
+    by = by or ("compass" if has_places(env) else "action")
+    origin, following = possible_moves(env).T
+    n = env.n_states
+    if by == "compass":
+        if not has_places(env):
+            raise ValueError('moves="compass": the environment has no coordinates; give "next" or "action"')
+        way = np.asarray(env.coordinates)[following] - np.asarray(env.coordinates)[origin]
+        sector = np.rint(np.arctan2(way[:, 1], way[:, 0]) / (2 * np.pi / SECTORS)).astype(int) % SECTORS
+        codes = np.where((way == 0).all(axis=1), SECTORS, sector)
+    elif by == "next":
+        order = np.lexsort((following, kinds[following], origin))
+        same = np.diff(origin[order] * (kinds.max() + 1) + kinds[following[order]], prepend=-1) == 0
+        run = np.arange(len(order)) - np.maximum.accumulate(np.where(same, 0, np.arange(len(order))))
+        rank = np.empty(len(order), dtype=np.int64)
+        rank[order] = run
+        codes = np.where(origin == following, 0, 1 + kinds[following] * n + rank)
+    elif by == "action":
+        codes = np.full(len(origin), -1)
+    else:
+        raise ValueError(f'moves={by!r}: expected "next", "compass" or "action"')
+    keys = origin * n + following
+    # An action is named by where it most likely leads.
+    likeliest = np.argmax(np.asarray(env.successors.probability), axis=-1)[..., None]
+    leads = np.take_along_axis(np.asarray(env.successors.next), likeliest, axis=-1)[..., 0]
+    at = np.clip(np.searchsorted(keys, np.arange(n)[:, None] * n + leads), 0, len(keys) - 1)
+    if by == "action":
+        chosen = np.broadcast_to(np.arange(env.n_actions), leads.shape)
+        node, action, to, probability = env.successors.moves()
+        first = np.lexsort((action, -probability, node * n + to))  # a move made is named by the likeliest action
+        _, where = np.unique((node * n + to)[first], return_index=True)
+        codes = action[first[where]]
+    else:
+        chosen = codes[at]
+    named = np.concatenate([np.stack([kinds[origin], codes], 1), np.stack([np.repeat(kinds, env.n_actions),
+                            chosen.ravel()], 1)])  # fmt: skip
+    numbers = np.unique(named[:, 0] * (codes.max() + chosen.max() + 2) + named[:, 1], return_inverse=True)[1]
+    return Moves(numbers[len(origin) :].reshape(chosen.shape), keys, numbers[: len(origin)], n)
+
+
+def _numbered(values: list[Any]) -> Int[np.ndarray, "value"]:
+    """Number equal values alike, in the order of the values."""
+    number = {value: i for i, value in enumerate(sorted(set(values)))}
+    return np.array([number[value] for value in values])
