@@ -133,7 +133,7 @@ class ProblemSizes:
 
 
 class Footprint(NamedTuple):
-    """What a form of rewards adds to the memory of a fit, for the bound that is made before it (`workflows.memory`)."""
+    """What a form of rewards adds to the memory of a fit, for the bound made before it (`workflows.memory_bound`)."""
 
     rows: int
     """Rows of the table of choices: histories that the policies tell apart."""
