@@ -256,7 +256,7 @@ def test_a_comparison_comes_back_from_its_file(tmp_path):
     assert again.subjects == ("a", None)
     assert again.sessions == ("x", "y")
     assert again.n_modes("S-1") == 3
-    assert again.chosen == {"S-1": {"n_modes": 3, "reward_prior": repr(swirl.priors.Gaussian(2.0))}}
+    assert again.chosen == {"S-1": {"n_modes": 3, "reward_prior": "Gaussian(strength=2.0)"}}
     assert again.choices["S-1"].best == {"n_modes": 2}  # of two folds, the second alike
     assert again.on_folds.candidates == made().on_folds.candidates
     np.testing.assert_array_equal(again.on_folds.log_likelihoods, made().on_folds.log_likelihoods)
