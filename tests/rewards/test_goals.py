@@ -111,14 +111,6 @@ def test_policies_are_the_plain_loop_over_histories(kind):
     np.testing.assert_allclose(logsumexp(log_pi, axis=-1), 0.0, atol=1e-8)
 
 
-def objective(part, parameters, counts):
-    def value(p):
-        log_pi = part.log_emissions(p)
-        return (counts * jax.numpy.where(counts > 0, log_pi, 0.0)).sum() + part.log_prior(p)
-
-    return float(in_double(value, parameters))
-
-
 @cache
 def counts_of(place_history=2):
     part, _ = component(place_history=place_history)
@@ -131,18 +123,19 @@ def counts_of(place_history=2):
 
 def test_an_m_step_never_makes_it_worse_and_ends_where_scipy_ends():
     part, counts = counts_of()
-    start = random_parameters(part, 2)
-    steps = [start]
-    for _ in range(15):
-        steps.append(GoalsParameters(*in_double(part.improve, steps[-1], counts)))
-    reached = [objective(part, step, counts) for step in steps]
-    assert (np.diff(reached) >= -1e-9 * abs(reached[0])).all()
-    assert reached[1] > reached[0] + 1
 
-    @jax.jit
     def loss(p):
         log_pi = part.log_emissions(p)
         return -((counts * jax.numpy.where(counts > 0, log_pi, 0.0)).sum() + part.log_prior(p))
+
+    descend, improve = jax.jit(jax.value_and_grad(loss)), jax.jit(part.improve)
+    steps, reached = [random_parameters(part, 2)], []
+    with float64():
+        for _ in range(15):
+            reached.append(-float(descend(steps[-1])[0]))
+            steps.append(GoalsParameters(*numpy_tree(improve(steps[-1], counts))))
+    assert (np.diff(reached) >= -1e-9 * abs(reached[0])).all()
+    assert reached[1] > reached[0] + 1
 
     leaves, tree = jax.tree.flatten(steps[-1])
 
@@ -150,7 +143,7 @@ def test_an_m_step_never_makes_it_worse_and_ends_where_scipy_ends():
         cut = leaves[0].size
         p = jax.tree.unflatten(tree, [x[:cut].reshape(leaves[0].shape), x[cut:].reshape(leaves[1].shape)])
         with float64():
-            value, gradient = jax.value_and_grad(loss)(p)
+            value, gradient = descend(p)
             return float(value), np.concatenate([np.ravel(g) for g in jax.tree.leaves(numpy_tree(gradient))])
 
     best = minimize(flat, np.concatenate([np.ravel(leaf) for leaf in leaves]), jac=True, method="BFGS")
@@ -173,6 +166,7 @@ def recording(n_sessions=12, n_steps=80, seed=0):
     return Trajectories(list(states), list(actions), n_states=N_STATES, n_actions=N_ACTIONS)
 
 
+@pytest.mark.slow
 def test_one_mode_with_a_free_reward_everywhere_and_no_habit_is_maximum_entropy_irl():
     prior = GoalDirected(habit=Gaussian(1e9), cost=Gaussian(0.5))
     everywhere = Goals([tuple(range(N_STATES))], absorbing=False, explores=False)
@@ -185,6 +179,7 @@ def test_one_mode_with_a_free_reward_everywhere_and_no_habit_is_maximum_entropy_
     np.testing.assert_allclose(ours.rewards_, maxent.rewards_, atol=1e-3)
 
 
+@pytest.mark.slow
 def test_without_goals_there_is_the_habit_alone():
     """One kind of place and no memory: how often each action is chosen, smoothed."""
     data, env = recording(), world("deterministic")
@@ -243,6 +238,7 @@ def fitted():
     ).fit(data)  # fmt: skip
 
 
+@pytest.mark.slow
 def test_goals_are_pursued_and_dropped_as_they_were():
     _, truth, data = pursued()
     model = fitted()
@@ -259,6 +255,7 @@ def test_goals_are_pursued_and_dropped_as_they_were():
     assert stay[4] < 0.5 < 0.9 < np.delete(stay, 4).min()
 
 
+@pytest.mark.slow
 def test_everything_else_works_with_goals(tmp_path):
     model, data = fitted(), pursued()[2]
     again = load(model.save(tmp_path / "goals.nc"))
