@@ -94,26 +94,23 @@ def name_moves(env: MDP, kinds: Any, by: str | None = None) -> Moves:
         rank = np.empty(len(order), dtype=np.int64)
         rank[order] = run
         codes = np.where(origin == following, 0, 1 + kinds[following] * n + rank)
-    elif by == "action":
-        codes = np.full(len(origin), -1)
+    elif by == "action":  # a move that was made is named by the likeliest of the actions that make it
+        node, action, to, probability = env.successors.moves()
+        first = np.lexsort((action, -probability, node * n + to))
+        codes = action[first[np.unique((node * n + to)[first], return_index=True)[1]]]
     else:
         raise ValueError(f'moves={by!r}: expected "next", "compass" or "action"')
     keys = origin * n + following
-    # An action is named by where it most likely leads.
-    likeliest = np.argmax(np.asarray(env.successors.probability), axis=-1)[..., None]
-    leads = np.take_along_axis(np.asarray(env.successors.next), likeliest, axis=-1)[..., 0]
-    at = np.clip(np.searchsorted(keys, np.arange(n)[:, None] * n + leads), 0, len(keys) - 1)
     if by == "action":
-        chosen = np.broadcast_to(np.arange(env.n_actions), leads.shape)
-        node, action, to, probability = env.successors.moves()
-        first = np.lexsort((action, -probability, node * n + to))  # a move made is named by the likeliest action
-        _, where = np.unique((node * n + to)[first], return_index=True)
-        codes = action[first[where]]
-    else:
-        chosen = codes[at]
-    named = np.concatenate([np.stack([kinds[origin], codes], 1), np.stack([np.repeat(kinds, env.n_actions),
-                            chosen.ravel()], 1)])  # fmt: skip
-    numbers = np.unique(named[:, 0] * (codes.max() + chosen.max() + 2) + named[:, 1], return_inverse=True)[1]
+        chosen = np.broadcast_to(np.arange(env.n_actions), env.available.shape)
+    else:  # an action is named by where it most likely leads
+        likeliest = np.argmax(np.asarray(env.successors.probability), axis=-1)[..., None]
+        leads = np.take_along_axis(np.asarray(env.successors.next), likeliest, axis=-1)[..., 0]
+        at = np.searchsorted(keys, np.arange(n)[:, None] * n + leads)
+        chosen = codes[np.minimum(at, len(keys) - 1)]  # of actions that are not available: any
+    several = codes.max() + chosen.max() + 1
+    named = np.concatenate([kinds[origin] * several + codes, (kinds[:, None] * several + chosen).ravel()])
+    numbers = np.unique(named, return_inverse=True)[1]
     return Moves(numbers[len(origin) :].reshape(chosen.shape), keys, numbers[: len(origin)], n)
 
 

@@ -215,9 +215,8 @@ class GoalsReward(RewardComponent):
         rewards = jnp.einsum("zp,zps->zs", self._weights(jnp.asarray(goals)), self.features) + self.rest
 
         def one(tables: Any, r: Array) -> Array:
-            return soft_values(Successors(*tables), r[None], discount=self.discount, temperature=1.0, per_action=False)[
-                0
-            ]
+            until = Successors(*tables)
+            return soft_values(until, r, discount=self.discount, temperature=1.0, per_action=False)
 
         return jnp.where(jnp.asarray(self.pursues)[:, None], jax.vmap(one)(self.until, rewards), 0.0)
 
@@ -231,7 +230,6 @@ class GoalsReward(RewardComponent):
             available = jnp.asarray(until.available)
             log_pi = log_policy_from_values(until, v, discount=self.discount, temperature=1.0)
             policy = jnp.where(available, jnp.exp(log_pi), 0.0)
-
             return jax.vmap(lambda f: policy_values(until, policy, f, discount=self.discount))(features)
 
         slopes = jax.vmap(one)(self.until, values, jnp.asarray(self.features))
