@@ -216,7 +216,8 @@ def main() -> None:
     path = options.output / "every_model.json"
     record = json.loads(path.read_text(encoding="utf-8")) if path.exists() and not options.quick else {}
     left = [title for title in (*SLIPS, NULL) if title not in record or title in options.again]
-    print(f"to make: {', '.join(left) or 'nothing'}; about {sum(MINUTES[title] for title in left)} minutes")
+    if not options.quick:
+        print(f"to make: {', '.join(left) or 'nothing'}; about {sum(MINUTES[title] for title in left)} minutes")
     for title in left:
         if title in SLIPS:
             part = known_truth(SLIPS[title], n_sessions, n_restarts)

@@ -3,7 +3,7 @@
 import pytest
 
 from swirl.priors import Bouts, Cauchy, Gaussian, HabitGoals
-from swirl.rewards import Habit
+from swirl.rewards import Goals, Habit
 from swirl.workflows.config import bouts_option, checked, merged, read_config
 
 WHOLE = """
@@ -44,6 +44,15 @@ def test_a_whole_file(file, tmp_path):
     assert (run.model.modes, run.columns.state, run.fit.restarts, run.fit.max_iter) == (3, "node", 4, 2000)
     assert run.model.reward == Habit(2)
     assert run.model.reward_prior == HabitGoals(Gaussian(0.03, 4.0), Gaussian(0.2, (1.0, 2.0)))
+
+
+def test_goals_stand_in_a_file(file):
+    habit = 'reward = { kind = "Habit", goal_history = 2 }'
+    goals = 'switching = "until-reached"\nreward = { kind = "Goals", places = [116, [0, 3]] }'
+    file.write_text(WHOLE.replace(habit, goals).partition("[model.reward_prior]")[0])
+    run = checked(read_config(file))
+    assert run.model.reward == Goals((116, (0, 3)))
+    assert run.model.switching == "until-reached"
 
 
 def test_what_is_echoed_is_the_same_run(file):

@@ -6,7 +6,7 @@ A new form is a component (`component.RewardComponent`) in a file of its own, an
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from numbers import Integral
+from numbers import Real
 from typing import Any, ClassVar, Literal, NamedTuple, cast
 
 import numpy as np
@@ -340,11 +340,13 @@ class Goals(RewardForm):
     explores: bool = True
 
     def __post_init__(self) -> None:
-        found = tuple((int(p),) if isinstance(p, Integral) else tuple(int(s) for s in p) for p in self.places)
-        if not all(found) or any(s < 0 for place in found for s in place):
+        # Files hold numbers as floats.
+        listed: list[tuple[Any, ...]] = [(p,) if isinstance(p, Real) else tuple(p) for p in self.places]
+        if not all(listed) or any(s < 0 or s != int(s) for place in listed for s in place):
             raise ValueError(f"places={self.places!r}: expected for each goal a state, or one or more states")
+        found = tuple(tuple(int(s) for s in place) for place in listed)
         object.__setattr__(self, "places", found)
-        if not isinstance(self.kinds, Integral):
+        if not isinstance(self.kinds, Real):
             object.__setattr__(self, "kinds", tuple(int(kind) for kind in self.kinds))
         elif self.kinds < 0:
             raise ValueError(f"kinds={self.kinds!r}: expected a distance of at least 0, or the kind of each state")
