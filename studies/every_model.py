@@ -2,7 +2,7 @@
 
     python studies/every_model.py                      # the parts that studies/results does not hold yet
     python studies/every_model.py --again gridworld    # one of them once more; half an hour on two cores
-    python studies/every_model.py --quick              # a minute or two: small data, nothing written
+    python studies/every_model.py --quick              # some minutes: small data, nothing written
 
 Scores are of the next state, the currency that models of actions and models of states share; the action score stands
 beside it where a model has one.  Order and smoothing of the count model, and the smoothing of ARHMM and rARHMM, are
