@@ -210,8 +210,10 @@ class GoalDirected:
         On what the habit knows of single places, where `rewards.Goals` lets it (`place_history`); strong, or it takes
         the goals' part.
     cost
-        On the logarithm of the cost of a step towards a goal (around 0.5 · temperature); where goals do not absorb, on
-        the reward of each place.
+        On the logarithm of the cost of a step towards a goal, around `expected_cost`; where goals do not absorb, on
+        the reward of each place, around 0. A strong one (10⁴) holds the cost where it is expected.
+    expected_cost
+        In units of the temperature. The higher, the straighter a mode is believed to walk to its goal.
 
     Examples
     --------
@@ -222,11 +224,13 @@ class GoalDirected:
     habit: Gaussian = Gaussian(0.1, backoff=2.0)
     place: Gaussian = Gaussian(300.0, backoff=2.0)
     cost: Gaussian = Gaussian(1.0)
+    expected_cost: float = 2.0
 
     def __post_init__(self) -> None:
         for name in ("habit", "place", "cost"):
             if not isinstance(getattr(self, name), Gaussian):
                 raise ValueError(f"{name}={getattr(self, name)!r}: expected a priors.Gaussian")
+        _positive("expected_cost", self.expected_cost)
 
 
 @dataclass(frozen=True)

@@ -295,9 +295,9 @@ class UntilReached:
 
     @classmethod
     def build(cls, reached: Bool[np.ndarray, "mode state"], prior: Dirichlet) -> "UntilReached":
-        """Pseudo-counts from `prior`; its `stay` is of staying, where the goal is not reached."""
+        """Pseudo-counts from `prior`; its `stay` is of staying in a mode that has a goal, while it is not reached."""
         counts = np.full((len(reached), 2, 2), prior.pseudocount)
-        counts[:, 0, 0] += prior.stay
+        counts[reached.any(axis=1), 0, 0] += prior.stay
         return cls(np.ascontiguousarray(reached.T), counts, np.asarray(prior.pseudocount))
 
     def with_bouts(self, pseudocounts: Float[np.ndarray, "state mode next_mode"], stay: float) -> "UntilReached":
@@ -458,7 +458,7 @@ def _without_bouts(
 DEFAULT_PRIORS = {
     "independent": Dirichlet(1.0),
     "state-table": Dirichlet(0.1, stay=1.0),
-    "until-reached": Dirichlet(1.0),
+    "until-reached": Dirichlet(1.0, stay=1e4),
     "state": Gaussian(0.1),
     "state-net": Gaussian(0.1),
 }

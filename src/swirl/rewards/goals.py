@@ -34,8 +34,6 @@ from swirl.priors import GoalDirected
 from swirl.rewards.component import Footprint, ProblemSizes, RewardComponent
 from swirl.rewards.soft_q import expected_next, log_policy_from_values, policy_values, soft_values
 
-COST = 0.5  # of a step towards a goal, in units of the temperature, before anything is known
-
 
 class GoalsParameters(NamedTuple):
     """What EM moves."""
@@ -125,6 +123,8 @@ class GoalsReward(RewardComponent):
     """Which modes want something."""
     precision: Float[FloatArray, "part"]
     goal_precision: Float[FloatArray, ""]
+    expected: Float[FloatArray, ""]
+    """Of each number, before the data."""
     absorbing: bool = field(metadata={"static": True})
     n_moves: int = field(metadata={"static": True})
     discount: Float[FloatArray, ""]
@@ -185,7 +185,7 @@ class GoalsReward(RewardComponent):
         )
         return cls(
             known.parts, known.moves, known.states, env, until, features, rest, pursues, precision,
-            np.asarray(prior.cost.strength), absorbing, known.n_moves, np.asarray(discount, dtype=float),
+            np.asarray(prior.cost.strength), np.asarray(np.log(prior.expected_cost) if absorbing else 0.0), absorbing, known.n_moves, np.asarray(discount, dtype=float),
             np.asarray(temperature, dtype=float),
         )  # fmt: skip
 
@@ -201,7 +201,7 @@ class GoalsReward(RewardComponent):
     def random_parameters(self, rng: np.random.Generator, scale: float) -> GoalsParameters:
         """No habit, and goals whose cost of a step is a little larger or smaller."""
         drawn = rng.standard_normal(self.features.shape[:2])
-        goals = np.log(COST) + 0.3 * scale * drawn if self.absorbing else scale * drawn
+        goals = self.expected + (0.3 if self.absorbing else 1.0) * scale * drawn
         return GoalsParameters(np.zeros((len(self.precision), self.n_moves)), goals)
 
     # ------------------------------------------------------------------ planning
@@ -259,7 +259,7 @@ class GoalsReward(RewardComponent):
     def _goal_penalty(self, goals: Array) -> Array:
         """Departures of each number from what is believed before; numbers of modes that want nothing have none."""
         used = jnp.any(jnp.asarray(self.features) != 0, axis=-1)
-        return jnp.where(used, goals - (jnp.log(COST) if self.absorbing else 0.0), 0.0)
+        return jnp.where(used, goals - self.expected, 0.0)
 
     def log_prior(self, parameters: GoalsParameters) -> Float[Array, ""]:
         """Normal log-density, up to a constant."""
