@@ -11,12 +11,15 @@ is called, how strongly it is shrunk), what it may know of single places, and ho
 three folds.  Each setting is fitted to two and judged on the third.
 
 1. A setting counts if every mode holds at least one held-out step in twenty, in every fold.
-2. Of these, the one with the highest mean *completed score* is taken: the log-likelihood per step of the next states
-   together with their most likely segmentation (`completed_score`; Biernacki, Celeux and Govaert, 2000).  It asks for
-   modes that predict and that one can tell apart; a long habit that leaves the modes nothing to say loses by it.
+2. It must predict next states at least as well as the published S-2 parameters do, on the same sessions, mean over
+   folds.  (They were fitted to these sessions; so the bar is high.)
+3. Of what is left, the one that is surest of its modes is taken: the least mean of 1 − max_z p(z_t | session).
 
-Agreement with direct runs, and the forecast of the goal that is reached next, are written down beside it and never
-used to choose.  Writes labyrinth_goals.csv, .json and .md to studies/results (or --output).
+Prediction is a floor and not the aim, since next-step likelihood judges badly between habits and goals: a longer
+habit predicts better and leaves the modes nothing to say.  A first rule, the highest completed likelihood
+(`completed_score`), was tried on these folds and dropped, for it follows likelihood.  Agreement with direct runs, and
+the forecast of the goal that is reached next, are written down beside it and never used to choose.  Writes
+labyrinth_goals.csv, .json and .md to studies/results (or --output).
 """
 
 import argparse
@@ -46,9 +49,11 @@ LEAST = 0.05  # of the steps, for a mode to count
 PLACES = {"water": 116, "home": 0}
 ASKED = {"water": 116, "exit": (0, 3)}  # which is reached next
 SETTING = ("moves", "history", "habit", "place_history", "place", "cost", "held")
-HABITS = ((0.1, 2.0), (0.1, 100.0), (1.0, 10.0), (10.0, 10.0), (30.0, 10.0), (10.0, 100.0))
-PLACE_STRENGTHS = (10.0, 30.0, 100.0, 300.0)
-COSTS = ((2.0, 1.0), (1.0, 1e4), (2.0, 1e4), (4.0, 1e4))  # expected, and how strongly it is believed
+HABITS = (
+    (0.1, 2.0), (0.1, 100.0), (1.0, 10.0), (3.0, 10.0), (10.0, 3.0), (10.0, 10.0), (10.0, 30.0), (30.0, 10.0)
+)  # strength, and factor for each move of memory  # fmt: skip
+KNOWN = ((0, 300.0), *product((1, 2), (10.0, 30.0, 100.0, 300.0)))  # newest places that the habit knows, and strength
+COSTS = ((2.0, 1.0), (2.0, 1e4), (4.0, 1e4))  # expected, and how strongly it is believed
 
 
 def settings(moves: str, histories: Any, habits: Any, places: Any, costs: Any) -> list[dict[str, Any]]:
@@ -61,13 +66,13 @@ def settings(moves: str, histories: Any, habits: Any, places: Any, costs: Any) -
 
 def grid() -> list[dict[str, Any]]:
     """All settings that are tried."""
-    places = [(0, 300.0), *product((1, 2), PLACE_STRENGTHS)]
-    found = settings("compass", (1, 2, 3), HABITS, places, COSTS)
-    found += settings("compass", (4,), HABITS[:3], [(0, 300.0)], COSTS[::2])
-    return found + settings("next", (2, 3), (HABITS[0], HABITS[3]), [(0, 300.0), (2, 30.0), (2, 300.0)], COSTS[::2])
+    found = settings("compass", (2, 3), HABITS, KNOWN, COSTS)
+    found += settings("compass", (1,), (HABITS[0], HABITS[5]), KNOWN, COSTS)
+    found += settings("compass", (4,), HABITS[:3], KNOWN[:1], COSTS[::2])
+    return found + settings("next", (2, 3), (HABITS[0], HABITS[5]), (KNOWN[0], KNOWN[6]), COSTS)
 
 
-def make(setting: dict[str, Any], places: Any = tuple(PLACES.values()), **more: Any) -> SWIRL:
+def make(setting: dict[str, Any], places: Any = (116, 0), **more: Any) -> SWIRL:
     """The model of a setting."""
     form = rewards.Goals(places, kinds=3, moves=setting["moves"], place_history=setting["place_history"])
     prior = priors.GoalDirected(
@@ -88,18 +93,15 @@ def judged(model: SWIRL, data: Trajectories) -> dict[str, float]:
     paths = model.predict(data)
     steps = np.concatenate(paths)
     labels = run_labels(data.states, model.env, PLACES)
-    names = list(model.mode_names_)
+    runs = {name: runs_to(data.states, model.env, place) for name, place in PLACES.items()}
+    modes = {name: list(model.mode_names_).index(f"to {place}") for name, place in PLACES.items()}
     return {
         "score": model.score(data, of="next_state"),
         "completed": model.completed_score(data, of="next_state"),
         "least": float(min(np.mean(steps == mode) for mode in range(model.n_modes))),
+        "unsure": float(1 - np.mean(np.concatenate(model.predict_proba(data)).max(axis=1))),
         "where_next": goal_forecast(model, data, ASKED).loss,
-        **{
-            f"F1 {name}": agreement_with_runs(
-                paths, runs_to(data.states, model.env, place), names.index(f"to {place}")
-            )["f1"]
-            for name, place in PLACES.items()
-        },
+        **{f"F1 {name}": agreement_with_runs(paths, runs[name], modes[name])["f1"] for name in PLACES},
         "ARI": agreement_with_labels(paths, labels)["adjusted_rand_index"],
     }
 

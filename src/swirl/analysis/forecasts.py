@@ -105,17 +105,19 @@ def _beliefs(model: DiscreteEstimator, data: Any) -> tuple[Any, Float[np.ndarray
 
 
 def _scored(
-    encoded: Any, beliefs: np.ndarray, ahead: np.ndarray, outcome: list[np.ndarray], n_outcomes: int
+    encoded: Any,
+    beliefs: Float[np.ndarray, "step mode"],
+    ahead: Float[np.ndarray, "context outcome"],
+    came: Int[np.ndarray, "step"],
 ) -> Forecast:
-    """Log-loss of the outcome of each step; `ahead` [history · n_modes + mode, outcome]."""
-    came = np.concatenate(outcome)
+    """Log-loss of the outcome that came after each step, −1 where none is known; contexts are (history, mode)."""
     known = came >= 0
     n_modes = beliefs.shape[1]
     rows = encoded.histories[known, None] * n_modes + np.arange(n_modes)
     chance = np.einsum("tz,tz->t", beliefs[known], ahead[rows, came[known, None]])
     losses = np.zeros(len(came))
     losses[known] = -np.log(np.maximum(chance, LEAST))
-    share = np.bincount(came[known], minlength=n_outcomes) / max(known.sum(), 1)
+    share = np.bincount(came[known], minlength=1) / max(known.sum(), 1)
     sessions = encoded.split_sessions(losses), encoded.split_sessions(known)
     return Forecast(
         np.array([part.sum() for part in sessions[0]]),
@@ -136,9 +138,9 @@ def goal_forecast(model: DiscreteEstimator, data: Any, goals: Mapping[str, Any] 
 
     Examples
     --------
-    >>> from swirl import BackoffMarkov, datasets
+    >>> from swirl import baselines, datasets
     >>> data = datasets.gridworld(n_sessions=8, n_steps=60).trajectories
-    >>> model = BackoffMarkov(datasets.gridworld_env(), order=1).fit(data)
+    >>> model = baselines.BackoffMarkov(datasets.gridworld_env(), order=1).fit(data)
     >>> forecast = goal_forecast(model, data, {"corner": 0, "far corner": 24})
     >>> forecast.loss < 2 * forecast.base_rate
     True
@@ -163,7 +165,7 @@ def goal_forecast(model: DiscreteEstimator, data: Any, goals: Mapping[str, Any] 
     ahead = spsolve(system.tocsc(), (chain @ there.T.astype(float)))
     ahead = ahead / np.maximum(ahead.sum(axis=1, keepdims=True), LEAST)  # given that one of them is reached
     encoded, beliefs = _beliefs(model, data)
-    return _scored(encoded, beliefs, ahead, reached_next(as_trajectories(data).states, places), len(places))
+    return _scored(encoded, beliefs, ahead, np.concatenate(reached_next(as_trajectories(data).states, places)))
 
 
 def place_forecast(model: DiscreteEstimator, data: Any, steps: Sequence[int] = (1, 5, 20)) -> dict[int, Forecast]:
@@ -183,5 +185,5 @@ def place_forecast(model: DiscreteEstimator, data: Any, steps: Sequence[int] = (
         if k in steps:
             later = np.arange(len(states)) + k
             came = np.where(later <= last, states[np.minimum(later, len(states) - 1)], -1)
-            found[k] = _scored(encoded, beliefs, ahead, [came], histories.n_states)
+            found[k] = _scored(encoded, beliefs, ahead, came)
     return found

@@ -183,9 +183,10 @@ class GoalsReward(RewardComponent):
         precision = np.where(
             known.orders >= 0, habit[np.maximum(known.orders, 0)], place[np.maximum(-known.orders, 1) - 1]
         )
+        expected = np.asarray(np.log(prior.expected_cost) if absorbing else 0.0)
         return cls(
             known.parts, known.moves, known.states, env, until, features, rest, pursues, precision,
-            np.asarray(prior.cost.strength), np.asarray(np.log(prior.expected_cost) if absorbing else 0.0), absorbing, known.n_moves, np.asarray(discount, dtype=float),
+            np.asarray(prior.cost.strength), expected, absorbing, known.n_moves, np.asarray(discount, dtype=float),
             np.asarray(temperature, dtype=float),
         )  # fmt: skip
 
