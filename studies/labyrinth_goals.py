@@ -11,15 +11,17 @@ is called, how strongly it is shrunk), what it may know of single places, and ho
 three folds.  Each setting is fitted to two and judged on the third.
 
 1. A setting counts if every mode holds at least one held-out step in twenty, in every fold.
-2. It must predict next states at least as well as the published S-2 parameters do, on the same sessions, mean over
-   folds.  (They were fitted to these sessions; so the bar is high.)
-3. Of what is left, the one that is surest of its modes is taken: the least mean of 1 − max_z p(z_t | session).
+2. It must predict next states at least as well as the published S-2 parameters (−0.7178 nats per step; they were given
+   as their score on the test sessions of the paper's split).
+3. Of what is left, the one is taken in which the goals do most: the largest gain in score over the same habit without
+   goals, mean over folds.
 
 Prediction is a floor and not the aim, since next-step likelihood judges badly between habits and goals: a longer
-habit predicts better and leaves the modes nothing to say.  A first rule, the highest completed likelihood
-(`completed_score`), was tried on these folds and dropped, for it follows likelihood.  Agreement with direct runs, and
-the forecast of the goal that is reached next, are written down beside it and never used to choose.  Writes
-labyrinth_goals.csv, .json and .md to studies/results (or --output).
+habit predicts better and leaves the goals nothing to say.  Two other rules were looked at on these folds before any
+test session was scored: the highest completed likelihood (`completed_score`), which follows likelihood and chooses a
+habit that has eaten the goals, and the least doubt about modes (the column `unsure`), which follows the water's mode
+and forgets home's.  Agreement with direct runs, and the forecast of the goal that is reached next, are written down
+beside it.  Writes labyrinth_goals.csv, .json and .md to studies/results (or --output).
 """
 
 import argparse
@@ -49,11 +51,19 @@ LEAST = 0.05  # of the steps, for a mode to count
 PLACES = {"water": 116, "home": 0}
 ASKED = {"water": 116, "exit": (0, 3)}  # which is reached next
 SETTING = ("moves", "history", "habit", "place_history", "place", "cost", "held")
-HABITS = (
-    (0.1, 2.0), (0.1, 100.0), (1.0, 10.0), (3.0, 10.0), (10.0, 3.0), (10.0, 10.0), (10.0, 30.0), (30.0, 10.0)
-)  # strength, and factor for each move of memory  # fmt: skip
-KNOWN = ((0, 300.0), *product((1, 2), (10.0, 30.0, 100.0, 300.0)))  # newest places that the habit knows, and strength
-COSTS = ((2.0, 1.0), (2.0, 1e4), (4.0, 1e4))  # expected, and how strongly it is believed
+FLOOR = -0.7178  # the published S-2 parameters
+HABITS = ((0.1, 2.0), (1.0, 10.0), (3.0, 10.0), (3.0, 30.0), (5.0, 10.0), (10.0, 3.0), (10.0, 10.0), (10.0, 30.0),
+          (30.0, 10.0))  # strength, and factor for each move of memory  # fmt: skip
+KNOWN = (
+    (0, 300.0),
+    (1, 3.0),
+    (1, 10.0),
+    (1, 100.0),
+    (2, 10.0),
+    (2, 30.0),
+    (2, 100.0),
+)  # newest places that the habit knows, and strength
+COSTS = ((2.0, 1.0), (4.0, 1e4), (0.0, 0.0))  # expected, and how strongly it is believed; 0: without goals
 
 
 def settings(moves: str, histories: Any, habits: Any, places: Any, costs: Any) -> list[dict[str, Any]]:
@@ -67,19 +77,22 @@ def settings(moves: str, histories: Any, habits: Any, places: Any, costs: Any) -
 def grid() -> list[dict[str, Any]]:
     """All settings that are tried."""
     found = settings("compass", (2, 3), HABITS, KNOWN, COSTS)
-    found += settings("compass", (1,), (HABITS[0], HABITS[5]), KNOWN, COSTS)
-    found += settings("compass", (4,), HABITS[:3], KNOWN[:1], COSTS[::2])
-    return found + settings("next", (2, 3), (HABITS[0], HABITS[5]), (KNOWN[0], KNOWN[6]), COSTS)
+    found += settings("compass", (1,), (HABITS[0], HABITS[6]), KNOWN, COSTS)
+    found += settings("compass", (4,), HABITS[:3], KNOWN[:1], COSTS)
+    return found + settings("next", (2, 3), (HABITS[0], HABITS[6]), (KNOWN[0], KNOWN[5]), COSTS)
 
 
 def make(setting: dict[str, Any], places: Any = (116, 0), **more: Any) -> SWIRL:
     """The model of a setting."""
-    form = rewards.Goals(places, kinds=3, moves=setting["moves"], place_history=setting["place_history"])
+    without = not setting["cost"]
+    form = rewards.Goals(
+        () if without else places, kinds=3, moves=setting["moves"], place_history=setting["place_history"]
+    )
     prior = priors.GoalDirected(
         priors.Gaussian(*setting["habit"]),
         priors.Gaussian(setting["place"], backoff=2.0),
-        priors.Gaussian(setting["held"]),
-        setting["cost"],
+        priors.Gaussian(1.0 if without else setting["held"]),
+        1.0 if without else setting["cost"],
     )
     options = {"n_restarts": 1, "max_iter": 100} | more
     return SWIRL(
@@ -90,17 +103,18 @@ def make(setting: dict[str, Any], places: Any = (116, 0), **more: Any) -> SWIRL:
 
 def judged(model: SWIRL, data: Trajectories) -> dict[str, float]:
     """What is written down of a fitted model and sessions that it has not seen."""
+    found = {"score": model.score(data, of="next_state"), "where_next": goal_forecast(model, data, ASKED).loss}
+    if model.n_modes == 1:
+        return found
     paths = model.predict(data)
     steps = np.concatenate(paths)
     labels = run_labels(data.states, model.env, PLACES)
     runs = {name: runs_to(data.states, model.env, place) for name, place in PLACES.items()}
     modes = {name: list(model.mode_names_).index(f"to {place}") for name, place in PLACES.items()}
-    return {
-        "score": model.score(data, of="next_state"),
+    return found | {
         "completed": model.completed_score(data, of="next_state"),
         "least": float(min(np.mean(steps == mode) for mode in range(model.n_modes))),
         "unsure": float(1 - np.mean(np.concatenate(model.predict_proba(data)).max(axis=1))),
-        "where_next": goal_forecast(model, data, ASKED).loss,
         **{f"F1 {name}": agreement_with_runs(paths, runs[name], modes[name])["f1"] for name in PLACES},
         "ARI": agreement_with_labels(paths, labels)["adjusted_rand_index"],
     }
@@ -138,7 +152,7 @@ def search(tried: list[dict[str, Any]], path: Path, workers: int, n_folds: int) 
         for done in as_completed([pool.submit(held_out, *task) for task in tasks]):
             rows += done.result()
             with path.open("w", newline="") as file:
-                writer = csv.DictWriter(file, fieldnames=list(rows[0]))
+                writer = csv.DictWriter(file, fieldnames=max((list(row) for row in rows), key=len))
                 writer.writeheader()
                 writer.writerows(rows)
     return rows
@@ -153,7 +167,7 @@ def main() -> None:
     parser.add_argument("--output", type=Path, default=RESULTS)
     options = parser.parse_args()
     options.output.mkdir(parents=True, exist_ok=True)
-    tried = settings("compass", (2,), HABITS[:2], [(0, 300.0)], COSTS[:1]) if options.quick else grid()
+    tried = settings("compass", (2,), HABITS[:2], KNOWN[:1], COSTS[1:]) if options.quick else grid()
     began = time.perf_counter()
     rows = search(tried, options.output / "labyrinth_goals.csv", options.workers, 1 if options.quick else N_FOLDS)
     print(json.dumps({"settings": len(tried), "rows": len(rows), "seconds": time.perf_counter() - began, **versions()}))
