@@ -1,0 +1,297 @@
+"""Goals that were not told: forward selection over all places, each step paid for on held-out sessions.
+
+Start from the habit alone.  Then, again and again: *screen* every place as one more goal (its mode is planned, the
+habit stays as it is, only how often the goal is taken up is fitted: a few E-steps each, all candidates side by side),
+take the best, and fit the whole model with it.  A goal is kept if it raises the likelihood of sessions that took no
+part in choosing it: the search runs by itself on each fold's training sessions, and the gains of its own choices are
+added up over the folds' held-out sessions.  It stops where the mean gain of a session is not above its standard error
+times `strictness`.  Nothing is drawn at random, so it comes out the same twice.
+"""
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, cast
+
+import jax
+import numpy as np
+from jaxtyping import Array, Float
+
+from swirl.data.folds import folds
+from swirl.data.mdp import MDP
+from swirl.data.trajectories import Trajectories
+from swirl.errors import Notice
+from swirl.estimators.base import as_trajectories
+from swirl.estimators.swirl import SWIRL
+from swirl.inference.engines import choose
+from swirl.inference.estep.counts import Chains, Tables
+from swirl.inference.mstep import Parameters
+from swirl.precision import float64, numpy_tree
+from swirl.priors import GoalDirected
+from swirl.rewards.forms import Goals
+from swirl.rewards.goals import GoalsParameters
+from swirl.switching import Leaving, UntilReached, build_switching, log_normalise
+
+AT_ONCE = 2**25  # numbers that the tables of the candidates of one batch may hold
+ROUNDS = 8  # EM steps of a screening
+TAKEN_UP = 0.1  # share of new pursuits that a candidate starts with
+
+
+@dataclass(frozen=True)
+class FoundGoal:
+    """A goal and what it is worth.
+
+    Attributes
+    ----------
+    place
+        Its states.
+    gain, error
+        Held-out nats per step that it adds to the goals before it, and the standard error over sessions.
+    share
+        Of the steps in which it is pursued, in the final model; NaN for one that was refused.
+    """
+
+    place: tuple[int, ...]
+    gain: float
+    error: float
+    share: float = np.nan
+
+
+@dataclass(frozen=True)
+class GoalSearch:
+    """What `discover_goals` found.
+
+    Attributes
+    ----------
+    goals
+        In the order in which they were found, the most worth first.
+    refused
+        The goal that came next and did not pay; None where the search ended at `max_goals`.
+    alone
+        [candidate]: nats per step of the data that each candidate would add as the only goal (not held out): the map.
+    candidates
+        The places that were tried.
+    model
+        Fitted to all sessions with the goals that were found; without any, the habit alone.
+    """
+
+    goals: tuple[FoundGoal, ...]
+    refused: FoundGoal | None
+    alone: Float[np.ndarray, "candidate"]
+    candidates: tuple[tuple[int, ...], ...]
+    model: SWIRL
+
+    @property
+    def places(self) -> tuple[tuple[int, ...], ...]:
+        """The goals, as `rewards.Goals` takes them."""
+        return tuple(goal.place for goal in self.goals)
+
+    def __str__(self) -> str:
+        names = self.model.env.state_names
+        lines = ["No goal pays: the habit alone predicts held-out sessions as well."] if not self.goals else []
+        for rank, goal in enumerate((*self.goals, *((self.refused,) if self.refused else ())), start=1):
+            place = " + ".join(names[s] if names else str(s) for s in goal.place)
+            worth = f"{goal.gain:+.4f} ± {goal.error:.4f} nats/step held out"
+            kept = rank <= len(self.goals)
+            lines.append(f"{rank}. {place}: {worth}" + (f", {goal.share:.1%} of steps" if kept else ": does not pay"))
+        return "\n".join(lines)
+
+
+def discover_goals(
+    data: Any,
+    env: MDP,
+    *,
+    candidates: Sequence[Any] | None = None,
+    max_goals: int = 6,
+    n_folds: int = 3,
+    strictness: float = 1.0,
+    form: Goals | None = None,
+    history: int = 2,
+    reward_prior: GoalDirected | None = None,
+    **options: Any,
+) -> GoalSearch:
+    """Find the places that an animal walks to, without being told any.
+
+    Parameters
+    ----------
+    candidates
+        Places to try, each a state or several (a region); None: every state.
+    max_goals
+        Where to stop at the latest.
+    n_folds
+        Folds of the sessions on which a goal has to pay.
+    strictness
+        Standard errors that a gain must exceed.
+    form
+        `rewards.Goals` without places, for other kinds, names of moves or a habit that knows places.
+    history, reward_prior, options
+        Of `swirl.SWIRL`: what the habit remembers, its prior, and so on.
+
+    Examples
+    --------
+    >>> from swirl import MDP, Trajectories
+    >>> ring = MDP.deterministic([[(s + 1) % 6, (s - 1) % 6] for s in range(6)])
+    >>> walk = [[0, 1, 2, 3, 2, 1, 0, 5, 4, 3, 4, 5] * 3] * 8  # takes some seconds
+    >>> data = Trajectories(walk, n_states=6, n_actions=2)
+    """
+    data = as_trajectories(data)
+    base = Goals() if form is None else form
+    if base.places:
+        raise ValueError("form: expected rewards.Goals without places; they are what is searched for")
+    if len(data) < n_folds:
+        raise ValueError(f"n_folds={n_folds}: the data have {len(data)} sessions; give at most that number")
+    listed = range(env.n_states) if candidates is None else candidates
+    tried = replace(base, places=tuple(listed)).places
+    settings = {"n_restarts": 1, "max_iter": 60, "tol": 1e-4, **options, "history": history}
+    make = partial(_make, env, base, reward_prior, settings)
+    whole = _Path(make, tried, data, None)
+    parts = folds(data, n_folds)
+    paths = [_Path(make, tried, data[np.setdiff1d(np.arange(len(data)), part)], data[part]) for part in parts]
+    alone: np.ndarray | None = None
+    found: list[FoundGoal] = []
+    refused = None
+    n_steps = sum(len(states) for states in data.states)
+    while len(found) < min(max_goals, len(tried)):
+        best, gains = whole.propose()
+        alone = gains / n_steps if alone is None else alone
+        paid = np.concatenate([path.gain_of_next() for path in paths])
+        mean, error = paid.mean(), paid.std(ddof=1) / np.sqrt(len(paid))
+        goal = FoundGoal(tried[best], len(data) * mean / n_steps, len(data) * error / n_steps)
+        if mean <= strictness * error:
+            refused = goal
+            break
+        found.append(goal)
+        whole.add(best)
+        for path in paths:
+            path.accept()
+    model = whole.model
+    steps = np.concatenate(model.predict(data))
+    shares = {name: float(np.mean(steps == mode)) for mode, name in enumerate(model.mode_names_)}
+    names = replace(base, places=tuple(goal.place for goal in found)).mode_names(env.state_names)[int(base.explores) :]
+    found = [replace(goal, share=shares[name]) for goal, name in zip(found, names, strict=True)]
+    return GoalSearch(tuple(found), refused, np.zeros(len(tried)) if alone is None else alone, tried, model)
+
+
+def _make(env: MDP, base: Goals, prior: GoalDirected | None, settings: dict[str, Any], places: Any) -> SWIRL:
+    form = replace(base, places=places)
+    return SWIRL(
+        env, n_modes=form.n_modes, reward=form, reward_prior=prior, switching="until-reached", **settings
+    )  # fmt: skip
+
+
+class _Path:
+    """One forward selection: on all sessions, or on the training sessions of a fold."""
+
+    def __init__(self, make: Any, tried: tuple, train: Trajectories, held_out: Trajectories | None):
+        self.make, self.tried, self.train, self.held_out = make, tried, train, held_out
+        self.chosen: list[int] = []
+        self.model = self._fitted(())
+        self.next: tuple[int, SWIRL] | None = None
+
+    def _fitted(self, chosen: Sequence[int]) -> SWIRL:
+        model = self.make(tuple(self.tried[i] for i in chosen))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", Notice)
+            return model.fit(self.train, progress=False)
+
+    def propose(self) -> tuple[int, Float[np.ndarray, "candidate"]]:
+        """The best candidate, and what each would add to the log-likelihood of the training sessions."""
+        gains = screen(self.model, self.train, self.tried)
+        gains[self.chosen] = -np.inf
+        return int(np.argmax(gains)), gains
+
+    def add(self, best: int) -> None:
+        """Fit with one more goal."""
+        self.chosen.append(best)
+        self.model = self._fitted(self.chosen)
+
+    def gain_of_next(self) -> Float[np.ndarray, "session"]:
+        """Propose, fit, and score the held-out sessions: what each gains."""
+        best, _ = self.propose()
+        model = self._fitted([*self.chosen, best])
+        self.next = best, model
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", Notice)
+            return model.log_likelihood(self.held_out) - self.model.log_likelihood(self.held_out)
+
+    def accept(self) -> None:
+        """Keep the goal that was proposed."""
+        best, self.model = self.next
+        self.chosen.append(best)
+
+
+def screen(model: SWIRL, data: Trajectories, candidates: Sequence[tuple[int, ...]]) -> Float[np.ndarray, "candidate"]:
+    """What each place would add to the log-likelihood of the data, as one more goal beside those of a fitted model.
+
+    The habit and the cost of a step stay as they are; how often each goal is taken up and dropped is fitted.
+    """
+    problem = model.em_problem(data)
+    parameters = model.restarts_[model.best_restart_].parameters
+    with float64():
+        tables = numpy_tree(jax.jit(problem.components.tables)(parameters))
+    now = _evidence(problem.chains, jax.tree.map(lambda leaf: leaf[None], tables))[1][0]
+    columns = np.asarray(tables.log_emissions)
+    size = max(1, int(AT_ONCE // (columns.size + tables.log_transitions.size + columns.shape[0])))
+    gains = [
+        _screened(model, problem, parameters, columns, candidates[first : first + size]) - now
+        for first in range(0, len(candidates), size)
+    ]
+    return np.concatenate(gains)
+
+
+def _screened(
+    model: SWIRL, problem: Any, parameters: Parameters, columns: np.ndarray, candidates: Sequence[tuple[int, ...]]
+) -> Float[np.ndarray, "candidate"]:
+    """Log-likelihood with each candidate of a batch, after a few EM steps of the switching alone."""
+    form = replace(cast(Goals, model.reward), places=tuple(candidates), explores=True)
+    side_by_side = SWIRL(**{**model.get_params(deep=False), "n_modes": form.n_modes, "reward": form})
+    component: Any = side_by_side.build_components(problem.context[0])[0].emissions
+    cost = np.full(component.features.shape[:2], float(component.expected))
+    with float64():
+        own = jax.jit(component.log_emissions)(GoalsParameters(parameters.emissions.habit, cost))
+        own = np.asarray(own if problem.components.latent is None else problem.components.latent.extend(own))
+    n, n_modes = len(candidates), columns.shape[1]
+    emissions = np.concatenate([np.broadcast_to(columns, (n, *columns.shape)), own[:, 1:].T[..., None]], axis=-1)
+    reached = np.zeros((n, problem.components.switching.reached.shape[0], n_modes + 1), dtype=bool)
+    reached[:, :, :n_modes] = problem.components.switching.reached
+    for i, place in enumerate(candidates):
+        reached[i, list(place), n_modes] = True
+    switching = build_switching(
+        "until-reached", reached.shape[1], n_modes + 1, model.switching_prior, None, reached[0].T
+    )
+    leaving = jax.tree.map(lambda leaf: np.broadcast_to(leaf, (n, *np.shape(leaf))), _extended(parameters))
+    log_initial = np.broadcast_to(
+        np.append(np.log1p(-TAKEN_UP) + np.asarray(parameters.log_initial), np.log(TAKEN_UP)), (n, n_modes + 1)
+    )
+    likelihood = np.zeros(n)
+    with float64():
+        for _ in range(ROUNDS):
+            tables = Tables(np.asarray(log_initial), np.asarray(_transitions(reached, leaving, switching)), emissions)
+            counts, likelihood = _evidence(problem.chains, tables)
+            log_initial, leaving = _improved(reached, leaving, switching, counts.initial, counts.transitions)
+    return likelihood
+
+
+def _extended(parameters: Parameters) -> Leaving:
+    """Leaving with one more mode, which lasts until its goal is reached."""
+    leave = np.concatenate([np.asarray(parameters.switching.leave), np.log([[[1 - 1e-4, 1e-4], [0.1, 0.9]]])])
+    following = np.append(np.log1p(-TAKEN_UP) + np.asarray(parameters.switching.following), np.log(TAKEN_UP))
+    return Leaving(leave, following)
+
+
+@jax.jit
+def _transitions(reached: Array, parameters: Leaving, form: UntilReached) -> Array:
+    return jax.vmap(lambda where, p: replace(form, reached=where).log_transitions(p))(reached, parameters)
+
+
+@jax.jit
+def _improved(reached: Array, parameters: Leaving, form: UntilReached, initial: Array, transitions: Array) -> Any:
+    better = jax.vmap(lambda where, p, c: replace(form, reached=where).improve(p, c))(reached, parameters, transitions)
+    return log_normalise(initial + 1.0), better
+
+
+def _evidence(chains: Chains, tables: Tables) -> Any:
+    """Expected counts and log-likelihood of each row of the tables."""
+    counts = choose("auto", chains, tables).counts(tables)
+    return counts, np.asarray(counts.log_likelihood)
