@@ -67,8 +67,7 @@ def conjugate_gradient(
 
 def newton_cg(
     value_and_gradient: Callable[[Vector], tuple[Array, Vector]],
-    curvature: Callable[[Vector], Callable[[Vector], Vector]],
-    diagonal: Callable[[Vector], Vector],
+    curvature: Callable[[Vector], tuple[Callable[[Vector], Vector], Vector]],
     start: Vector,
     *,
     tol: float = 1e-9,
@@ -79,17 +78,17 @@ def newton_cg(
 
     Parameters
     ----------
-    value_and_gradient, curvature, diagonal
-        f(x) and f'(x); x ↦ (v ↦ B(x) v) with B positive definite (the Hessian or its Gauss–Newton part);
-        x ↦ an approximation of B's diagonal, all positive.
+    value_and_gradient, curvature
+        f(x) and f'(x); x ↦ (v ↦ B(x) v, approximation of B's diagonal, all positive), with B positive definite (the
+        Hessian or its Gauss–Newton part).
     tol
         Stop when the decrease that the model promises, ½ f'ᵀ B⁻¹ f', is below `tol`.
 
     Examples
     --------
     >>> f = lambda x: (jnp.sum(jnp.cosh(x - 1.0)), jnp.sinh(x - 1.0))
-    >>> B = lambda x: (lambda v: jnp.cosh(x - 1.0) * v)
-    >>> newton_cg(f, B, lambda x: jnp.ones(2), jnp.zeros(2), tol=1e-6).x.round(3).tolist()
+    >>> B = lambda x: (lambda v: jnp.cosh(x - 1.0) * v, jnp.ones(2))
+    >>> newton_cg(f, B, jnp.zeros(2), tol=1e-6).x.round(3).tolist()
     [1.0, 1.0]
     """
 
@@ -100,7 +99,8 @@ def newton_cg(
     def advance(state: tuple) -> tuple:
         x, value, gradient, _, step = state
         forcing = jnp.minimum(0.1, jnp.sqrt(jnp.sqrt(jnp.vdot(gradient, gradient))))
-        direction = conjugate_gradient(curvature(x), -gradient, diagonal(x), tol=forcing, max_steps=max_cg_steps)
+        product, diagonal = curvature(x)
+        direction = conjugate_gradient(product, -gradient, diagonal, tol=forcing, max_steps=max_cg_steps)
         slope = jnp.vdot(gradient, direction)
 
         # The function stands once in the loop (not once before it), which halves the time to compile.
@@ -196,7 +196,7 @@ def maximise_logit(
         residual = shown(totals * jnp.exp(log_p) - counts)
         return -jnp.sum(shown(counts * log_p)) + prior.value, transpose(residual)[0] + prior.gradient
 
-    def curvature(x: Vector) -> Callable[[Vector], Vector]:
+    def curvature(x: Vector) -> tuple[Callable[[Vector], Vector], Vector]:
         p, prior = jnp.exp(masked_log_softmax(logits(x), available)), penalty(x)
 
         def product(d: Vector) -> Vector:
@@ -204,14 +204,10 @@ def maximise_logit(
             spread = p * (moved - jnp.sum(p * moved, axis=-1, keepdims=True))
             return transpose(totals * spread)[0] + prior.product(d)
 
-        return product
-
-    def scale(x: Vector) -> Vector:
-        p = jnp.exp(masked_log_softmax(logits(x), available))
-        return diagonal(totals * p * (1 - p))
+        return product, diagonal(totals * p * (1 - p))
 
     options = {"tol": 1e-7, "max_steps": max_steps, "max_cg_steps": max_cg_steps}
-    return newton_cg(value_and_gradient, curvature, scale, start, **options).x
+    return newton_cg(value_and_gradient, curvature, start, **options).x
 
 
 def lbfgs(function: Callable[[Any], Array], start: Any, *, tol: float = 1e-8, max_steps: int = 50) -> Solution:

@@ -311,20 +311,14 @@ class GoalsReward(RewardComponent):
                 by_goals = jnp.einsum("zra,zpra->zp", spread, slopes) + self.goal_precision * goals
                 return jnp.concatenate([jnp.ravel(by_habit), jnp.ravel(by_goals)])
 
-            return product
-
-        def diagonal(x: Array) -> Array:
-            _, _, log_pi, slopes = at(x)
-            p = shown(jnp.exp(log_pi))
             spread = totals * p * (1 - p)
             by_habit = to_habit(jnp.sum(spread, axis=0))[0] + precision
             by_goals = jnp.einsum("zra,zpra->zp", spread, slopes**2) + self.goal_precision
-            return jnp.concatenate([jnp.ravel(by_habit), jnp.ravel(by_goals)])
+            return product, jnp.concatenate([jnp.ravel(by_habit), jnp.ravel(by_goals)])
 
         start = jnp.concatenate([jnp.ravel(jnp.asarray(parameters.habit)), jnp.ravel(jnp.asarray(parameters.goals))])
         found = newton_cg(
-            value_and_gradient, curvature, diagonal, start, tol=1e-7, max_steps=self.max_steps,
-            max_cg_steps=self.max_cg_steps,
+            value_and_gradient, curvature, start, tol=1e-7, max_steps=self.max_steps, max_cg_steps=self.max_cg_steps
         ).x  # fmt: skip
         return GoalsParameters(*unpack(found))
 

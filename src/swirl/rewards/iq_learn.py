@@ -145,7 +145,7 @@ class InverseQ(RewardComponent):
             return value, (totals * pi - taken) / temperature + pull(pi, weight * r) + slope
 
         def curvature(x: Array):
-            """Gauss–Newton: the multinomial's, the squared rewards', and the prior's."""
+            """Gauss–Newton: the multinomial's, the squared rewards', and the prior's; and its diagonal."""
             _, log_pi = self._soft(x, temperature)
             pi = jnp.where(available, jnp.exp(log_pi), 0.0)
 
@@ -155,17 +155,13 @@ class InverseQ(RewardComponent):
                 spread = totals * pi * (d - mean[:, None]) / temperature**2
                 return spread + pull(pi, weight * push) + prior_gradient(d)
 
-            return product
+            multinomial = totals * pi * (1 - pi) / temperature**2
+            own = multinomial + at_pair + (self.discount * pi) ** 2 * at_next + shrunk + RIDGE / temperature**2
+            return product, own
 
         at_pair = jnp.zeros(available.shape).at[self.histories, self.actions].add(weight)
         at_next = jnp.zeros(available.shape[0]).at[self.following].add(weight)[:, None]
         shrunk = jnp.asarray(self.penalty.leaf_precisions)[:, None] / temperature**2
 
-        def diagonal(x: Array) -> Array:
-            _, log_pi = self._soft(x, temperature)
-            pi = jnp.where(available, jnp.exp(log_pi), 0.0)
-            multinomial = totals * pi * (1 - pi) / temperature**2
-            return multinomial + at_pair + (self.discount * pi) ** 2 * at_next + shrunk + RIDGE / temperature**2
-
         start = jnp.where(available, q, 0.0)
-        return newton_cg(value_and_gradient, curvature, diagonal, start, tol=1e-7, max_steps=1, max_cg_steps=60).x
+        return newton_cg(value_and_gradient, curvature, start, tol=1e-7, max_steps=1, max_cg_steps=60).x
