@@ -34,7 +34,8 @@ from swirl.rewards.goals import GoalsParameters
 from swirl.switching import Leaving, UntilReached, build_switching, log_normalise
 
 AT_ONCE = 2**25  # numbers that the tables of the candidates of one batch may hold
-ROUNDS = 8  # EM steps of a screening
+ROUNDS = (2, 8)  # EM steps of a screening: of all candidates, then of the best
+KEPT = 16  # of them, at least, and one in four
 TAKEN_UP = 0.1  # share of new pursuits that a candidate starts with
 
 
@@ -143,7 +144,7 @@ def discover_goals(
         raise ValueError(f"n_folds={n_folds}: the data have {len(data)} sessions; give at most that number")
     listed = range(env.n_states) if candidates is None else candidates
     tried = replace(base, places=tuple(listed)).places
-    settings = {"n_restarts": 1, "max_iter": 60, "tol": 1e-4, **options, "history": history}
+    settings = {"n_restarts": 1, "max_iter": 40, "tol": 1e-4, **options, "history": history}
     make = partial(_make, env, base, reward_prior, settings)
     whole = _Path(make, tried, data, None)
     parts = folds(data, n_folds)
@@ -185,15 +186,25 @@ class _Path:
 
     def __init__(self, make: Any, tried: tuple, train: Trajectories, held_out: Trajectories | None):
         self.make, self.tried, self.train, self.held_out = make, tried, train, held_out
+        prior = make(()).reward_prior or GoalDirected()
+        self.expected_cost = prior.expected_cost
         self.chosen: list[int] = []
         self.model = self._fitted(())
         self.next: tuple[int, SWIRL] | None = None
 
     def _fitted(self, chosen: Sequence[int]) -> SWIRL:
+        """Fit, from where the model without the last goal ended."""
         model = self.make(tuple(self.tried[i] for i in chosen))
+        start = None
+        if chosen:
+            before = self.model.restarts_[0].parameters
+            width = np.shape(before.emissions.goals)[1]
+            cost = np.full((1, width), np.log(self.expected_cost))
+            goals = np.concatenate([np.asarray(before.emissions.goals), cost])
+            start = Parameters(_one_more(before.log_initial), _extended(before), before.emissions._replace(goals=goals))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", Notice)
-            return model.fit(self.train, progress=False)
+            return model.fit(self.train, progress=False, start=start, compare_restarts=False)
 
     def propose(self) -> tuple[int, Float[np.ndarray, "candidate"]]:
         """The best candidate, and what each would add to the log-likelihood of the training sessions."""
@@ -233,15 +244,19 @@ def screen(model: SWIRL, data: Trajectories, candidates: Sequence[tuple[int, ...
     now = _evidence(problem.chains, jax.tree.map(lambda leaf: leaf[None], tables))[1][0]
     columns = np.asarray(tables.log_emissions)
     size = max(1, int(AT_ONCE // (columns.size + tables.log_transitions.size + columns.shape[0])))
-    gains = [
-        _screened(model, problem, parameters, columns, candidates[first : first + size]) - now
-        for first in range(0, len(candidates), size)
-    ]
-    return np.concatenate(gains)
+    gains = np.zeros(len(candidates))
+    which = np.arange(len(candidates))
+    for rounds in ROUNDS:
+        for first in range(0, len(which), size):
+            batch = which[first : first + size]
+            own = [candidates[i] for i in batch]
+            gains[batch] = _screened(model, problem, parameters, columns, own, rounds) - now
+        which = np.argsort(-gains, kind="stable")[: max(KEPT, len(candidates) // 4)]
+    return gains
 
 
 def _screened(
-    model: SWIRL, problem: Any, parameters: Parameters, columns: np.ndarray, candidates: Sequence[tuple[int, ...]]
+    model: SWIRL, problem: Any, parameters: Parameters, columns: np.ndarray, candidates: Sequence[Any], rounds: int
 ) -> Float[np.ndarray, "candidate"]:
     """Log-likelihood with each candidate of a batch, after a few EM steps of the switching alone."""
     form = replace(cast(Goals, model.reward), places=tuple(candidates), explores=True)
@@ -261,12 +276,10 @@ def _screened(
         "until-reached", reached.shape[1], n_modes + 1, model.switching_prior, None, reached[0].T
     )
     leaving = jax.tree.map(lambda leaf: np.broadcast_to(leaf, (n, *np.shape(leaf))), _extended(parameters))
-    log_initial = np.broadcast_to(
-        np.append(np.log1p(-TAKEN_UP) + np.asarray(parameters.log_initial), np.log(TAKEN_UP)), (n, n_modes + 1)
-    )
+    log_initial = np.broadcast_to(_one_more(parameters.log_initial), (n, n_modes + 1))
     likelihood = np.zeros(n)
     with float64():
-        for _ in range(ROUNDS):
+        for _ in range(rounds):
             tables = Tables(np.asarray(log_initial), np.asarray(_transitions(reached, leaving, switching)), emissions)
             counts, likelihood = _evidence(problem.chains, tables)
             log_initial, leaving = _improved(reached, leaving, switching, counts.initial, counts.transitions)
@@ -276,8 +289,12 @@ def _screened(
 def _extended(parameters: Parameters) -> Leaving:
     """Leaving with one more mode, which lasts until its goal is reached."""
     leave = np.concatenate([np.asarray(parameters.switching.leave), np.log([[[1 - 1e-4, 1e-4], [0.1, 0.9]]])])
-    following = np.append(np.log1p(-TAKEN_UP) + np.asarray(parameters.switching.following), np.log(TAKEN_UP))
-    return Leaving(leave, following)
+    return Leaving(leave, _one_more(parameters.switching.following))
+
+
+def _one_more(log_shares: Any) -> Float[np.ndarray, "mode"]:
+    """Shares with one more mode."""
+    return np.append(np.log1p(-TAKEN_UP) + np.asarray(log_shares), np.log(TAKEN_UP))
 
 
 @jax.jit

@@ -97,6 +97,7 @@ class EMEstimator(HiddenModeEstimator):
         y: None = None,
         *,
         resume: bool = False,
+        start: Parameters | None = None,
         progress: bool | None = None,
         callback: Callable[[em.Progress], Any] | None = None,
         engine: em.Engine = "auto",
@@ -110,6 +111,8 @@ class EMEstimator(HiddenModeEstimator):
             `Trajectories`, or a list of them.
         resume
             Go on from the restarts of the last fit instead of drawing new ones.
+        start
+            Go on from these parameters instead, such as ``restarts_[0].parameters`` of another fit of the same shape.
         progress
             Show a line on the terminal; by default only when there is one.
         callback
@@ -126,7 +129,7 @@ class EMEstimator(HiddenModeEstimator):
         if not resume:
             self._choose_prior(data)
         problem = self._problem(data)
-        start = self._resumed(problem.components) if resume else None
+        begun = self._begun(problem.components, resume, start)
         with progress_line(progress, int(self.max_iter)) as show:
 
             def report(state: em.Progress) -> None:
@@ -141,7 +144,7 @@ class EMEstimator(HiddenModeEstimator):
                 seed=int(self.random_state),
                 max_iter=int(self.max_iter),
                 tol=float(self.tol),
-                start=start,
+                start=begun,
                 engine=engine,
                 callback=report,
             )
@@ -166,8 +169,18 @@ class EMEstimator(HiddenModeEstimator):
             raise KeyboardInterrupt  # `fit` ends well on Ctrl-C, but what is not done must not be compared
         return self
 
-    def _resumed(self, components: Components) -> Parameters:
-        """The restarts of the last fit side by side, if they are of this model."""
+    def _begun(self, components: Components, resume: bool, start: Parameters | None) -> Parameters | None:
+        """The starting points side by side, if they are of this model; None: they are drawn."""
+        if start is not None:
+            given = em.stack([start])
+            if resume or not self._is_compatible(given, components):
+                raise ValueError(
+                    "start: expected parameters of a fit with the same env, n_modes, history, reward and switching"
+                    + (", and without resume=True" if resume else "")
+                )
+            return given
+        if not resume:
+            return None
         self.check_restarts()
         start = em.stack([r.parameters for r in self.restarts_])
         if not self._is_compatible(start, components):
