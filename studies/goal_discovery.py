@@ -135,8 +135,8 @@ def page(record: dict[str, Any]) -> str:
         "; ".join(said) + ".",
         "",
         f"Command: `{record['command']}`; versions {json.dumps(record['versions'])}. {N_SESSIONS} sessions of "
-        f"{N_STEPS} steps a draw, `discover_goals(data, env)` with its defaults. Right: exactly the true goals, or none "
-        "where there are none. Accuracy: points above that of the truth's own decoder.",
+        f"{N_STEPS} steps a draw, `discover_goals(data, env)` with its defaults. Right: exactly the true goals, or "
+        "none where there are none. Accuracy: points above that of the truth's own decoder.",
         "",
         "| world | draws | right | accuracy: least, median |",
         "|---|---|---|---|",

@@ -6,6 +6,10 @@ take the best, and fit the whole model with it.  A goal is kept if it raises the
 part in choosing it: the search runs by itself on each fold's training sessions, and the gains of its own choices are
 added up over the folds' held-out sessions.  It stops where the mean gain of a session is not above its standard error
 times `strictness`.  Nothing is drawn at random, so it comes out the same twice.
+
+What a move is called decides what the habit can explain, and what it cannot is taken for goals: an animal that likes
+to turn left has no goal, but looks as if it had some to a habit that knows only the compass.  So the names of moves are
+chosen first, on the same folds, by the habit alone.
 """
 
 import warnings
@@ -19,6 +23,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from swirl.data.folds import folds
+from swirl.data.geometry import has_places
 from swirl.data.mdp import MDP
 from swirl.data.trajectories import Trajectories
 from swirl.errors import Notice
@@ -125,16 +130,18 @@ def discover_goals(
     strictness
         Standard errors that a gain must exceed.
     form
-        `rewards.Goals` without places, for other kinds, names of moves or a habit that knows places.
+        `rewards.Goals` without places, for other kinds or a habit that knows places. Where it does not say what moves
+        are called, that is chosen on the folds.
     history, reward_prior, options
         Of `swirl.SWIRL`: what the habit remembers, its prior, and so on.
 
     Examples
     --------
-    >>> from swirl import MDP, Trajectories
-    >>> ring = MDP.deterministic([[(s + 1) % 6, (s - 1) % 6] for s in range(6)])
-    >>> walk = [[0, 1, 2, 3, 2, 1, 0, 5, 4, 3, 4, 5] * 3] * 8  # takes some seconds
-    >>> data = Trajectories(walk, n_states=6, n_actions=2)
+    >>> from swirl import datasets
+    >>> walks = datasets.random_walk(datasets.gridworld_env(), n_sessions=6, n_steps=60)
+    >>> form = Goals(moves="action")
+    >>> discover_goals(walks.trajectories, walks.env, form=form, history=1).goals  # takes some seconds
+    ()
     """
     data = as_trajectories(data)
     base = Goals() if form is None else form
@@ -145,10 +152,18 @@ def discover_goals(
     listed = range(env.n_states) if candidates is None else candidates
     tried = replace(base, places=tuple(listed)).places
     settings = {"n_restarts": 1, "max_iter": 40, "tol": 1e-4, **options, "history": history}
-    make = partial(_make, env, base, reward_prior, settings)
-    whole = _Path(make, tried, data, None)
     parts = folds(data, n_folds)
-    paths = [_Path(make, tried, data[np.setdiff1d(np.arange(len(data)), part)], data[part]) for part in parts]
+    split = [(data[np.setdiff1d(np.arange(len(data)), part)], data[part]) for part in parts]
+    codings = [base.moves] if base.moves else ["action", "next", *(["compass"] if has_places(env) else [])]
+    searches = []
+    for coding in codings:
+        base = replace(base, moves=coding)
+        make = partial(_make, env, base, reward_prior, settings)
+        paths = [_Path(make, tried, *each) for each in split]
+        searches.append((sum(path.score() for path in paths), coding, make, paths))
+    _, coding, make, paths = max(searches, key=lambda search: search[0])
+    base = replace(base, moves=coding)
+    whole = _Path(make, tried, data, None)
     alone: np.ndarray | None = None
     found: list[FoundGoal] = []
     refused = None
@@ -166,7 +181,7 @@ def discover_goals(
         whole.add(best)
         for path in paths:
             path.accept()
-    model = whole.model
+    model = whole.finished()
     steps = np.concatenate(model.predict(data))
     shares = {name: float(np.mean(steps == mode)) for mode, name in enumerate(model.mode_names_)}
     names = replace(base, places=tuple(goal.place for goal in found)).mode_names(env.state_names)[int(base.explores) :]
@@ -225,6 +240,20 @@ class _Path:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", Notice)
             return model.log_likelihood(self.held_out) - self.model.log_likelihood(self.held_out)
+
+    def score(self) -> float:
+        """Log-likelihood of the held-out sessions."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", Notice)
+            return float(self.model.log_likelihood(self.held_out).sum())
+
+    def finished(self) -> SWIRL:
+        """The model, taken on to convergence."""
+        start = self.model.restarts_[0].parameters
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", Notice)
+            model = self.model.set_params(max_iter=200, tol=1e-6)
+            return model.fit(self.train, progress=False, start=start, compare_restarts=False)
 
     def accept(self) -> None:
         """Keep the goal that was proposed."""
