@@ -78,7 +78,7 @@ def recording(kind="deterministic", history=1, per_action=False, seed=0, n_sessi
     return Trajectories(drawn.states, actions, gaps=gaps, modes=drawn.modes, n_states=N_STATES, n_actions=N_ACTIONS)
 
 
-def with_goals(env, form, goals, *, cost, temperature=1.0):
+def with_goals(env, form, goals, *, cost, temperature=1.0, kind=SWIRL):
     """A model with goals (mode → states), as fitted: nothing is solved, and choices are even."""
     n_modes = 1 + max(goals)
     histories = Histories.reachable(env.successors, 1)
@@ -88,7 +88,7 @@ def with_goals(env, form, goals, *, cost, temperature=1.0):
     available = np.asarray(env.available, float)
     with np.errstate(divide="ignore"):
         log_policies = np.log(np.stack([available / available.sum(axis=1, keepdims=True)] * n_modes))
-    model = SWIRL(env, n_modes=n_modes, history=1, reward=form, temperature=temperature)
+    model = kind(env, n_modes=n_modes, history=1, reward=form, temperature=temperature)
     model._set_rewards(histories, rewards, log_policies)
     stay = np.where(np.eye(n_modes, dtype=bool), 0.9, 0.1 / max(n_modes - 1, 1))
     table = np.broadcast_to(stay, (env.n_states, n_modes, n_modes)).copy()
