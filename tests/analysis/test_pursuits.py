@@ -60,7 +60,7 @@ def test_the_summary_by_hand():
 
 
 def test_steps_by_distance_by_hand():
-    by = steps_by_distance(find_pursuits(MODES, STATES, LINE, GOALS), 1)
+    by = steps_by_distance(*find_pursuits(MODES, STATES, LINE, GOALS).of(1))
     assert {name: values.tolist() for name, values in by.items()} == {
         "distance": [1], "pursuits": [2], "low": [1.5], "median": [2], "high": [2.5],
     }  # fmt: skip

@@ -48,6 +48,11 @@ class Pursuits:
         """Those that are seen from their first step until the goal is reached."""
         return self.reached & ~self.cut_start & np.isfinite(self.distance)
 
+    def of(self, mode: int) -> tuple[Float[np.ndarray, "timed"], Int[np.ndarray, "timed"]]:
+        """Distance and steps of the timed pursuits of one goal."""
+        own = self.timed & (self.mode == mode)
+        return self.distance[own], self.steps[own]
+
     def table(self) -> Any:
         """A pandas DataFrame with one row per pursuit."""
         import pandas as pd
@@ -183,20 +188,19 @@ def goal_summary(
     return rows
 
 
-def steps_by_distance(found: Pursuits, mode: int) -> dict[str, Float[np.ndarray, "distance"]]:
-    """Quartiles of the steps to the goal of one mode, by the fewest steps that it would take.
+def steps_by_distance(
+    distance: Float[np.ndarray, "pursuit"], steps: Int[np.ndarray, "pursuit"]
+) -> dict[str, Float[np.ndarray, "distance"]]:
+    """Quartiles of the steps that pursuits take, by the fewest that they could have taken.
 
-    Keys: distance, pursuits, low, median, high.
+    Keys: distance, pursuits (their number), low, median, high.
 
-    >>> line = MDP.deterministic([[0, 1], [0, 2], [1, 3], [2, 3]])
-    >>> states = [[3, 2, 3, 2, 1, 0, 1], [3, 3, 2, 1, 0, 0, 0]]
-    >>> found = find_pursuits([[0, 1, 1, 1, 1, 1, 0], [1, 1, 1, 1, 1, 0, 0]], states, line, {1: 0})
-    >>> {name: values.tolist() for name, values in steps_by_distance(found, 1).items()}
-    {'distance': [2.0], 'pursuits': [1.0], 'low': [4.0], 'median': [4.0], 'high': [4.0]}
+    >>> by = steps_by_distance(np.array([2.0, 5.0, 2.0]), np.array([2, 9, 4]))
+    >>> {name: values.tolist() for name, values in by.items()}
+    {'distance': [2.0, 5.0], 'pursuits': [2.0, 1.0], 'low': [2.5, 9.0], 'median': [3.0, 9.0], 'high': [3.5, 9.0]}
     """
-    own = found.timed & (found.mode == mode)
-    far, n = np.unique(found.distance[own], return_counts=True)
-    quartiles = [np.quantile(found.steps[own & (found.distance == d)], QUARTILES) for d in far]
+    far, n = np.unique(distance, return_counts=True)
+    quartiles = [np.quantile(steps[distance == d], QUARTILES) for d in far]
     low, median, high = np.array(quartiles).reshape(-1, 3).T
     return {"distance": far, "pursuits": n.astype(float), "low": low, "median": median, "high": high}
 

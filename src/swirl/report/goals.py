@@ -90,7 +90,7 @@ def decimals(share: float) -> str:
 def time_figure(fit: DecodedFit, found: Pursuits) -> dict[str, Any]:
     """Steps to each goal against the fewest that it would take: medians with quartiles, and the line of equality."""
     colours = named_mode_colours(fit.mode_names)
-    by_mode = {goal.mode: steps_by_distance(found, goal.mode) for goal in fit.model.goals}
+    by_mode = {goal.mode: steps_by_distance(*found.of(goal.mode)) for goal in fit.model.goals}
     most = max(float(by["pursuits"].max(initial=0.0)) for by in by_mode.values())
     far = max(float(by["distance"].max(initial=0.0)) for by in by_mode.values())
     dotted = {"color": "@soft", "width": 1, "dash": "dot"}
