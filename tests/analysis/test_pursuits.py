@@ -102,3 +102,11 @@ def test_a_model_knows_its_goals_whatever_the_order_of_its_modes(monkeypatch):
     free = with_goals(LINE, Goals((4,), absorbing=False), {1: (4,)}, cost=3.0, temperature=1.0)
     assert free.goals == (Goal(1, (4,), None, None),)
     assert with_goals(LINE, "state", {1: (4,)}, cost=3.0, temperature=1.0).goals == ()
+
+
+def test_there_is_no_way_across_a_transition_that_cannot_be(monkeypatch):
+    model = with_goals(LINE, Goals((0,)), {1: (0,)}, cost=3.0).set_params(impossible="gap")
+    monkeypatch.setattr(model, "predict", lambda data: [np.array([0, 1, 1, 1, 0])])
+    found = pursuits(model, Trajectories([[3, 4, 1, 0, 0]], n_states=5, n_actions=2))  # from 4 to 1 in a step
+    assert (found.start.tolist(), found.steps.tolist(), found.reached.tolist()) == ([1, 2], [1, 1], [False, True])
+    assert found.timed.tolist() == [False, False]

@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from swirl.analysis.behaviour import Place, agreement_with_runs, at, distances, runs_to
-from swirl.analysis.decoded import decode
+from swirl.analysis.decoded import DecodedFit, decode
 from swirl.data.mdp import MDP
 from swirl.data.segments import find_segments
 
@@ -72,8 +72,19 @@ def pursuits(model: Any, data: Any) -> Pursuits:
     fit = decode(model, data)
     if not model.goals:
         raise ValueError("model: it has no goals; fit one with reward=rewards.Goals(places)")
-    places = {goal.mode: goal.states for goal in model.goals}
-    return find_pursuits(fit.modes, fit.data.states, fit.environment(), places, gaps=fit.data.gaps)
+    return find_pursuits(**decoded_goals(fit))
+
+
+def decoded_goals(fit: DecodedFit) -> dict[str, Any]:
+    """What `find_pursuits` and `goal_summary` ask for, of a fit with goals.
+
+    Where a model allows transitions that the environment rules out, they are gaps: there is no way across.
+    """
+    env, data = fit.environment(), fit.data
+    if fit.model.impossible != "error":
+        data = data.with_gaps([steps + 1 for steps in env.impossible_transitions(data)])
+    goals = {goal.mode: goal.states for goal in fit.model.goals}
+    return {"modes": fit.modes, "states": data.states, "env": env, "goals": goals, "gaps": data.gaps}
 
 
 def find_pursuits(

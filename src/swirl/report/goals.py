@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from swirl.analysis.decoded import DecodedFit
-from swirl.analysis.pursuits import Pursuits, find_pursuits, goal_summary, steps_by_distance
+from swirl.analysis.pursuits import Pursuits, decoded_goals, find_pursuits, goal_summary, steps_by_distance
 from swirl.plots.style import named_mode_colours
 from swirl.report.figures import LEGEND, axis, figure, label, lines, points
 from swirl.report.maps import map_facts
@@ -20,10 +20,9 @@ def goals_section(fit: ReportedFit) -> Section | None:
     """Where the goals are, how they are pursued and reached; None for a model without goals."""
     if not fit.model.goals:
         return None
-    places = {goal.mode: goal.states for goal in fit.model.goals}
-    given = (fit.modes, fit.data.states, fit.environment(), places)
-    found = find_pursuits(*given, gaps=fit.data.gaps)
-    rows = goal_rows(fit, goal_summary(found, *given, gaps=fit.data.gaps))
+    given = decoded_goals(fit)
+    found = find_pursuits(**given)
+    rows = goal_rows(fit, goal_summary(found, **given))
     maps = fit.once(map_facts)
     values = {
         "rows": rows,
@@ -33,7 +32,7 @@ def goals_section(fit: ReportedFit) -> Section | None:
         "timed": bool(found.timed.any()),
     }
     figures = {"time-to-goal": time_figure(fit, found)} if values["timed"] else {}
-    marks = [{"mode": row["mode"], "name": row["short"], "states": list(places[row["mode"]])} for row in rows]
+    marks = [{"mode": row["mode"], "name": row["short"], "states": list(given["goals"][row["mode"]])} for row in rows]
     return Section("goals", "Goals", values, figures, {"goals": marks})
 
 

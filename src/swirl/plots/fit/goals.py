@@ -1,7 +1,7 @@
 """Goals of a fit: where they are, and how long decoded pursuits take to reach them."""
 
 from swirl.analysis.decoded import DecodedFit
-from swirl.analysis.pursuits import find_pursuits
+from swirl.analysis.pursuits import decoded_goals, find_pursuits
 from swirl.analysis.state_summaries import DoesNotApply
 from swirl.data.geometry import has_places
 from swirl.plots.fit.panels import Drawn, colours, frame, map_size
@@ -24,7 +24,7 @@ def goals(fit: DecodedFit) -> Drawn:
 def time_to_goals(fit: DecodedFit) -> Drawn:
     """Draw how long it takes to reach each goal, against the shortest way; the table lists all pursuits."""
     own = _own(fit)
-    found = find_pursuits(fit.modes, fit.data.states, fit.environment(), own, gaps=fit.data.gaps)
+    found = find_pursuits(**decoded_goals(fit))
     if not found.timed.any():
         raise DoesNotApply("no goal was seen to be pursued until it was reached")
     timed = [found.of(mode) for mode in own]
