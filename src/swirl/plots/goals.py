@@ -76,6 +76,16 @@ def goal_map(
     return ax
 
 
+def aside(goal: int, n_goals: int, far: float) -> float:
+    """How far beside its distance a goal is drawn, so that goals do not hide one another; never near the next distance.
+
+    >>> [round(aside(goal, 2, 12.0), 2) for goal in range(2)], round(aside(9, 10, 12.0), 2)
+    ([-0.14, 0.14], 0.35)
+    """
+    between = min(0.1 + 0.015 * far, 0.7 / max(n_goals - 1, 1))
+    return between * (goal - (n_goals - 1) / 2)
+
+
 def time_to_goal(
     distances: Sequence[np.ndarray], steps: Sequence[np.ndarray], *, mode_names: Sequence[str] | None = None,
     colours: Sequence[str] | None = None, title: str | None = None, ax: Axes | None = None,
@@ -115,8 +125,7 @@ def time_to_goal(
     ax = new_axes(3.4, 2.9) if ax is None else ax
     ax.plot([0, far], [0, far], color=SOFT_INK, linewidth=0.8, linestyle=":", zorder=1, label="shortest")
     for goal, by in enumerate(found):
-        # A little aside, so that goals do not hide one another.
-        x = by["distance"] + min(0.1 + 0.015 * far, 0.3) * (goal - (len(found) - 1) / 2)
+        x = by["distance"] + aside(goal, len(found), far)
         ax.vlines(x, by["low"], by["high"], shades[goal], linewidths=1.2, zorder=2)
         size = SMALLEST + (LARGEST - SMALLEST) * by["pursuits"] / most
         ax.scatter(

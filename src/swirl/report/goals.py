@@ -6,6 +6,7 @@ import numpy as np
 
 from swirl.analysis.decoded import DecodedFit
 from swirl.analysis.pursuits import Pursuits, decoded_goals, find_pursuits, goal_summary, steps_by_distance
+from swirl.plots.goals import aside
 from swirl.plots.style import named_mode_colours
 from swirl.report.figures import LEGEND, axis, figure, label, lines, points
 from swirl.report.maps import map_facts
@@ -99,11 +100,10 @@ def time_figure(fit: DecodedFit, found: Pursuits) -> dict[str, Any]:
         if not len(by["distance"]):
             continue
         name, low, median, high = fit.mode_names[mode], by["low"], by["median"], by["high"]
-        aside = min(0.1 + 0.015 * far, 0.3) * (place - (len(by_mode) - 1) / 2)  # so that goals do not hide one another
         traces.append(
             points(
                 label(name),
-                (by["distance"] + aside).tolist(),
+                (by["distance"] + aside(place, len(by_mode), far)).tolist(),
                 median.tolist(),
                 error_y={
                     "type": "data",
