@@ -76,3 +76,25 @@ def recording(kind="deterministic", history=1, per_action=False, seed=0, n_sessi
     actions = [np.where(rng.random(n_steps) < 0.05, -1, a) for a in drawn.actions]
     gaps = [[n_steps // 2], *[[]] * (n_sessions - 1)]
     return Trajectories(drawn.states, actions, gaps=gaps, modes=drawn.modes, n_states=N_STATES, n_actions=N_ACTIONS)
+
+
+def with_goals(env, form, goals, *, cost, temperature=1.0, kind=SWIRL):
+    """A model with goals (mode → states), as fitted: nothing is solved, and choices are even."""
+    n_modes = 1 + max(goals)
+    histories = Histories.reachable(env.successors, 1)
+    rewards = np.zeros((n_modes, env.n_states))
+    for mode, states in goals.items():
+        rewards[mode, list(states)] = cost * temperature
+    available = np.asarray(env.available, float)
+    with np.errstate(divide="ignore"):
+        log_policies = np.log(np.stack([available / available.sum(axis=1, keepdims=True)] * n_modes))
+    model = kind(env, n_modes=n_modes, history=1, reward=form, temperature=temperature)
+    model._set_rewards(histories, rewards, log_policies)
+    stay = np.where(np.eye(n_modes, dtype=bool), 0.9, 0.1 / max(n_modes - 1, 1))
+    table = np.broadcast_to(stay, (env.n_states, n_modes, n_modes)).copy()
+    for mode, states in goals.items():
+        table[list(states), mode] = 1 / n_modes  # a goal that is reached is often dropped
+    model._set_chain(table, np.full(n_modes, 1 / n_modes))
+    model.initial_states_ = np.full(env.n_states, 1 / env.n_states)
+    model.mode_temperatures_ = np.full(n_modes, float(temperature))
+    return model

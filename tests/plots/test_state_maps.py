@@ -6,8 +6,10 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
+from small_worlds import with_goals
 from swirl.analysis.mode_signal import signal_by_mode
 from swirl.analysis.reward_signal import SignalTest
 from swirl.analysis.triggered_average import mode_triggered_average
@@ -17,10 +19,11 @@ from swirl.data.histories import Histories
 from swirl.data.mdp import MDP
 from swirl.data.trajectories import Trajectories
 from swirl.estimators.swirl import SWIRL
-from swirl.plots import durations, move_maps, scores, signals, state_maps
+from swirl.plots import durations, goals, move_maps, scores, signals, state_maps
 from swirl.plots.fit import catalogue
 from swirl.plots.move_maps import state_transitions
 from swirl.plots.state_maps import state_map, transitions_by_state
+from swirl.rewards import Goals
 from swirl.switching import Fixed
 
 NAN = np.nan
@@ -292,6 +295,68 @@ def test_durations_that_cannot_be_drawn(arguments, told):
         durations.bout_durations(**arguments)
 
 
+# ---- goals
+
+
+def test_goals_are_where_they_are():
+    ax = ready(goals.goal_map(MAZE, {"water": [3], "home": [0, 1]}, colours=["#ff0000", "#00ff00"]))
+    red, green = [shape for shape in ax.collections if shape.get_label() == "goals"]
+    assert (to_hex(red.get_facecolor()[0]), to_hex(green.get_facecolor()[0])) == ("#ff0000", "#00ff00")
+    assert (red.get_offsets().tolist(), green.get_offsets().tolist()) == ([[2, -1]], [[0, 0], [2, 0]])
+    assert sorted(text.get_text() for text in ax.texts) == ["home", "water"]
+    ax = ready(goals.goal_map(GRID, {"water": [5], "home": [0, 1]}, colours=["#ff0000", "#00ff00"]))
+    (cells,) = [shape for shape in ax.collections if shape.get_label() == "states"]
+    found = [to_hex(colour) for colour in cells.get_facecolor()]
+    assert [found[s] for s in (0, 1, 5)] == ["#00ff00", "#00ff00", "#ff0000"]
+    assert len({found[s] for s in (2, 3, 4)}) == 1
+
+
+def test_time_to_goal_against_the_shortest_way():
+    ax = ready(goals.time_to_goal([np.array([2.0, 2, 4]), np.array([4.0])], [np.array([2, 4, 4]), np.array([9])],
+                                  mode_names=["water", "home"]))  # fmt: skip
+    water, home = [shape for shape in ax.collections if shape.get_label() in ("water", "home")]
+    aside = 0.08
+    np.testing.assert_allclose(water.get_offsets(), [[2 - aside, 3], [4 - aside, 4]])
+    np.testing.assert_allclose(home.get_offsets(), [[4 + aside, 9]])
+    assert water.get_sizes()[0] > water.get_sizes()[1] == home.get_sizes()[0]
+    bars = next(shape for shape in ax.collections if shape.get_label().startswith("_"))
+    np.testing.assert_allclose(bars.get_segments()[0][:, 1], [2.5, 3.5])
+    assert ax.get_lines()[0].get_xydata().tolist() == [[0, 0], [4, 4]]
+
+
+@pytest.mark.parametrize(
+    ("draw", "told"),
+    [
+        (lambda: goals.goal_map(SYLLABLES, {"rest": [0]}), "env: its states have no places"),
+        (lambda: goals.goal_map(MAZE, {"water": [9]}), r"goals\['water'\]: got \[9\], expected states from 0 to 3"),
+        (lambda: goals.time_to_goal([np.zeros(0)], [np.zeros(0)]), "got no pursuit of any goal"),
+        (lambda: goals.time_to_goal([np.ones(2)], [np.ones(1)]), r"distances\[0\]: expected a finite number"),
+        (lambda: goals.time_to_goal([np.ones(1)], []), "got 1 and 0 goals"),
+    ],
+)
+def test_goals_that_cannot_be_drawn(draw, told):
+    with pytest.raises(ValueError, match=told):
+        draw()
+
+
+@pytest.mark.parametrize("env", [MAZE, GRID, SYLLABLES])
+def test_figures_of_a_fit_with_goals(env, monkeypatch):
+    model = with_goals(env, Goals((2,), kinds=0, moves="action"), {1: (2,)}, cost=3.0)
+    data, modes = recording(env=env)
+    decoded(model, modes, monkeypatch)
+    model.name_modes(["explore", "to 2"])
+    wanted = ["time_to_goal"] if env is SYLLABLES else ["goals", "time_to_goal"]
+    drawn, _ = catalogue.draw(model, data, only=wanted)
+    table = drawn["time_to_goal"].table
+    assert set(table["mode"]) == {"to 2"}
+    assert set(table["session"]) <= set(data.names)
+    if env is SYLLABLES:
+        with pytest.raises(ValueError, match="goals: states have no places"):
+            catalogue.draw(model, data, only=["goals"])
+    else:
+        assert drawn["goals"].table["state"].tolist() == ["2"]
+
+
 # ---- by mode
 
 
@@ -445,7 +510,7 @@ def test_every_figure_that_applies(name, history, per_action, extra, monkeypatch
         model, data, signal="dopamine", mode_names=["water", "home"], only=wanted if per_action else None
     )  # fmt: skip
     assert list(drawn) == wanted
-    beside = {"model_scores", "model_scores_by_modes"}  # no comparison was given
+    beside = {"model_scores", "model_scores_by_modes", "goals", "time_to_goal"}  # no comparison given, no goals
     assert set(left_out) <= {"rewards_by_action", "objective", "restart_agreement"} | beside
     tables = {figure: drawing.table for figure, drawing in drawn.items()}
     np.testing.assert_allclose(tables["usage"].groupby("mode")["share"].sum(), 1.0)

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from small_worlds import with_goals
 from swirl import report
 from swirl.analysis.bootstrap_result import Bootstrap, mark_of
 from swirl.analysis.comparison_result import Comparison
@@ -19,6 +20,7 @@ from swirl.data.mdp import MDP
 from swirl.data.trajectories import Trajectories
 from swirl.datasets import gridworld
 from swirl.estimators.swirl import SWIRL
+from swirl.rewards import Goals
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 if CHROMIUM is None:
@@ -460,3 +462,48 @@ def test_tables_where_states_have_no_places(table):
     page.set_viewport_size(NARROW)
     page.wait_for_function("document.documentElement.scrollWidth <= innerWidth")
     photograph(page, "table-narrow-dark")
+
+
+class Pursuing(Decoded):
+    """Four steps of each of three modes."""
+
+    def predict(self, data):
+        return [np.arange(len(path)) // 4 % 3 for path in data.states]
+
+    def predict_proba(self, data):
+        return [np.eye(3)[path] for path in self.predict(data)]
+
+
+@pytest.mark.slow
+def test_goals_have_a_map_a_figure_and_tables(browser, tmp_path):
+    fork = [[1, 0, 0], [0, 2, 3], [1, 2, 2], [1, 3, 3]]  # corridors of two lengths, which no grid has
+    env = MDP.deterministic(fork, coordinates=[[0, 0], [2, 0], [2, 1], [2, -1]])
+    model = with_goals(env, Goals((3, (0, 1)), kinds=0, moves="action"), {1: (3,), 2: (0, 1)}, cost=3.0, kind=Pursuing)
+    model.name_modes(["explore", "to 3", EVIL])
+    walk = np.array([0, 1, 3, 1, 2, 1] * 20)
+    path = report.write(tmp_path / "goals.html", model, Trajectories([walk], n_states=4, n_actions=3), n_draws=0)
+    page = opened(browser, path, accept_downloads=True)
+    first, second = page.evaluate("R.facts.colours.slice(1)")
+    fill = page.eval_on_selector_all("#goals-map .state", "all => all.map(one => one.getAttribute('fill'))")
+    assert (fill[0], fill[1], fill[3]) == (second, second, first)
+    assert fill[2] == page.evaluate("R.css('floor')")
+    names = page.eval_on_selector_all("#goals-map text", "all => all.map(one => one.textContent)")
+    assert set(names) == {"3", EVIL[:13] + "…"}
+    page.locator("#goals-map .state").nth(3).hover()
+    assert page.text_content("#tip") == "state 3\ngoal of to 3"
+    with page.expect_download() as waiting:
+        page.locator('button[data-csv="goals-map"]').click()
+    assert len(waiting.value.path().read_text(encoding="utf-8-sig").splitlines()) == 4
+    page.evaluate("R.drawAll()")
+    page.wait_for_selector("#plot-time-to-goal .main-svg")
+    photograph(page, "goals-wide-light")
+    page.set_viewport_size(NARROW)
+    page.wait_for_function("document.documentElement.scrollWidth <= innerWidth")
+    page.locator("#theme").click()
+    photograph(page, "goals-narrow-dark")
+    page.emulate_media(media="print")
+    page.wait_for_function("R.printing")
+    assert page.evaluate("document.querySelector('#goals .goals').offsetWidth") <= 690  # of A4 between its margins
+    page.emulate_media(media="screen")
+    quiet(page)
+    page.context.close()

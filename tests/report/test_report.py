@@ -14,6 +14,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from small_worlds import with_goals
 from swirl import report
 from swirl.analysis.comparison_result import Comparison
 from swirl.analysis.decoded import DecodedFit, decode
@@ -40,6 +41,7 @@ from swirl.report.summary import data_facts
 from swirl.report.switching import switch_counts, switching_facts
 from swirl.report.uncertainty import agreement_of, restart_facts
 from swirl.report.writing import ASSETS
+from swirl.rewards import Goals
 
 EVIL = '<b>"x"</b></script><script>boom()</script>'
 N_STATES, N_SESSIONS, N_STEPS = 25, 3, 80  # one shape everywhere: what decodes is compiled once
@@ -454,13 +456,13 @@ def values(page):
 
 
 def test_all_sections_are_there():
-    wanted = (
-        "summary comparison rewards animals session switching durations checks signal uncertainty methods provenance"
-    )
+    wanted = ["summary", "comparison", "rewards", "goals", "animals", "session", "switching", "durations", "checks"]
+    wanted += ["signal", "uncertainty", "methods", "provenance"]
     found = Page(full_page())
-    assert [attrs["id"] for tag, attrs in found.tags if tag == "section"] == wanted.split()
-    assert [make.__name__ for make in SECTIONS] == [f"{name}_section" for name in wanted.split()]
-    assert {path.name for path in (ASSETS / "sections").iterdir()} == {f"{name}.html.j2" for name in wanted.split()}
+    here = [name for name in wanted if name != "goals"]  # this model has none
+    assert [attrs["id"] for tag, attrs in found.tags if tag == "section"] == here
+    assert [make.__name__ for make in SECTIONS] == [f"{name}_section" for name in wanted]
+    assert {path.name for path in (ASSETS / "sections").iterdir()} == {f"{name}.html.j2" for name in wanted}
 
 
 def test_names_do_not_break_the_page():
@@ -509,6 +511,7 @@ def test_figures_are_what_plotly_expects():
         "restarts",
     }
     assert set(facts["figures"]) == wanted
+    facts["figures"]["time-to-goal"] = contents(*with_pursuits())[1]["figures"]["time-to-goal"]
     for spec in facts["figures"].values():
         text = re.sub(r'"@\w+"', '"#123456"', json.dumps(spec))
         spec = json.loads(text)
@@ -590,6 +593,76 @@ def test_one_mode_leaves_out_what_modes_are_for():
     assert "switching" not in facts
     assert page["title"] == "MaxEnt on 3 sessions"
     assert not any("bouts" in strip["words"] for strip in values(page)["checks"]["strips"])
+
+
+# ---------------------------------------------------------------------- goals
+
+
+LINE = [[0, 1], [0, 2], [1, 3], [2, 4], [3, 4]]  # left and right, staying at the ends
+
+
+class Pursuing(SWIRL):
+    """A model whose modes are given: mode 1 goes to the left end and mode 2 to the right one."""
+
+    def predict(self, data):
+        return [np.array([0, 1, 1, 1, 1, 1, 1, 1, 0, 2, 2, 0, 0, 1]), np.array([2, 2, 1, 1, 0])]
+
+    def predict_proba(self, data):
+        return [np.eye(3)[path] for path in self.predict(data)]
+
+    def score(self, data, y=None, *, of=None):
+        return -1.0
+
+
+def with_pursuits(**more):
+    """The path of tests/analysis/test_pursuits.py, in a corridor or without places."""
+    env = MDP.deterministic(LINE, **more)
+    model = with_goals(env, Goals((0, 4), kinds=0, moves="action"), {1: (0,), 2: (4,)}, cost=3.0, kind=Pursuing)
+    model.name_modes(["explore", EVIL, "to 4"])
+    data = Trajectories([[2, 1, 2, 1, 0, 0, 1, 0, 1, 2, 3, 4, 3, 2], [3, 4, 4, 3, 2]], n_states=5, n_actions=2)
+    return model, data
+
+
+def test_goals_are_told_as_they_are_counted():
+    page, facts = contents(*with_pursuits(coordinates=[[i, 0] for i in range(5)]))
+    own = values(page)["goals"]
+    left, right = own["rows"]
+    assert (left["name"], left["states"], left["more"], right["short"]) == (EVIL, ["0"], 0, "4")
+    assert (left["cost"], own["expected_cost"]) == ("3", "2")
+    told = [left[name].replace("\xa0", " ") for name in ("share", "pursuits", "reached", "steps", "excess")]
+    assert told == ["53 %", "4", "67 %", "2 (1.5 to 2.5)", "1"]
+    assert [left[name] for name in ("precision", "recall", "f1")] == ["0.00", "—", "0.00"]
+    assert [right[name] for name in ("precision", "recall", "f1")] == ["0.50", "0.40", "0.44"]
+    assert [share.replace("\xa0", " ") for share in left["next"]] == ["50 %", "50 %", "0 %"]
+    assert (left["arrivals"], left["stays"]) == ("2", "1.5 (1.2 to 1.8)")
+    assert facts["goals"][1] == {"mode": 2, "name": "4", "states": [4]}
+    drawn = facts["figures"]["time-to-goal"]
+    assert [trace["y"] for trace in drawn["data"][1:]] == [[2.0], [2.0]]
+    assert drawn["csv"][1:] == [[EVIL, 1, 2, 1.5, 2, 2.5], ["to 4", 2, 1, 2, 2, 2]]
+    assert drawn["data"][1]["name"].startswith("&lt;b&gt;")
+
+
+def test_goals_on_the_page():
+    found = Page(report.build(*with_pursuits(coordinates=[[i, 0] for i in range(5)]), n_draws=0))
+    assert {"goals", "goals-map", "plot-time-to-goal"} <= found.ids()
+    text = "".join(found.texts)
+    assert "no proof of what the animal intends" in text
+    assert "lasts until its goal is reached" not in text  # switching is another
+    assert "The prior expected 2" in text
+    assert text.count(EVIL) >= 3
+    bare = report.build(*with_pursuits(), n_draws=0)
+    assert 'id="goals-map"' not in bare
+    assert "have no places, so there is no map" in bare
+
+
+def test_goals_that_are_never_reached_have_no_figure():
+    model, data = with_pursuits()
+    data = Trajectories([np.full(14, 2), np.full(5, 2)], n_states=5, n_actions=2)
+    page, facts = contents(model.set_params(impossible="gap"), data)
+    own = values(page)["goals"]
+    assert [row["steps"] for row in own["rows"]] == ["—", "—"]
+    assert own["rows"][0]["next"] == ["—"] * 3
+    assert "time-to-goal" not in facts["figures"]
 
 
 # ---------------------------------------------------------------------- files and wrong arguments

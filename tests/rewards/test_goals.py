@@ -250,6 +250,8 @@ def test_goals_are_pursued_and_dropped_as_they_were():
     assert sorted(model.mode_names_) == sorted(["explore", *names])
     to_4 = model.mode_names_.index(names[0])
     assert model.rewards_[to_4].max() == pytest.approx(1.5, rel=0.2)
+    assert {goal.states: model.mode_names_[goal.mode] for goal in model.goals} == {(4,): names[0], (20,): names[1]}
+    assert model.align_to(truth).goals != ()
     assert set(model.histories_[model.rewards_[to_4] > 0, 0].tolist()) == {4}
     stay = model.mode_transitions_[:, to_4, to_4]
     assert stay[4] < 0.5 < 0.9 < np.delete(stay, 4).min()

@@ -25,6 +25,7 @@ from swirl.estimators.fit_warnings import RestartAgreement, Verdict
 from swirl.inference.likelihood import Evidence
 from swirl.inference.messages import filter_sessions, smooth_sessions, viterbi_sessions
 from swirl.inference.mode_matching import adjusted_rand_index, match_by_overlap
+from swirl.rewards.forms import Goal
 from swirl.text import counted, some
 
 Scored = Literal["action", "next_state", "density"]
@@ -227,6 +228,11 @@ class HiddenModeEstimator(Estimator, ABC):
         (2, 130, 5)
         """
         return None
+
+    @property
+    def goals(self) -> tuple[Goal, ...]:
+        """What modes walk to, where the model knows it (`rewards.Goals`); elsewhere there are none."""
+        return ()
 
     @property
     def gauges(self) -> tuple[str, ...]:

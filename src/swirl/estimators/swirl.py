@@ -37,7 +37,7 @@ from swirl.inference.mstep import Components
 from swirl.inference.online_filter import OnlineFilter
 from swirl.priors import Adaptive, Bouts, Cauchy, Dirichlet, Gaussian, GoalDirected, HabitGoals, in_units
 from swirl.rewards.component import RewardComponent
-from swirl.rewards.forms import PolicySettings, RewardForm, resolve_form
+from swirl.rewards.forms import Goal, Goals, PolicySettings, RewardForm, resolve_form
 from swirl.rewards.gauge import GaugeTooLargeError, canonical
 from swirl.rewards.soft_q import soft_optimal_log_policies
 from swirl.rewards.tables import group_mean, to_dense
@@ -429,6 +429,22 @@ class SWIRL(EMEstimator, DiscreteEstimator):
         subscript = str(length - 1).translate(str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉"))
         past = {1: "sₜ", 2: "sₜ, sₜ₋₁", 3: "sₜ, sₜ₋₁, sₜ₋₂"}.get(length, f"sₜ, …, sₜ₋{subscript}")
         return f"r({past}{', aₜ' if self.rewards_.ndim == 3 else ''})"
+
+    @property
+    def goals(self) -> tuple[Goal, ...]:
+        """What each mode walks to, in the order of modes; none unless the reward is `rewards.Goals`."""
+        settings = self.fitted_params
+        form = resolve_form(settings["reward"])
+        if not isinstance(form, Goals):
+            return ()
+        worth = self.reward_map()  # 0 but in goals; modes may have been put in another order than that of `places`
+        prior = settings["reward_prior"] or form.priors.default
+        found = []
+        for mode in np.flatnonzero((worth != 0).any(axis=1)).tolist():
+            cost = float(worth[mode].max() / self.mode_temperatures_[mode]) if form.absorbing else None
+            states = tuple(np.flatnonzero(worth[mode]).tolist())
+            found.append(Goal(mode, states, cost, float(prior.expected_cost) if form.absorbing else None))
+        return tuple(found)
 
     @property
     def gauges(self) -> tuple[str, ...]:

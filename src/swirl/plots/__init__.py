@@ -10,6 +10,7 @@ what is measured, `mode_names` one name per mode, and `shown` the states to draw
 """
 
 from swirl.plots.durations import bout_durations
+from swirl.plots.goals import goal_map, time_to_goal
 from swirl.plots.grid_maps import mode_transition_map, reward_map, reward_panels, split_key, split_reward_map
 from swirl.plots.heatmaps import agreement_matrix, transition_map
 from swirl.plots.history_dependence import history_dependence
@@ -35,6 +36,7 @@ __all__ = [
     "arrival_map",
     "bout_durations",
     "distribution_check",
+    "goal_map",
     "graph_map",
     "history_dependence",
     "mode_colours",
@@ -64,6 +66,7 @@ __all__ = [
     "split_key",
     "split_reward_map",
     "state_map",
+    "time_to_goal",
     "traffic",
     "transition_map",
     "transitions_by_state",

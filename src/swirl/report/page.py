@@ -12,6 +12,7 @@ from swirl.report.animals import animals_section
 from swirl.report.checks import checks_section
 from swirl.report.comparison import comparison_section
 from swirl.report.durations import durations_section
+from swirl.report.goals import goals_section
 from swirl.report.methods import methods_section
 from swirl.report.provenance import provenance_section
 from swirl.report.rewards import rewards_section
@@ -27,6 +28,7 @@ SECTIONS: list[Callable[[ReportedFit], Section | None]] = [
     summary_section,
     comparison_section,
     rewards_section,
+    goals_section,
     animals_section,
     session_section,
     switching_section,

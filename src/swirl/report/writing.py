@@ -8,8 +8,8 @@ from swirl.errors import needing
 from swirl.io.atomic_write import check_target, write_text
 
 ASSETS = Path(__file__).parent / "assets"
-SCRIPTS = ("core", "labels", "figures", "tables", "maps", "rewards", "switching", "session", "timeline", "replay")
-SCRIPTS += ("print", "start")
+SCRIPTS = ("core", "labels", "figures", "tables", "maps", "rewards", "goals", "switching", "session", "timeline")
+SCRIPTS += ("replay", "print", "start")
 
 
 def write(

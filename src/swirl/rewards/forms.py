@@ -298,6 +298,18 @@ class Habit(RewardForm):
         return HabitGoalsReward.footprint(sizes)
 
 
+class Goal(NamedTuple):
+    """What a fitted mode walks to."""
+
+    mode: int
+    states: tuple[int, ...]
+    """A place, or the places of a region."""
+    cost: float | None
+    """Of a step on the way, in units of the temperature: the higher, the straighter; None where goals do not absorb."""
+    expected_cost: float | None
+    """What the prior expected it to be."""
+
+
 @dataclass(frozen=True)
 class Goals(RewardForm):
     """Goal-directed modes: each walks, by soft planning, to places that it wants; one mode explores.

@@ -14,7 +14,7 @@ from swirl.analysis.comparison_result import Comparison
 from swirl.analysis.decoded import DecodedFit, decode
 from swirl.analysis.state_summaries import DoesNotApply
 from swirl.io.export_tables import write_table
-from swirl.plots.fit import policies, rewards, scores, segmentation, signals
+from swirl.plots.fit import goals, policies, rewards, scores, segmentation, signals
 from swirl.plots.style import save
 
 FORMATS = ("pdf", "png", "svg")
@@ -42,6 +42,12 @@ FIGURES: dict[str, tuple[str, Callable[[DecodedFit], tuple[Figure, Any]]]] = {
     "paths": ("What was done in each mode: moves, and where bouts start and end.", policies.paths),
     "usage": ("Share of each mode's steps in each state.", policies.usage),
     "transitions": ("Probability of switching from mode to mode, by state.", policies.transitions),
+    "goals": ("The goals of modes, each in the colour of its mode.", goals.goals),
+    "time_to_goal": (
+        "Steps from taking up a goal until it is reached, against the fewest possible: medians and quartiles of "
+        "decoded pursuits, larger where there are more; on the line there is no shorter way.",
+        goals.time_to_goals,
+    ),
     "segmentation": (
         "Modes (most likely path) and their probabilities in the first sessions.",
         segmentation.segmentation,
