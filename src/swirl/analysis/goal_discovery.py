@@ -183,9 +183,8 @@ def discover_goals(
             path.accept()
     model = whole.finished()
     steps = np.concatenate(model.predict(data))
-    shares = {name: float(np.mean(steps == mode)) for mode, name in enumerate(model.mode_names_)}
-    names = replace(base, places=tuple(goal.place for goal in found)).mode_names(env.state_names)[int(base.explores) :]
-    found = [replace(goal, share=shares[name]) for goal, name in zip(found, names, strict=True)]
+    shares = {goal.states: float(np.mean(steps == goal.mode)) for goal in model.goals}
+    found = [replace(goal, share=shares[tuple(sorted(goal.place))]) for goal in found]
     return GoalSearch(tuple(found), refused, np.zeros(len(tried)) if alone is None else alone, tried, model)
 
 
@@ -205,7 +204,7 @@ class _Path:
         self.expected_cost = prior.expected_cost
         self.chosen: list[int] = []
         self.model = self._fitted(())
-        self.next: tuple[int, SWIRL] | None = None
+        self.next = -1, self.model
 
     def _fitted(self, chosen: Sequence[int]) -> SWIRL:
         """Fit, from where the model without the last goal ended."""
