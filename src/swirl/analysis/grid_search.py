@@ -317,4 +317,5 @@ def modes_can_change(model: HiddenModeEstimator) -> bool:
     """
     params = model.get_params()
     given = getattr(params.get("switching"), "table", None) is not None
+    given = given or getattr(params.get("reward"), "n_modes", None) is not None  # a goal for each mode
     return "n_modes" in params and np.ndim(params.get("temperature", 1.0)) == 0 and not given

@@ -37,7 +37,7 @@ from swirl.inference.mstep import Components
 from swirl.inference.online_filter import OnlineFilter
 from swirl.priors import Adaptive, Bouts, Cauchy, Dirichlet, Gaussian, GoalDirected, HabitGoals, in_units
 from swirl.rewards.component import RewardComponent
-from swirl.rewards.forms import PolicySettings, RewardForm, resolve_form
+from swirl.rewards.forms import Goals, PolicySettings, RewardForm, resolve_form
 from swirl.rewards.gauge import GaugeTooLargeError, canonical
 from swirl.rewards.soft_q import soft_optimal_log_policies
 from swirl.rewards.tables import group_mean, to_dense
@@ -407,7 +407,12 @@ class SWIRL(EMEstimator, DiscreteEstimator):
 
     @property
     def label(self) -> str:
-        """Short name, as the paper has it: F- for one mode per session, S- where switching sees the state, else I-."""
+        """Short name, as the paper has it: F- for one mode per session, S- where switching sees the state, else I-.
+
+        A form of reward that makes a model of its own kind (`rewards.Goals`) gives its own.
+        """
+        if family := resolve_form(self.reward).family:
+            return f"{family}-{self.history}"
         if self.switching == "fixed":
             return f"F-{self.history}"
         by_state = self.switches_by_state
@@ -420,12 +425,16 @@ class SWIRL(EMEstimator, DiscreteEstimator):
         """What the model is, in a sentence."""
         n_modes, irl = len(self.initial_modes_), "inverse reinforcement learning"
         kind = f"{irl} without modes" if n_modes == 1 else f"switching {irl} with {counted(n_modes, 'mode')}"
-        return f"{self.label}: {kind}. Each mode follows a reward {self.reward_symbol}{self._switching_words()}."
+        follows = f"follows a reward {self.reward_symbol}"
+        if isinstance(self.reward, Goals):
+            moves = "no moves" if self.history == 1 else f"the last {counted(int(self.history) - 1, 'move')}"
+            follows = f"walks to its own goal, if it has one; all share one habit, of the kind of place and {moves}"
+        return f"{self.label}: {kind}. Each mode {follows}{self._switching_words()}."
 
     @property
     def reward_symbol(self) -> str:
         """The reward with its arguments, as the paper writes it."""
-        length = int(self.history)
+        length = 1 if isinstance(self.reward, Goals) else int(self.history)
         subscript = str(length - 1).translate(str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉"))
         past = {1: "sₜ", 2: "sₜ, sₜ₋₁", 3: "sₜ, sₜ₋₁, sₜ₋₂"}.get(length, f"sₜ, …, sₜ₋{subscript}")
         return f"r({past}{', aₜ' if self.rewards_.ndim == 3 else ''})"

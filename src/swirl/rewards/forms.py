@@ -6,7 +6,7 @@ A new form is a component (`component.RewardComponent`) in a file of its own, an
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, NamedTuple, cast
 
 import numpy as np
@@ -57,6 +57,13 @@ class RewardForm(ABC):
     """Whether a configuration file can hold it: numbers and words can be written there, arrays cannot."""
     gauges: ClassVar[tuple[str, ...]] = ("fitted", "canonical")
     """Gauges in which its rewards can be told; one only where the policy is not the soft-optimal one of the reward."""
+    family: ClassVar[str] = ""
+    """What models with this form are called, before their history; empty: as the paper has it (S-2, I-1, …)."""
+
+    @property
+    def n_modes(self) -> int | None:
+        """The number of modes that a model with this form must have; None: any."""
+        return None
 
     @property
     @abstractmethod
@@ -319,7 +326,8 @@ class Goals(RewardForm):
         by the action's number (`data.local_shape.name_moves`). None: compass where places have coordinates, else
         action.
     place_history
-        Newest states that the habit does know, under the strong prior `GoalDirected.place`; 0: none.
+        Newest states that the habit does know, under the strong prior `GoalDirected.place`; 0: none. At most the
+        model's `history`.
     absorbing
         Whether a goal ends the walk that is planned. False: a free reward in each place, got each time.
     explores
@@ -332,6 +340,7 @@ class Goals(RewardForm):
     """
 
     gauges: ClassVar[tuple[str, ...]] = ("fitted",)
+    family: ClassVar[str] = "Goals"
     places: Any = ()
     kinds: Any = 1
     moves: str | None = None
@@ -350,6 +359,9 @@ class Goals(RewardForm):
             object.__setattr__(self, "kinds", tuple(int(kind) for kind in self.kinds))
         elif self.kinds < 0:
             raise ValueError(f"kinds={self.kinds!r}: expected a distance of at least 0, or the kind of each state")
+        known = self.place_history
+        if isinstance(known, bool) or not isinstance(known, Integral) or known < 0:
+            raise ValueError(f"place_history={known!r}: expected a whole number, at least 0 (0: no place is known)")
         if self.n_modes < 1:
             raise ValueError("explores=False: without a goal and without exploring there is no mode; give places")
 
@@ -393,6 +405,11 @@ class Goals(RewardForm):
     def build(self, histories: Histories, prior: Any, settings: PolicySettings) -> Built:
         """Make the component that plans on states and adds the habit."""
         env = cast(MDP, settings.env)
+        if self.place_history > histories.length:
+            raise ValueError(
+                f"rewards.Goals: place_history={self.place_history}: expected at most history={histories.length}, the "
+                "states that the model sees; give a smaller one, or a longer history"
+            )
         if isinstance(self.kinds, tuple) and len(self.kinds) != env.n_states:
             raise ValueError(
                 f"rewards.Goals: kinds has {len(self.kinds)} entries, but the environment has {env.n_states} states"
