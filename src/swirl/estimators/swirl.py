@@ -514,6 +514,32 @@ class SWIRL(EMEstimator, DiscreteEstimator):
             vars(aligned).pop("mode_names_", None)
         return aligned
 
+    def transfer(self, env: MDP) -> "SWIRL":
+        """Return this model in a changed environment: the same rewards, or goals, with policies that are planned anew.
+
+        A way is blocked, another opened, an action leads elsewhere: the states, and how many actions there are, are the
+        same.  Switching is as it was fitted; of goals (`rewards.Goals`) the habit goes along, with the kinds of places
+        and the names of moves that it was fitted with.  The result can score, decode and sample there.
+
+        Rewards are known up to a gauge (design.md#gauge): where others that are as good here have other policies
+        there, a warning says how far apart they are (`estimators.transfer.GaugeWarning`).
+
+        Parameters
+        ----------
+        env
+            The changed environment.
+
+        Examples
+        --------
+        >>> from swirl.datasets import gridworld, gridworld_env
+        >>> model = gridworld(n_sessions=2, n_steps=20).true_model()
+        >>> model.transfer(gridworld_env(slip=0.2)).sample(2, 10).n_steps
+        20
+        """
+        from swirl.estimators.transfer import transfer
+
+        return transfer(self, env)
+
     def state_policies(self) -> Float[np.ndarray, "mode state action"]:
         """π_z(a|s): the mean of the policies over the full-length histories that end in each state."""
         self.check_fitted()
