@@ -206,6 +206,16 @@ def test_goals_are_compared_where_they_are_given(monkeypatch):
         compare(["Goals", "S-2"], train, test, env=world())
 
 
+@pytest.mark.slow
+def test_with_one_mode_goals_are_the_habit_alone():
+    train, test = walk().split(every=3)
+    options = {"places": (1,), "n_restarts": 1, "max_iter": 2}
+    result = compare(["Goals-1", "Markov-1"], train, test, env=world(), n_folds=0, **options)
+    assert result.names == ("Goals-1", "Markov-1", "Goals-1, one mode")
+    assert result.models["Goals-1, one mode"].reward == Goals(())
+    assert [result.n_modes(name) for name in result.names] == [2, 1, 1]
+
+
 def test_further_arguments_reach_those_that_have_them_and_do_not_fix_them():
     train, test = walk().split(every=3)
     result = compare(["Markov", "Markov-2"], train, test, env=world(), order=1, strength=3.0)

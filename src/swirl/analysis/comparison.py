@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from swirl.analysis.comparison_result import Comparison
-from swirl.analysis.grid_search import Choice, choose, joined, modes_can_change, score_on_folds
+from swirl.analysis.grid_search import Choice, choose, joined, score_on_folds, with_modes
 from swirl.data.folds import SameAnimalsWarning, animals, check_apart, max_folds, shared_animals
 from swirl.data.trajectories import Trajectories
 from swirl.estimators.base import WORDS, HiddenModeEstimator, Scored, as_trajectories
@@ -235,11 +235,12 @@ class _Work:
             return
         name = contest.with_modes
         params = self.models[name].get_params()
-        if not modes_can_change(self.models[name]):
+        one = with_modes(self.models[name], 1)
+        if one is None:
             self.notes += (f"{name} has settings for each mode, so there is no such model with one mode.",)
             return
         rest = {key: values for key, values in grids.get(name, {}).items() if key != "n_modes"}
-        twin, settings = type(self.models[name])(**{**params, "n_modes": 1}), {}
+        twin, settings = type(self.models[name])(**{**params, **one}), {}
         if name in self.choices and any(own.get("n_modes") == 1 for own in self.choices[name].candidates):
             settings = self.choices[name].only(n_modes=1).best
             twin.set_params(**settings)

@@ -5,7 +5,7 @@ A new form is a component (`component.RewardComponent`) in a file of its own, an
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, NamedTuple, cast
 
@@ -64,6 +64,11 @@ class RewardForm(ABC):
     def n_modes(self) -> int | None:
         """The number of modes that a model with this form must have; None: any."""
         return None
+
+    def with_modes(self, n_modes: int) -> "RewardForm | None":
+        """The same form for another number of modes; None where there is none."""
+        del n_modes
+        return self
 
     @property
     @abstractmethod
@@ -369,6 +374,16 @@ class Goals(RewardForm):
     def n_modes(self) -> int:
         """One for each goal, and one for exploring."""
         return len(self.places) + self.explores
+
+    def with_modes(self, n_modes: int) -> "Goals | None":
+        """The habit alone, for one mode; for other numbers nothing says which goals.
+
+        >>> Goals((116, 0), kinds=2).with_modes(1), Goals((116, 0)).with_modes(2)
+        (Goals(places=(), kinds=2, moves=None, place_history=0, absorbing=True, explores=True), None)
+        """
+        if n_modes == self.n_modes:
+            return self
+        return replace(self, places=(), explores=True) if n_modes == 1 else None
 
     @property
     def priors(self) -> Priors:

@@ -67,8 +67,8 @@ def run_comparison(
         fixed = {
             field: None for field in ("history", "switching") if not _takes(family, field, getattr(run.model, field))
         }
-        if isinstance(run.model.reward, Goals) and not has_goals(family):
-            fixed["reward"] = None
+        if isinstance(run.model.reward, Goals):  # with one mode: without places
+            fixed["reward"] = model.get_params()["reward"] if has_goals(family) else None
         own = run.model.model_copy(update={"name": family, "modes": result.n_modes(name), **fixed})
         model.run_ = provenance(run.model_copy(update={"model": own}), ready, command, float(seconds))
     return result, ready
