@@ -236,3 +236,15 @@ def test_goals_find_the_way_round_where_counts_do_not():
     score = moved.score(new)
     assert score > truth.score(new) - 0.02
     assert score > counts.score(new) + 0.1
+
+
+@pytest.mark.slow
+def test_rewards_of_states_find_it_too_and_those_of_actions_do_not():
+    data, new = walker(BEFORE).sample(40, 150, random_state=1), walker(AFTER).sample(40, 150, random_state=2)
+    of_states = make("S-1", BEFORE, n_modes=3, n_restarts=2).fit(data)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert of_states.transfer(AFTER).score(new) > walker(AFTER).score(new) - 0.02
+    of_actions = make("S-1", BEFORE, n_modes=3, n_restarts=2, reward="state-action").fit(data)
+    with pytest.warns(GaugeWarning, match="mean total variation between them is 0.5"):
+        assert of_actions.transfer(AFTER).score(new) < walker(AFTER).score(new) - 0.05
