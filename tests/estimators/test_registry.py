@@ -48,6 +48,7 @@ def test_goals_say_how_many_modes_there_are():
         wrong.fit(Trajectories([[0, 1, 2]], [[0, 0, 0]], n_states=N_STATES, n_actions=N_ACTIONS))
 
 
+@pytest.mark.slow
 def test_a_model_with_goals_is_called_after_them():
     data = Trajectories([[0, 1, 2, 3, 4, 0]], [[0] * 6], n_states=N_STATES, n_actions=N_ACTIONS)
     model = make("Goals-2", world(), places=(4,), n_restarts=1, max_iter=1).fit(data)
