@@ -20,6 +20,7 @@ from swirl.estimators.base import HiddenModeEstimator
 from swirl.estimators.markov import BackoffMarkov
 from swirl.estimators.registry import make, models
 from swirl.inference.likelihood import Evidence
+from swirl.rewards import Goals
 from swirl.rewards.forms import Habit
 
 
@@ -179,12 +180,40 @@ def test_none_is_every_model_that_has_the_score(monkeypatch):
         offered.clear()
         with pytest.raises(InterruptedError):
             compare(None, train, test, env=world(), of=of, n_modes=3)
-        labelled = {name for name in models() if "env" in make(name, world()).get_params()}
+        assert "Goals" not in offered  # nobody has said where they are
+        labelled = {name for name in models() if name != "Goals" and "env" in make(name, world()).get_params()}
         assert {"MaxEnt", "S-2", "F-1", "Markov", "IQ-Learn"} <= set(offered)
         assert labelled - set(offered) == out
         assert "GaussianARHMM" not in offered
         assert common_score_type(offered, of) == (of or "next_state")
         assert [offered[name].n_modes for name in ("MaxEnt", "S-2")] == [1, 3]
+
+
+def test_goals_are_compared_where_they_are_given(monkeypatch):
+    train, test = walk().split(every=3)
+    offered = {}
+
+    def note(candidates, of):
+        offered.update(candidates)
+        raise InterruptedError
+
+    monkeypatch.setattr(swirl.analysis.comparison, "common_score_type", note)
+    with pytest.raises(InterruptedError):
+        compare(["Goals", "S-2"], train, test, env=world(), places=(1, 0), n_modes=2, reward="state-action")
+    assert (offered["Goals"].n_modes, offered["Goals"].reward) == (3, Goals((1, 0)))
+    assert (offered["S-2"].n_modes, offered["S-2"].reward) == (2, "state-action")
+    with pytest.raises(ValueError, match=r"Goals: say where the goals are, as in places=\(116, 0\)"):
+        compare(["Goals", "S-2"], train, test, env=world())
+
+
+@pytest.mark.slow
+def test_with_one_mode_goals_are_the_habit_alone():
+    train, test = walk().split(every=3)
+    options = {"places": (1,), "n_restarts": 1, "max_iter": 2}
+    result = compare(["Goals-1", "Markov-1"], train, test, env=world(), n_folds=0, **options)
+    assert result.names == ("Goals-1", "Markov-1", "Goals-1, one mode")
+    assert result.models["Goals-1, one mode"].reward == Goals(())
+    assert [result.n_modes(name) for name in result.names] == [2, 1, 1]
 
 
 def test_further_arguments_reach_those_that_have_them_and_do_not_fix_them():

@@ -216,3 +216,15 @@ def test_the_terminal_begins_with_the_verdict(tmp_path):
     assert done.exit_code == 0, done.output
     assert json.loads(done.stdout)["verdict"]["level"] == "don't"
     assert swirl.load(tmp_path / "other.nc").verdict_ is None
+
+
+@pytest.mark.slow
+def test_goals_are_judged_against_the_habit_alone():
+    data = datasets.gridworld(n_sessions=6, n_steps=40)
+    model = swirl.make("Goals-1", data.env, places=(4,), n_restarts=1, max_iter=2).fit(data.trajectories)
+    said = []
+    found = fit_halves(model, data.trajectories, callback=said.append)
+    assert found.n_modes == 2
+    assert found.more is None  # nothing says where a third would go
+    assert found.over_one is not None
+    assert any("places=()" in words for words in said)

@@ -14,6 +14,7 @@ from swirl.analysis.comparison_json import read_comparison, write_comparison
 from swirl.analysis.comparison_result import Comparison
 from swirl.analysis.grid_search import Choice
 from swirl.cli.app import app
+from swirl.cli.compare import fit_words
 from swirl.io.environment_files import write_environment
 from swirl.io.export_tables import to_frame, write_table
 from swirl.plots.model_comparison import mode_curves
@@ -64,6 +65,26 @@ def test_what_to_do_next_is_about_the_model_that_training_folds_picked(folder):
     file = {"ARHMM": "ARHMM.nc", "Markov-1": "Markov-1.nc"}[picked]
     assert last.startswith("Next: swirl report ")
     assert f"{folder / 'fits' / file}" in last
+
+
+@pytest.mark.slow
+def test_goals_are_compared_by_name(folder, tmp_path):
+    command = ["compare", folder / "sessions.csv", "--env", folder / "grid.csv", "--models", "Markov-1,ARHMM,Goals-2"]
+    command += ["--goals", "4,20", "--modes", 2, "--restarts", 1, "--max-iter", 3, "--hold-out", 4, "--folds", 0]
+    done = run(*command, "-o", tmp_path / "c.json", "--fits", tmp_path / "fits")
+    assert done.exit_code == 0, done.output
+    assert "| Goals-2 | 3 |" in done.stdout
+    goals, tables = (swirl.load(tmp_path / "fits" / f"{name}.nc") for name in ("Goals-2", "ARHMM"))
+    assert (goals.reward, goals.history, tables.n_modes) == (swirl.rewards.Goals((4, 20)), 2, 2)
+    echoed, other = (model.run_["config"]["model"] for model in (goals, tables))
+    assert (echoed["name"], echoed["modes"], echoed["reward"]["places"]) == ("Goals-2", 3, [[4], [20]])
+    assert "reward" not in other
+
+
+def test_the_next_command_has_goals_only_where_the_model_has():
+    given = {"--reward": None, "--goals": "4,20"}
+    assert fit_words("Goals", 3, given) == ["--goals", "4,20", "--model", "Goals", "-o", "fit.nc"]
+    assert fit_words("S-1", 2, given) == ["--model", "S-1", "--modes", "2", "-o", "fit.nc"]
 
 
 def test_without_fits_the_command_to_fit_is_named(folder, tmp_path):

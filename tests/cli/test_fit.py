@@ -204,6 +204,20 @@ def test_modes_that_last_are_asked_for_by_an_option(folder, tmp_path):
     assert fitted.run_["config"]["model"]["switching_prior"] == {"kind": "Bouts", "steps": 30.0, "strength": 500.0}
 
 
+@pytest.mark.slow
+def test_goals_are_asked_for_by_an_option(folder, tmp_path):
+    model = tmp_path / "fit.nc"
+    asked = ["--env", folder / "grid.csv", "--reward", "goals", "--goals", "(0, 4),20+21", "--restarts", 1]
+    done = run("fit", folder / "sessions.csv", *asked, "--max-iter", 3, "--no-verdict", "-o", model)
+    assert done.exit_code == 0, done.output
+    fitted = swirl.load(model)
+    assert fitted.reward == swirl.rewards.Goals((4, (20, 21)))
+    assert (fitted.label, fitted.n_modes, fitted.switching) == ("Goals-3", 3, "until-reached")
+    assert set(fitted.mode_names_) == {"explore", "to (0, 4)", "to (4, 0) …"}
+    echoed = fitted.run_["config"]["model"]
+    assert (echoed["modes"], echoed["history"], echoed["reward"]["places"]) == (3, 3, [[4], [20, 21]])
+
+
 MISTAKES = {
     "no data": (["fit", "-o", "new.nc"], "no data: give a CSV or Parquet file"),
     "a file that is not there": (["fit", "-o", "new.nc", "nowhere.csv"], "nowhere.csv"),
@@ -226,6 +240,43 @@ MISTAKES = {
     "an argument that a model lacks": (
         ["fit", "-o", "new.nc", "sessions.csv", "--env", "grid.csv", "--model", "Markov", "--discount", "0.5"],
         "discount: Markov has no such argument",
+    ),
+    "goals of a model without": (
+        ["fit", "-o", "new.nc", "sessions.csv", "--env", "grid.csv", "--goals", "4"],
+        "goals=['4']: there is no model that has goals; ask for one, as in --reward goals --goals",
+    ),
+    "goals that are nowhere": (
+        ["fit", "-o", "new.nc", "sessions.csv", "--env", "grid.csv", "--reward", "goals", "--goals", "4,cellar"],
+        "goals: no state 'cellar'; there are (0, 0), (0, 1)",
+    ),
+    "no goals": (
+        ["fit", "-o", "new.nc", "sessions.csv", "--env", "grid.csv", "--reward", "goals", "--goals", ","],
+        "goals: the list is empty; give one or more",
+    ),
+    "goals that are not said": (
+        ["fit", "-o", "new.nc", "sessions.csv", "--env", "grid.csv", "--model", "Goals"],
+        "Goals: say where the goals are, as in --reward goals --goals",
+    ),
+    "more goals than modes": (
+        [
+            "fit",
+            "-o",
+            "new.nc",
+            "sessions.csv",
+            "--env",
+            "grid.csv",
+            "--reward",
+            "goals",
+            "--goals",
+            "4,20",
+            "--modes",
+            "2",
+        ],
+        "n_modes=2: 2 goals and the exploring mode make 3; give that number",
+    ),
+    "goals of no model compared": (
+        ["compare", "-o", "new.json", "sessions.csv", "--env", "grid.csv", "--models", "S-1", "--goals", "4"],
+        "there is no model that has goals; ask for one, as in --models Goals,S-2,Markov --goals",
     ),
     "a configuration that is none": (["fit", "-o", "new.nc", "--config", "sessions.csv"], "is not TOML"),
     "a fit that is none": (["apply", "sessions.csv", "sessions.csv", "-o", "x.csv"], "sessions.csv"),

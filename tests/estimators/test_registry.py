@@ -10,6 +10,7 @@ from swirl.estimators.base import HiddenModeEstimator
 from swirl.estimators.markov import BackoffMarkov
 from swirl.estimators.registry import fixed_arguments, load, make, models
 from swirl.estimators.swirl import SWIRL
+from swirl.rewards import Goals
 from swirl.rewards.forms import Tabular
 
 
@@ -33,6 +34,30 @@ def test_a_name_is_a_set_of_options(name, expected):
     assert isinstance(model, ARHMM if name.endswith("ARHMM") else SWIRL)
     assert (model.n_modes, model.history, model.switching) == expected
     assert model.env is world()
+
+
+def test_goals_say_how_many_modes_there_are():
+    model = make("Goals", world(), places=(4, (0, 2)), kinds=2, n_restarts=1)
+    assert model.get_params() == SWIRL(
+        world(), n_modes=3, history=3, reward=Goals((4, (0, 2)), kinds=2), switching="until-reached", n_restarts=1
+    ).get_params()  # fmt: skip
+    assert make("Goals", world(), places=(4,), history=2).history == make("Goals-2", world(), places=(4,)).history == 2
+    assert make("Goals", world(), reward=Goals((4,))).n_modes == make("Goals", world(), places=(4,), n_modes=2).n_modes
+    wrong = make("Goals", world(), places=(4, 0), n_modes=2)
+    with pytest.raises(ValueError, match="n_modes=2: 2 goals and the exploring mode make 3; give that number"):
+        wrong.fit(Trajectories([[0, 1, 2]], [[0, 0, 0]], n_states=N_STATES, n_actions=N_ACTIONS))
+
+
+@pytest.mark.slow
+def test_a_model_with_goals_is_called_after_them():
+    data = Trajectories([[0, 1, 2, 3, 4, 0]], [[0] * 6], n_states=N_STATES, n_actions=N_ACTIONS)
+    model = make("Goals-2", world(), places=(4,), n_restarts=1, max_iter=1).fit(data)
+    assert model.label == "Goals-2"
+    assert model.description.startswith(
+        "Goals-2: switching inverse reinforcement learning with 2 modes. Each mode walks"
+    )
+    assert "the last 1 move; switching depends" in model.description
+    assert model.reward_symbol == "r(sₜ)"
 
 
 @pytest.mark.parametrize(("name", "order"), [("Markov", "auto"), ("Markov-0", 0), ("Markov-1", 1), ("Markov-10", 10)])
@@ -67,6 +92,12 @@ def test_further_arguments_are_the_models():
         ("S-0", {}, "no such model"),
         ("s-2", {}, "no such model"),
         ("F-0", {}, "no such model"),
+        ("Goals-0", {}, "no such model"),
+        ("Goals", {"switching": "state"}, "Goals has switching='until-reached'; use swirl.SWIRL"),
+        ("Goals-2", {"history": 3}, "history=3: Goals-2 has history=2"),
+        ("Goals", {"reward": "state"}, "reward='state': Goals makes its own reward; give places="),
+        ("Goals", {"reward": Goals((1,)), "places": (2,)}, "beside places: Goals makes its own reward"),
+        ("Goals", {"colour": 1}, "colour: Goals has no such argument; it has env, history, .* places, kinds"),
         ("Markov--1", {}, "no such model; .* I-3, S-3, F-2, Markov-3 and the like"),
     ],
 )

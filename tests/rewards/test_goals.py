@@ -281,6 +281,7 @@ def test_everything_else_works_with_goals(tmp_path):
         ({"places": (99,)}, {"n_modes": 2}, "places hold 99, but the environment has 5 states"),
         ({"places": (1,), "kinds": [0, 1]}, {"n_modes": 2}, "kinds has 2 entries, but the environment has 5 states"),
         ({"places": (1,)}, {"n_modes": 2, "reward_prior": Gaussian()}, "takes priors.GoalDirected"),
+        ({"places": (1,), "place_history": 2}, {"n_modes": 2}, "place_history=2: expected at most history=1"),
     ],
 )
 def test_what_does_not_fit_the_world_is_refused(form, settings, match):
@@ -297,3 +298,11 @@ def test_a_goal_is_a_state_or_some_states():
         Goals((), explores=False)
     with pytest.raises(ValueError, match="kinds=-1: expected a distance"):
         Goals((1,), kinds=-1)
+
+
+@pytest.mark.parametrize("wrong", [-1, 1.5, 1.0, True, "1"])
+def test_how_many_places_the_habit_knows_is_a_whole_number(wrong):
+    form = Goals((1,), place_history=2)
+    object.__setattr__(form, "place_history", wrong)  # tests check types before the form can
+    with pytest.raises(ValueError, match=r"place_history=.*: expected a whole number, at least 0"):
+        form.__post_init__()

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from swirl.analysis.comparison_result import Comparison
-from swirl.analysis.grid_search import Choice, choose, joined, modes_can_change, score_on_folds
+from swirl.analysis.grid_search import Choice, choose, joined, score_on_folds, with_modes
 from swirl.data.folds import SameAnimalsWarning, animals, check_apart, max_folds, shared_animals
 from swirl.data.trajectories import Trajectories
 from swirl.estimators.base import WORDS, HiddenModeEstimator, Scored, as_trajectories
-from swirl.estimators.registry import fixed_arguments, keeps, make, models
+from swirl.estimators.registry import fixed_arguments, has_goals, keeps, known_arguments, make, models
 
 ONE_MODE = "{}, one mode"  # the name of a model's twin
 
@@ -62,8 +62,8 @@ def compare(
     Parameters
     ----------
     candidates
-        Names of models (None: all that have the score `of`, by default that of next states), or a dict of name →
-        model; a model that is fitted already is fitted again.
+        Names of models (None: all that have the score `of`, by default that of next states, and Goals where `places`
+        says where they are), or a dict of name → model; a model that is fitted already is fitted again.
     train, test
         `Trajectories` that share no session; better, no animal.
     env
@@ -150,7 +150,9 @@ def _with_one_mode(grid: dict[str, Any]) -> bool:
 def _label(name: str, model: HiddenModeEstimator) -> str:
     """The name, with the form of the reward where it is not that of states alone."""
     reward = model.get_params().get("reward", "state")
-    return name if reward == "state" else f"{name} ({reward if isinstance(reward, str) else type(reward).__name__})"
+    if reward == "state" or has_goals(name):
+        return name
+    return f"{name} ({reward if isinstance(reward, str) else type(reward).__name__})"
 
 
 @dataclass
@@ -233,11 +235,12 @@ class _Work:
             return
         name = contest.with_modes
         params = self.models[name].get_params()
-        if not modes_can_change(self.models[name]):
+        one = with_modes(self.models[name], 1)
+        if one is None:
             self.notes += (f"{name} has settings for each mode, so there is no such model with one mode.",)
             return
         rest = {key: values for key, values in grids.get(name, {}).items() if key != "n_modes"}
-        twin, settings = type(self.models[name])(**{**params, "n_modes": 1}), {}
+        twin, settings = type(self.models[name])(**{**params, **one}), {}
         if name in self.choices and any(own.get("n_modes") == 1 for own in self.choices[name].candidates):
             settings = self.choices[name].only(n_modes=1).best
             twin.set_params(**settings)
@@ -323,7 +326,8 @@ def _candidates(candidates: Any, env: Any, parameters: dict[str, Any]) -> dict[s
         if not candidates or not all(isinstance(model, HiddenModeEstimator) for model in candidates.values()):
             raise ValueError(f"candidates={candidates!r}: expected a dict of name → model, with at least one")
         return {name: type(model)(**model.get_params()) for name, model in candidates.items()}
-    candidates = list(models()) if candidates is None else candidates
+    if candidates is None:  # goals are named by the user, or there are none
+        candidates = [name for name in models() if not has_goals(name) or "places" in parameters]
     listed = isinstance(candidates, Sequence) and not isinstance(candidates, str) and len(candidates) > 0
     if not listed or not all(isinstance(name, str) for name in candidates):
         raise ValueError(
@@ -333,9 +337,9 @@ def _candidates(candidates: Any, env: Any, parameters: dict[str, Any]) -> dict[s
         raise ValueError("env: models given by name need the environment; pass env=")
     made, taken = {}, {}
     for name in candidates:
-        bare = make(name, env)
-        own = bare.get_params()
-        fixed = fixed_arguments(name)
+        if has_goals(name) and "places" not in parameters:
+            raise ValueError(f"{name}: say where the goals are, as in places=(116, 0)")
+        own, fixed = known_arguments(name), fixed_arguments(name)
         taken[name] = {k: v for k, v in parameters.items() if k in own and (k not in fixed or keeps(name, k, v))}
         made[name] = make(name, env, **taken[name])
     unused = [k for k in parameters if not any(k in own for own in taken.values())]

@@ -14,6 +14,7 @@ from jaxtyping import Float, Int
 from swirl.data.folds import animals, folds
 from swirl.data.trajectories import Trajectories
 from swirl.estimators.base import HiddenModeEstimator, Scored, as_trajectories, quietly
+from swirl.rewards.forms import RewardForm
 from swirl.text import counted
 
 SWITCHING = {"fixed": 0, "independent": 1}  # simpler than any that depends on the state
@@ -307,14 +308,23 @@ def joined(rows: Sequence[tuple[dict[str, Any], Choice]]) -> Choice:
     )
 
 
-def modes_can_change(model: HiddenModeEstimator) -> bool:
-    """Whether there is such a model with another number of modes: none of its settings is for each mode.
+def with_modes(model: HiddenModeEstimator, n_modes: int) -> dict[str, Any] | None:
+    """Settings that make such a model with another number of modes; None where some of its own are for each mode.
 
-    >>> from swirl import SWIRL, datasets
+    With goals there is one such: without any, the habit alone.
+
+    >>> from swirl import SWIRL, datasets, rewards
     >>> env = datasets.gridworld_env()
-    >>> modes_can_change(SWIRL(env)), modes_can_change(SWIRL(env, temperature=[1.0, 0.5]))
-    (True, False)
+    >>> with_modes(SWIRL(env), 3), with_modes(SWIRL(env, temperature=[1.0, 0.5]), 3)
+    ({'n_modes': 3}, None)
+    >>> with_modes(SWIRL(env, reward=rewards.Goals((4,))), 1)["reward"].places
+    ()
     """
     params = model.get_params()
     given = getattr(params.get("switching"), "table", None) is not None
-    return "n_modes" in params and np.ndim(params.get("temperature", 1.0)) == 0 and not given
+    if "n_modes" not in params or np.ndim(params.get("temperature", 1.0)) > 0 or given:
+        return None
+    if not isinstance(form := params.get("reward"), RewardForm) or form.n_modes in (None, n_modes):
+        return {"n_modes": n_modes}
+    other = form.with_modes(n_modes)
+    return None if other is None else {"n_modes": n_modes, "reward": other}

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from swirl.analysis.grid_search import Choice, joined, modes_can_change, score_on_folds
+from swirl.analysis.grid_search import Choice, joined, score_on_folds, with_modes
 from swirl.analysis.metrics import segmentation_accuracy
 from swirl.data.folds import max_folds
 from swirl.data.trajectories import Trajectories
@@ -70,13 +70,12 @@ def fit_halves(model: EMEstimator, data: Trajectories, *, callback: Callable[[st
     """Fit the model, itself with one mode and with one mode more, and counts, to each half of the sessions.
 
     Other numbers of modes are left out where the model has settings for each mode, counts where there are no states.
+    Of goals one mode is the habit alone.
     """
     of = model.score_type_of(data)
     settled = {**model.fitted_params, "max_iter": min(int(model.max_iter), MAX_ITERATIONS)}
     n_modes, paths = int(settled["n_modes"]), []
-    sizes = [n_modes]
-    if modes_can_change(model):
-        sizes += [n_modes + 1, *([1] if n_modes > 1 else [])]
+    own, more, one = {"n_modes": n_modes}, with_modes(model, n_modes + 1), with_modes(model, 1)
 
     def decode(settings: dict[str, Any], fitted: Any) -> None:
         if settings["n_modes"] == n_modes:
@@ -85,19 +84,18 @@ def fit_halves(model: EMEstimator, data: Trajectories, *, callback: Callable[[st
     def score(rival: Any, candidates: list[dict[str, Any]], on_fit: Any = None) -> Choice:
         return score_on_folds(rival, data, candidates, n_folds=2, of=of, callback=callback, on_fit=on_fit)
 
-    rows = [{"n_modes": size} for size in sizes]
-    scored = score(type(model)(**settled), rows, decode)
+    rows = [own, *(other for other in (more, one) if other is not None and other != own)]
+    scored, counted = score(type(model)(**settled), rows, decode), None
     if model.histories is not None:
-        counts = score(make("Markov", model.world, target=of), [{}])
-        scored = joined([*((row, scored.rows([i])) for i, row in enumerate(rows)), ({"model": "Markov"}, counts)])
+        counts, counted = score(make("Markov", model.world, target=of), [{}]), {"model": "Markov"}
+        scored = joined([*((row, scored.rows([i])) for i, row in enumerate(rows)), (counted, counts)])
         rows = scored.candidates
 
-    def gain(one: dict[str, Any], over: dict[str, Any]) -> tuple[float, float] | None:
-        if one not in rows or over not in rows or one == over:
+    def gain(ours: dict[str, Any] | None, over: dict[str, Any] | None) -> tuple[float, float] | None:
+        if ours is None or over is None or ours == over:
             return None
-        found = scored.difference(rows.index(one), rows.index(over))
+        found = scored.difference(rows.index(ours), rows.index(over))
         return found if np.isfinite(found).all() else None  # what a model holds impossible scores −inf
 
-    own, one, more = ({"n_modes": size} for size in (n_modes, 1, n_modes + 1))
     agreement = segmentation_accuracy(paths[0], paths[1])
-    return Halves(n_modes, agreement, gain(own, one), gain(more, own), gain({"model": "Markov"}, own))
+    return Halves(n_modes, agreement, gain(own, one), gain(more, own), gain(counted, own))

@@ -28,7 +28,7 @@ def compare(
         str | None,
         typer.Option(
             metavar="A,B,…",
-            help="Models by name; S-1, S-2, S-3 differ in history.",
+            help="Models by name; S-1, S-2, S-3 differ in history; Goals needs --goals.",
             show_default="Markov,MaxEnt,rARHMM,I-1,S-1,S-2",
         ),
     ] = None,
@@ -52,6 +52,7 @@ def compare(
         str | None, typer.Option(help="action or next_state.", show_default="the first that all models have")
     ] = None,
     reward: Annotated[str | None, typer.Option(help="state or state-action.", show_default="state")] = None,
+    goals: shared.Goals = None,
     impossible: shared.Impossible = None,
     restarts: shared.Restarts = None,
     max_iter: shared.Iterations = None,
@@ -70,7 +71,7 @@ def compare(
     first line says whether modes are ahead of both.
     """
     from swirl.analysis.comparison_json import write_comparison
-    from swirl.cli.output import check_free, listed, show_json, status_line, whole_numbers
+    from swirl.cli.output import check_free, listed, listed_goals, show_json, status_line, whole_numbers
     from swirl.workflows.compare import fit_file, run_comparison, save_fits
     from swirl.workflows.config import settings
 
@@ -83,7 +84,7 @@ def compare(
         "states": states,
         "hold_out": hold_out,
         "hold_out_subjects": listed(hold_out_subjects),
-        "model": {"reward": reward, "impossible": impossible},
+        "model": {"reward": reward, "goals": listed_goals(goals), "impossible": impossible},
         "fit": {"restarts": restarts, "max_iter": max_iter, "tol": tol, "seed": seed},
         "compare": {
             "models": listed(models), "modes": whole_numbers("--modes", modes), "folds": folds, "score": score
@@ -113,7 +114,7 @@ def compare(
         typer.echo(f"Next: {report}")
         return
     given = {"--config": config, "--env": env, "--states": states, "--reward": reward, "--impossible": impossible}
-    given |= {"--restarts": restarts, "--max-iter": max_iter, "--tol": tol, "--seed": seed}
+    given |= {"--goals": goals, "--restarts": restarts, "--max-iter": max_iter, "--tol": tol, "--seed": seed}
     words = ["swirl", "fit", *([data] if data is not None else []), *fit_words(picked, result.n_modes(picked), given)]
     typer.echo(f"Next: {shlex.join(words)} && {report}")
 
@@ -124,8 +125,10 @@ def fit_words(name: str, n_modes: int, given: dict[str, Any]) -> list[str]:
     >>> fit_words("S-1", 2, {"--env": "grid.csv", "--seed": None})
     ['--env', 'grid.csv', '--model', 'S-1', '--modes', '2', '-o', 'fit.nc']
     """
-    from swirl.estimators.registry import fixed_arguments, known_arguments
+    from swirl.estimators.registry import fixed_arguments, has_goals, known_arguments
 
+    left_out = "--reward" if has_goals(name) else "--goals"  # of the other models
+    given = {option: value for option, value in given.items() if option != left_out}
     free = "n_modes" in known_arguments(name) and "n_modes" not in fixed_arguments(name)
     words = [str(word) for option, value in given.items() if value is not None for word in (option, value)]
     return [*words, "--model", name, *(["--modes", str(n_modes)] if free else []), "-o", "fit.nc"]

@@ -24,14 +24,22 @@ def fit(
     ),
     config: shared.Config = None,
     model: Annotated[
-        str | None, typer.Option(metavar="NAME", help="A model by name: S-2, I-1, MaxEnt, rARHMM, Markov, …")
+        str | None, typer.Option(metavar="NAME", help="A model by name: S-2, I-1, Goals, rARHMM, Markov, …")
     ] = None,
-    modes: Annotated[int | None, typer.Option(metavar="K", help="Number of modes.", show_default="2")] = None,
+    modes: Annotated[
+        int | None,
+        typer.Option(metavar="K", help="Number of modes.", show_default="2; of goals: one each, and one that explores"),
+    ] = None,
     history: Annotated[
-        int | None, typer.Option(metavar="L", help="States that a reward sees.", show_default="2")
+        int | None,
+        typer.Option(metavar="L", help="States that a reward sees.", show_default="2; of goals: their habit sees 3"),
     ] = None,
     switching: Annotated[
-        str | None, typer.Option(help="state, independent, state-table, state-net or fixed.", show_default="state")
+        str | None,
+        typer.Option(
+            help="state, independent, state-table, state-net, until-reached or fixed.",
+            show_default="state; of goals: until-reached",
+        ),
     ] = None,
     bouts: Annotated[
         float | None,
@@ -40,7 +48,8 @@ def fit(
     bouts_strength: Annotated[
         float | None, typer.Option(metavar="N", help="Bouts of each mode that --bouts is worth.", show_default="100")
     ] = None,
-    reward: Annotated[str | None, typer.Option(help="state or state-action.", show_default="state")] = None,
+    reward: Annotated[str | None, typer.Option(help="state, state-action or goals.", show_default="state")] = None,
+    goals: shared.Goals = None,
     discount: Annotated[float | None, typer.Option(help="Discount, in [0, 1).", show_default="0.95")] = None,
     temperature: Annotated[float | None, typer.Option(help="Softness of choices.", show_default="1")] = None,
     impossible: shared.Impossible = None,
@@ -72,7 +81,7 @@ def fit(
     command and the data's fingerprint are kept in the file.
     """
     from swirl.analysis.verdicts import verdict
-    from swirl.cli.output import check_free, listed, show_json, status_line
+    from swirl.cli.output import check_free, listed, listed_goals, show_json, status_line
     from swirl.workflows.config import settings
     from swirl.workflows.fit import fit as run_fit
 
@@ -89,6 +98,7 @@ def fit(
             "history": history,
             "switching": switching,
             "reward": reward,
+            "goals": listed_goals(goals),
             "discount": discount,
             "temperature": temperature,
             "impossible": impossible,

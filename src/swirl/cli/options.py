@@ -33,6 +33,14 @@ Config = Annotated[
 Signal = Annotated[str | None, typer.Option(metavar="NAME", help="A column to set beside the modes.")]
 
 # How a model is fitted.
+Goals = Annotated[
+    str | None,
+    typer.Option(
+        metavar="A,B+C,…",
+        help="Places that modes walk to, by name or number of the state; B+C is one goal of two states.",
+        show_default="none",
+    ),
+]
 Impossible = Annotated[
     str | None,
     typer.Option(help="Moves that the environment rules out: error, gap or forget.", show_default="error"),

@@ -84,9 +84,7 @@ def name_moves(env: MDP, kinds: Any, by: str | None = None) -> Moves:
     if by == "compass":
         if not has_places(env):
             raise ValueError('moves="compass": the environment has no coordinates; give "next" or "action"')
-        way = np.asarray(env.coordinates)[following] - np.asarray(env.coordinates)[origin]
-        sector = np.rint(np.arctan2(way[:, 1], way[:, 0]) / (2 * np.pi / SECTORS)).astype(int) % SECTORS
-        codes = np.where((way == 0).all(axis=1), SECTORS, sector)
+        codes = _directions(env, origin, following)
     elif by == "next":
         order = np.lexsort((following, kinds[following], origin))
         same = np.diff(origin[order] * (kinds.max() + 1) + kinds[following[order]], prepend=-1) == 0
@@ -104,14 +102,78 @@ def name_moves(env: MDP, kinds: Any, by: str | None = None) -> Moves:
     if by == "action":
         chosen = np.broadcast_to(np.arange(env.n_actions), env.available.shape)
     else:  # an action is named by where it most likely leads
-        likeliest = np.argmax(np.asarray(env.successors.probability), axis=-1)[..., None]
-        leads = np.take_along_axis(np.asarray(env.successors.next), likeliest, axis=-1)[..., 0]
-        at = np.searchsorted(keys, np.arange(n)[:, None] * n + leads)
+        at = np.searchsorted(keys, np.arange(n)[:, None] * n + _likeliest(env))
         chosen = codes[np.minimum(at, len(keys) - 1)]  # of actions that are not available: any
     several = codes.max() + chosen.max() + 1
     named = np.concatenate([kinds[origin] * several + codes, (kinds[:, None] * several + chosen).ravel()])
     numbers = np.unique(named, return_inverse=True)[1]
     return Moves(numbers[len(origin) :].reshape(chosen.shape), keys, numbers[: len(origin)], n)
+
+
+def name_moves_as_in(known: MDP, env: MDP, kinds: Any, by: str | None = None) -> Moves:
+    """Name what can be done in `env` as it is called in another environment with the same states, −1: it has no name.
+
+    A move that both have keeps its name.  Another is called what such a move is called at places of its kind: by its
+    direction, or by its action; by ``"next"`` only staying has a name that needs no others.
+
+    Parameters
+    ----------
+    known, by
+        Where the names are from, as `name_moves` gives them.
+    kinds
+        [state], of that environment.
+
+    Examples
+    --------
+    The way from 1 to 2 is closed: going there stays, which has a name, as the ends of the corridor have it too.
+
+    >>> corridor = MDP.deterministic([[0, 1], [0, 2], [1, 2]])
+    >>> closed = MDP.deterministic([[0, 1], [0, 1], [1, 2]])
+    >>> name_moves(corridor, np.zeros(3, int), by="next").choices.tolist()
+    [[0, 2], [1, 2], [1, 0]]
+    >>> name_moves_as_in(corridor, closed, np.zeros(3, int), by="next").choices.tolist()
+    [[0, 2], [1, 0], [1, 0]]
+    """
+    kinds, n = np.asarray(kinds), env.n_states
+    by = by or ("compass" if has_places(known) else "action")
+    names = name_moves(known, kinds, by)
+    origin, following = possible_moves(env).T
+    keys = origin * n + following
+    at = np.minimum(np.searchsorted(names.origins, keys), len(names.origins) - 1)
+    kept = names.origins[at] == keys
+    if by == "action":  # as there: a move that was made is named by the likeliest of the actions that make it
+        node, action, to, probability = env.successors.moves()
+        first = np.lexsort((action, -probability, node * n + to))
+        likeliest = action[first[np.unique((node * n + to)[first], return_index=True)[1]]]
+        return Moves(names.choices, keys, np.where(kept, names.passed[at], names.choices[origin, likeliest]), n)
+
+    def looks(moves: Int[np.ndarray, "move"]) -> Int[np.ndarray, "move"]:
+        """What a name that needs no others tells apart: kind of place, and direction or whether it stays."""
+        pair = moves // n, moves % n
+        codes = _directions(known, *pair) if by == "compass" else np.where(pair[0] == pair[1], SECTORS, -1)
+        return np.where(codes < 0, -1, kinds[pair[0]] * (SECTORS + 1) + codes)
+
+    looked, first = np.unique(looks(names.origins), return_index=True)
+    like = np.minimum(np.searchsorted(looked, looks(keys)), len(looked) - 1)
+    alike = np.where((looked[like] == looks(keys)) & (looks(keys) >= 0), names.passed[first[like]], -1)
+    passed = np.where(kept, names.passed[at], alike)
+    chosen = passed[np.minimum(np.searchsorted(keys, np.arange(n)[:, None] * n + _likeliest(env)), len(keys) - 1)]
+    return Moves(np.where(env.available, chosen, -1), keys, passed, n)
+
+
+def _directions(
+    env: MDP, origin: Int[np.ndarray, "move"], following: Int[np.ndarray, "move"]
+) -> Int[np.ndarray, "move"]:
+    """The sector of the compass that each move points to; `SECTORS` where it stays."""
+    way = np.asarray(env.coordinates)[following] - np.asarray(env.coordinates)[origin]
+    sector = np.rint(np.arctan2(way[:, 1], way[:, 0]) / (2 * np.pi / SECTORS)).astype(int) % SECTORS
+    return np.where((way == 0).all(axis=1), SECTORS, sector)
+
+
+def _likeliest(env: MDP) -> Int[np.ndarray, "state action"]:
+    """Where each action most likely leads."""
+    likeliest = np.argmax(np.asarray(env.successors.probability), axis=-1)[..., None]
+    return np.take_along_axis(np.asarray(env.successors.next), likeliest, axis=-1)[..., 0]
 
 
 def _numbered(values: list[Any]) -> Int[np.ndarray, "value"]:

@@ -2,6 +2,7 @@
 
 import inspect
 import re
+from dataclasses import fields
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,6 +19,10 @@ class _Entry(NamedTuple):
     description: str
     also: tuple[str, ...] = ()
     """Switching forms that keep the name."""
+    preset: dict[str, Any] | None = None
+    """What it has unless something else is given."""
+    form: str = ""
+    """The reward form (`rewards.forms`) whose fields are arguments of the name, and say how many modes there are."""
 
 
 _RECURRENT = ("state", "state-table", "state-net")
@@ -54,6 +59,15 @@ ENTRIES = {
         "reward r(s_t), one mode for the whole of a segment: clusters of sessions (Babes-Vroman et al. 2011); F-2, …",
         1,
         "fixed",
+    ),
+    "Goals": _Entry(
+        "swirl.estimators.swirl",
+        "SWIRL",
+        {"switching": "until-reached"},
+        "goal-directed: each mode walks to one of the places given, one mode explores, one habit for all; Goals-2, … "
+        "see fewer or more states",
+        preset={"history": 3},
+        form="Goals",
     ),
     "Markov": _baseline(
         "markov",
@@ -92,6 +106,9 @@ PATTERNS = {
         defaults={**ENTRIES[f"{m[1]}-2"].defaults, "history": int(m[2])}
     ),
     r"(F)-([1-9][0-9]*)": lambda m: ENTRIES["F-1"]._replace(defaults={**ENTRIES["F-1"].defaults, "history": int(m[2])}),
+    r"(Goals)-([1-9][0-9]*)": lambda m: ENTRIES["Goals"]._replace(
+        defaults={**ENTRIES["Goals"].defaults, "history": int(m[2])}
+    ),
     r"(Markov)-([0-9]+)": lambda m: ENTRIES["Markov"]._replace(defaults={"order": int(m[2])}),
 }
 
@@ -137,11 +154,59 @@ def keeps(name: str, argument: str, value: Any) -> bool:
 def known_arguments(name: str) -> tuple[str, ...]:
     """Arguments that the model of a name has.
 
+    Those of its reward form are among them where the name has one; the form itself, and the number of modes, are not:
+    they follow.
+
     >>> "discount" in known_arguments("S-2"), "discount" in known_arguments("Markov")
+    (True, False)
+    >>> "places" in known_arguments("Goals"), "n_modes" in known_arguments("Goals")
     (True, False)
     """
     entry = _find(name)
-    return tuple(inspect.signature(getattr(import_module(entry.home), entry.cls)).parameters)
+    own = tuple(inspect.signature(getattr(import_module(entry.home), entry.cls)).parameters)
+    if not entry.form:
+        return own
+    return (*(argument for argument in own if argument not in ("n_modes", "reward")), *_form_fields(entry))
+
+
+def has_goals(name: str) -> bool:
+    """Whether a name is of goal-directed modes, which are nothing without places.
+
+    >>> has_goals("Goals-2"), has_goals("S-2")
+    (True, False)
+    """
+    return _find(name).form == "Goals"
+
+
+def arguments_for(form: Any) -> dict[str, Any]:
+    """Arguments that go with goals (`rewards.Goals`), where no others are given: those of the name Goals.
+
+    >>> from swirl.rewards import Goals
+    >>> arguments_for(Goals((116, 0)))
+    {'n_modes': 3, 'history': 3, 'switching': 'until-reached'}
+    """
+    entry = ENTRIES["Goals"]
+    return {"n_modes": form.n_modes, **(entry.preset or {}), **entry.defaults}
+
+
+def _form_fields(entry: _Entry) -> tuple[str, ...]:
+    form = getattr(import_module("swirl.rewards.forms"), entry.form)
+    return tuple(field.name for field in fields(form))
+
+
+def _with_form(name: str, entry: _Entry, parameters: dict[str, Any]) -> dict[str, Any]:
+    """Arguments of the class from those of a name with a reward form: the form is made of its own, or is given."""
+    form = getattr(import_module("swirl.rewards.forms"), entry.form)
+    own = {key: parameters[key] for key in _form_fields(entry) if key in parameters}
+    rest = {key: value for key, value in parameters.items() if key not in own}
+    given = rest.pop("reward", None)
+    if given is not None and (own or not isinstance(given, form)):
+        beside = f" beside {', '.join(own)}" if own else ""
+        raise ValueError(
+            f"reward={given!r}{beside}: {name} makes its own reward; give places=…, or reward=rewards.{entry.form}(…)"
+        )
+    reward = form(**own) if given is None else given
+    return {"n_modes": reward.n_modes, **rest, "reward": reward}
 
 
 def make(name: str, env: MDP | None = None, **parameters: Any) -> Any:
@@ -150,7 +215,7 @@ def make(name: str, env: MDP | None = None, **parameters: Any) -> Any:
     Parameters
     ----------
     name
-        One of `models()`, or I-3, S-3, F-2, Markov-3 and the like.
+        One of `models()`, or I-3, S-3, F-2, Goals-2, Markov-3 and the like.
     env
         Where each action leads; models of continuous observations do not use it.
 
@@ -163,9 +228,17 @@ def make(name: str, env: MDP | None = None, **parameters: Any) -> Any:
     SWIRL(MDP(...), n_modes=1, history=1, switching='independent')
     >>> make("rARHMM", env)
     ARHMM(MDP(...), switching='state')
+
+    Goals are named by their places, and the number of modes follows: one explores.
+
+    >>> goals = make("Goals", env, places=(1,))
+    >>> goals.n_modes, goals.history, goals.switching
+    (2, 3, 'until-reached')
     """
     entry = _find(name)
     defaults = entry.defaults
+    if entry.form:
+        parameters = _with_form(name, entry, parameters)
     clash = [key for key in defaults if key in parameters and parameters[key] != defaults[key]]
     # A richer switching form keeps the name: "S" says only that it depends on the state.
     if "switching" in clash and parameters["switching"] in entry.also:
@@ -178,9 +251,10 @@ def make(name: str, env: MDP | None = None, **parameters: Any) -> Any:
     known = inspect.signature(cls).parameters
     unknown = [key for key in parameters if key not in known]
     if unknown:
-        raise ValueError(f"{', '.join(unknown)}: {name} has no such argument; it has {', '.join(known)}")
+        has = known_arguments(name) if entry.form else tuple(known)
+        raise ValueError(f"{', '.join(unknown)}: {name} has no such argument; it has {', '.join(has)}")
     takes_env = {"env": env} if "env" in known else {}
-    return cls(**takes_env, **{**defaults, **parameters})
+    return cls(**takes_env, **{**(entry.preset or {}), **defaults, **parameters})
 
 
 def _class(name: str) -> Any:

@@ -407,7 +407,12 @@ class SWIRL(EMEstimator, DiscreteEstimator):
 
     @property
     def label(self) -> str:
-        """Short name, as the paper has it: F- for one mode per session, S- where switching sees the state, else I-."""
+        """Short name, as the paper has it: F- for one mode per session, S- where switching sees the state, else I-.
+
+        A form of reward that makes a model of its own kind (`rewards.Goals`) gives its own.
+        """
+        if family := resolve_form(self.reward).family:
+            return f"{family}-{self.history}"
         if self.switching == "fixed":
             return f"F-{self.history}"
         by_state = self.switches_by_state
@@ -420,12 +425,16 @@ class SWIRL(EMEstimator, DiscreteEstimator):
         """What the model is, in a sentence."""
         n_modes, irl = len(self.initial_modes_), "inverse reinforcement learning"
         kind = f"{irl} without modes" if n_modes == 1 else f"switching {irl} with {counted(n_modes, 'mode')}"
-        return f"{self.label}: {kind}. Each mode follows a reward {self.reward_symbol}{self._switching_words()}."
+        follows = f"follows a reward {self.reward_symbol}"
+        if isinstance(self.reward, Goals):
+            moves = "no moves" if self.history == 1 else f"the last {counted(int(self.history) - 1, 'move')}"
+            follows = f"walks to its own goal, if it has one; all share one habit, of the kind of place and {moves}"
+        return f"{self.label}: {kind}. Each mode {follows}{self._switching_words()}."
 
     @property
     def reward_symbol(self) -> str:
         """The reward with its arguments, as the paper writes it."""
-        length = int(self.history)
+        length = 1 if isinstance(self.reward, Goals) else int(self.history)
         subscript = str(length - 1).translate(str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉"))
         past = {1: "sₜ", 2: "sₜ, sₜ₋₁", 3: "sₜ, sₜ₋₁, sₜ₋₂"}.get(length, f"sₜ, …, sₜ₋{subscript}")
         return f"r({past}{', aₜ' if self.rewards_.ndim == 3 else ''})"
@@ -520,6 +529,32 @@ class SWIRL(EMEstimator, DiscreteEstimator):
         else:
             vars(aligned).pop("mode_names_", None)
         return aligned
+
+    def transfer(self, env: MDP) -> "SWIRL":
+        """Return this model in a changed environment: the same rewards, or goals, with policies that are planned anew.
+
+        A way is blocked, another opened, an action leads elsewhere: the states, and how many actions there are, are the
+        same.  Switching is as it was fitted; of goals (`rewards.Goals`) the habit goes along, with the kinds of places
+        and the names of moves that it was fitted with.  The result can score, decode and sample there.
+
+        Rewards are known up to a gauge (design.md#gauge): where others that are as good here have other policies
+        there, a warning says how far apart they are (`estimators.transfer.GaugeWarning`).
+
+        Parameters
+        ----------
+        env
+            The changed environment.
+
+        Examples
+        --------
+        >>> from swirl.datasets import gridworld, gridworld_env
+        >>> model = gridworld(n_sessions=2, n_steps=20).true_model()
+        >>> model.transfer(gridworld_env(slip=0.2)).sample(2, 10).n_steps
+        20
+        """
+        from swirl.estimators.transfer import transfer
+
+        return transfer(self, env)
 
     def state_policies(self) -> Float[np.ndarray, "mode state action"]:
         """π_z(a|s): the mean of the policies over the full-length histories that end in each state."""

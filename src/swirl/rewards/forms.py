@@ -5,8 +5,8 @@ A new form is a component (`component.RewardComponent`) in a file of its own, an
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
-from numbers import Real
+from dataclasses import dataclass, replace
+from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, NamedTuple, cast
 
 import numpy as np
@@ -57,6 +57,18 @@ class RewardForm(ABC):
     """Whether a configuration file can hold it: numbers and words can be written there, arrays cannot."""
     gauges: ClassVar[tuple[str, ...]] = ("fitted", "canonical")
     """Gauges in which its rewards can be told; one only where the policy is not the soft-optimal one of the reward."""
+    family: ClassVar[str] = ""
+    """What models with this form are called, before their history; empty: as the paper has it (S-2, I-1, …)."""
+
+    @property
+    def n_modes(self) -> int | None:
+        """The number of modes that a model with this form must have; None: any."""
+        return None
+
+    def with_modes(self, n_modes: int) -> "RewardForm | None":
+        """The same form for another number of modes; None where there is none."""
+        del n_modes
+        return self
 
     @property
     @abstractmethod
@@ -331,7 +343,8 @@ class Goals(RewardForm):
         by the action's number (`data.local_shape.name_moves`). None: compass where places have coordinates, else
         action.
     place_history
-        Newest states that the habit does know, under the strong prior `GoalDirected.place`; 0: none.
+        Newest states that the habit does know, under the strong prior `GoalDirected.place`; 0: none. At most the
+        model's `history`.
     absorbing
         Whether a goal ends the walk that is planned. False: a free reward in each place, got each time.
     explores
@@ -344,6 +357,7 @@ class Goals(RewardForm):
     """
 
     gauges: ClassVar[tuple[str, ...]] = ("fitted",)
+    family: ClassVar[str] = "Goals"
     places: Any = ()
     kinds: Any = 1
     moves: str | None = None
@@ -362,6 +376,9 @@ class Goals(RewardForm):
             object.__setattr__(self, "kinds", tuple(int(kind) for kind in self.kinds))
         elif self.kinds < 0:
             raise ValueError(f"kinds={self.kinds!r}: expected a distance of at least 0, or the kind of each state")
+        known = self.place_history
+        if isinstance(known, bool) or not isinstance(known, Integral) or known < 0:
+            raise ValueError(f"place_history={known!r}: expected a whole number, at least 0 (0: no place is known)")
         if self.n_modes < 1:
             raise ValueError("explores=False: without a goal and without exploring there is no mode; give places")
 
@@ -369,6 +386,16 @@ class Goals(RewardForm):
     def n_modes(self) -> int:
         """One for each goal, and one for exploring."""
         return len(self.places) + self.explores
+
+    def with_modes(self, n_modes: int) -> "Goals | None":
+        """The habit alone, for one mode; for other numbers nothing says which goals.
+
+        >>> Goals((116, 0), kinds=2).with_modes(1), Goals((116, 0)).with_modes(2)
+        (Goals(places=(), kinds=2, moves=None, place_history=0, absorbing=True, explores=True), None)
+        """
+        if n_modes == self.n_modes:
+            return self
+        return replace(self, places=(), explores=True) if n_modes == 1 else None
 
     @property
     def priors(self) -> Priors:
@@ -405,6 +432,11 @@ class Goals(RewardForm):
     def build(self, histories: Histories, prior: Any, settings: PolicySettings) -> Built:
         """Make the component that plans on states and adds the habit."""
         env = cast(MDP, settings.env)
+        if self.place_history > histories.length:
+            raise ValueError(
+                f"rewards.Goals: place_history={self.place_history}: expected at most history={histories.length}, the "
+                "states that the model sees; give a smaller one, or a longer history"
+            )
         if isinstance(self.kinds, tuple) and len(self.kinds) != env.n_states:
             raise ValueError(
                 f"rewards.Goals: kinds has {len(self.kinds)} entries, but the environment has {env.n_states} states"

@@ -173,6 +173,39 @@ def canonical(
     return moved
 
 
+def least_values(
+    rewards: Float[np.ndarray, "mode node *action"],
+    values: Float[np.ndarray, "mode node"],
+    successors: Successors,
+    *,
+    discount: float,
+) -> Float[np.ndarray, "mode node *action"]:
+    """The member of each reward's gauge class whose values have the least norm; of r(h,a) these are 0.
+
+    Parameters
+    ----------
+    values
+        V of the rewards, in the same environment.
+
+    Examples
+    --------
+    In a complete graph only a constant is free: the values then have mean zero.
+
+    >>> import numpy as np
+    >>> reach_all = np.tile(np.arange(3)[None, :, None], (3, 1, 1))
+    >>> complete = Successors(reach_all, np.ones((3, 3, 1)), np.ones((3, 3), bool))
+    >>> least_values(np.zeros((1, 3)), np.full((1, 3), 4.0), complete, discount=0.5).round(6).tolist()
+    [[-2.0, -2.0, -2.0]]
+    """
+    per_action = rewards.ndim == 3
+    entries = _entries(successors, per_action)
+    basis = gauge_basis(successors, discount=discount, per_action=per_action)
+    moved = np.array(rewards, dtype=float)
+    for mode, own in zip(moved, values, strict=True):
+        mode[entries] = mode[entries] + basis.rewards @ _least_squares(basis.values, -own)
+    return moved
+
+
 def _entries(successors: Successors, per_action: bool) -> np.ndarray | slice:
     """What of one mode's rewards takes part: every node, or the available (node, action) pairs."""
     return np.asarray(successors.available) if per_action else slice(None)

@@ -2,14 +2,16 @@
 
 import warnings
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 from swirl.analysis.comparison import compare
 from swirl.analysis.comparison_result import Comparison
 from swirl.data.folds import SameAnimalsWarning, max_folds
-from swirl.estimators.registry import fixed_arguments, keeps, known_arguments, make
+from swirl.estimators.registry import fixed_arguments, has_goals, keeps, known_arguments, make
 from swirl.estimators.swirl import SWIRL
+from swirl.rewards.forms import Goals
 from swirl.text import counted
 from swirl.workflows.config import Run
 from swirl.workflows.fit import Prepared, check_memory, given_arguments, prepare, provenance
@@ -32,7 +34,7 @@ def run_comparison(
     free = {
         name: "n_modes" in known_arguments(name) and "n_modes" not in fixed_arguments(name) for name in asked.models
     }
-    ready = prepare(run, every=HOLD_OUT)
+    ready = prepare(run, every=HOLD_OUT, names=asked.models)
     run = ready.run
     n_folds = _folds(run, ready) if len(asked.modes) > 1 and any(free.values()) else asked.folds
     given = _arguments(run)
@@ -65,6 +67,8 @@ def run_comparison(
         fixed = {
             field: None for field in ("history", "switching") if not _takes(family, field, getattr(run.model, field))
         }
+        if isinstance(run.model.reward, Goals):  # with one mode: without places
+            fixed["reward"] = model.get_params()["reward"] if has_goals(family) else None
         own = run.model.model_copy(update={"name": family, "modes": result.n_modes(name), **fixed})
         model.run_ = provenance(run.model_copy(update={"model": own}), ready, command, float(seconds))
     return result, ready
@@ -119,6 +123,9 @@ def _folds(run: Run, ready: Prepared) -> int:
 def _arguments(run: Run) -> dict[str, Any]:
     """What the run says of all models at once: not what none of them takes, unless the user asked for it in vain."""
     spelled, given = given_arguments(run)
+    if isinstance(form := given.get("reward"), Goals):  # what the others make of places is their own
+        del given["reward"]
+        given |= {field.name: getattr(form, field.name) for field in fields(form)}
     return {
         argument: value
         for argument, value in given.items()

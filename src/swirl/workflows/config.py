@@ -95,13 +95,17 @@ class Columns(Section):
 
 
 class Model(Section):
-    """Which model; the fields mean what the arguments of `SWIRL` mean."""
+    """Which model; the fields mean what the arguments of `SWIRL` mean.
+
+    With ``reward = "goals"``, or the name Goals, `goals` are the places by name or number (`workflows.goals`).
+    """
 
     name: str | None = None
     modes: int = Field(default=2, ge=1, le=MOST)
     history: int | None = Field(default=None, ge=1, le=MOST)
     switching: str | None = None
     reward: Option = None
+    goals: list[str | int | list[str | int]] | None = None
     discount: float | None = Field(default=None, ge=0, lt=1)
     temperature: float | list[float] | None = None
     reward_prior: Option = None

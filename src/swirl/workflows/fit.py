@@ -15,6 +15,7 @@ from swirl.estimators.swirl import SWIRL
 from swirl.text import some
 from swirl.workflows import memory_bound
 from swirl.workflows.config import Run
+from swirl.workflows.goals import with_goals, with_what_follows
 from swirl.workflows.load import read_sessions
 
 ARGUMENTS = {"modes": "n_modes", "restarts": "n_restarts", "seed": "random_state"}  # of a model, where ours differ
@@ -29,18 +30,19 @@ class Prepared:
     train: Trajectories
     test: Trajectories | None
     run: Run
-    """The run as it was done: what is held out is spelled out."""
+    """The run as it was done: what is held out is spelled out, and goals are states of the environment."""
     memory: Any = None
 
 
-def prepare(run: Run, *, every: int | None = None) -> Prepared:
+def prepare(run: Run, *, every: int | None = None, names: list[str] | None = None) -> Prepared:
     """Read the data and the environment, hold sessions out.
 
     Where the run does not say what to hold out, `every` does: every so-many-th animal where five or more are known,
-    else every so-many-th session; None: nothing.
+    else every so-many-th session; None: nothing.  `names` are the models that are compared, where several are.
     """
     columns = {name: value for name, value in run.columns.model_dump().items() if name in run.columns.model_fields_set}
     data, env = read_sessions(run.data, columns, env="observed" if run.env is None else run.env, states=run.states)
+    run = with_goals(run, env, names)
     if every is not None and run.hold_out is None and run.hold_out_subjects is None:
         whole = animals_to_hold_out(data, every)
         held_out = {"hold_out": every} if whole is None else {"hold_out_subjects": [str(subject) for subject in whole]}
@@ -101,6 +103,7 @@ def given_arguments(run: Run) -> tuple[set[str], dict[str, Any]]:
 def fit(run: Run, *, command: str | None = None, progress: bool | None = None) -> tuple[Any, Prepared]:
     """Fit, and tie the model to what it was fitted to (`run_`, which `save` keeps)."""
     ready = prepare(run)
+    run = with_what_follows(ready.run)
     model = build(run, ready.env)
     if isinstance(model, SWIRL):
         ready = replace(ready, memory=check_memory(model, ready.train))

@@ -1,0 +1,105 @@
+"""Goals in a run, by the names or numbers of states, and what follows from them.
+
+    [model]
+    reward = "goals"
+    goals = ["water", ["home", "den"]]
+
+The same on the command line: `--reward goals --goals water,home+den`; home and den are one goal.
+"""
+
+from dataclasses import replace
+from typing import Any, cast
+
+from swirl.data.mdp import MDP
+from swirl.errors import Faults
+from swirl.estimators.registry import arguments_for, has_goals
+from swirl.rewards.forms import Goals
+from swirl.text import counted, some
+from swirl.workflows.config import Run
+
+WRITTEN = "--goals water,home (names or numbers of states; home+den is one goal of two)"
+
+
+def places_of(goals: list[Any], env: MDP) -> tuple[tuple[int, ...], ...]:
+    """The states of each goal: by name where states have names, else by number; "home+den" is one goal of two states.
+
+    Where the name of any state is itself a number, numbers are names.
+
+    >>> env = MDP.deterministic([[0, 1], [1, 2], [2, 0]], state_names=["home", "den", "water"])
+    >>> places_of(["water", "home+den"], env), places_of([2, ["0", 1]], env)
+    (((2,), (0, 1)), ((2,), (0, 1)))
+    """
+    if not goals:
+        raise ValueError(f"goals: the list is empty; give one or more, as in {WRITTEN}")
+    names = {} if env.state_names is None else {name: state for state, name in enumerate(env.state_names)}
+    numbered = not any(name.isdecimal() for name in names)
+    faults = Faults()
+
+    def state(part: Any) -> int:
+        name = str(part).strip()
+        if name in names:
+            return names[name]
+        if numbered and name.isdecimal() and int(name) < env.n_states:
+            return int(name)
+        there = f"there are {some(list(names))}" if names else f"there are {counted(env.n_states, 'state')}, from 0"
+        faults.add(f"goals: no state {name!r}; {there}")
+        return 0
+
+    def region(goal: Any) -> tuple[int, ...]:
+        whole = str(goal).strip()
+        parts = goal if isinstance(goal, list | tuple) else [whole] if whole in names else whole.split("+")
+        return tuple(dict.fromkeys(state(part) for part in parts))
+
+    found = tuple(region(goal) for goal in goals)
+    faults.raise_if_any()
+    return found
+
+
+def with_goals(run: Run, env: MDP, names: list[str] | None = None) -> Run:
+    """The run with its goals as states of the environment: ``reward`` is then a `rewards.Goals`.
+
+    Goals that are given replace those of a `rewards.Goals` in the file; its other settings stay.
+
+    Parameters
+    ----------
+    names
+        The models that are compared; None: the run is of one model, its own.
+    """
+    asked = run.model
+    how = f"as in --reward goals {WRITTEN}" if names is None else f"as in --models Goals,S-2,Markov {WRITTEN}"
+    named = [name for name in ([asked.name] if names is None else names) if name is not None and has_goals(name)]
+    formed = isinstance(asked.reward, Goals)
+    if asked.reward == "goals" and names is not None:
+        raise ValueError(f"reward=goals: goals are compared by name, {how}")
+    if asked.goals is None:
+        if not formed and (named or asked.reward == "goals"):
+            raise ValueError(f"{named[0] if named else 'reward=goals'}: say where the goals are, {how}")
+        if formed and names is not None and not named:
+            raise ValueError(f"reward={asked.reward!r}: no model that is compared has goals; name one, {how}")
+        return run
+    if not (named or (names is None and (formed or asked.reward == "goals"))):
+        raise ValueError(f"goals={asked.goals!r}: there is no model that has goals; ask for one, {how}")
+    if not formed and asked.reward not in (None, "goals"):
+        raise ValueError(f"reward={asked.reward!r}: goals are a reward of their own; leave one of the two out")
+    places = places_of(asked.goals, env)
+    form = replace(cast(Goals, asked.reward), places=places) if formed else Goals(places)
+    return run.model_copy(update={"model": _changed(asked, reward=form, goals=None)})
+
+
+def with_what_follows(run: Run) -> Run:
+    """The run with what its goals make of the modes, the history and the switching, unless the user said otherwise."""
+    asked = run.model
+    if not isinstance(asked.reward, Goals):
+        return run
+    follows = {("modes" if key == "n_modes" else key): value for key, value in arguments_for(asked.reward).items()}
+    if asked.name is not None:  # then the name says the rest
+        follows = {"modes": follows["modes"]}
+    given = {key: value for key, value in follows.items() if key not in asked.model_fields_set}
+    return run.model_copy(update={"model": _changed(asked, **given)})
+
+
+def _changed(section: Any, **values: Any) -> Any:
+    """A section with other values; what is None counts as not given."""
+    copied = section.model_copy(update=values)
+    copied.__pydantic_fields_set__.difference_update(key for key, value in values.items() if value is None)
+    return copied
