@@ -245,7 +245,7 @@ def test_tuning_sees_the_training_folds_only():
 def test_tuning_is_in_the_currency_of_the_comparison(monkeypatch):
     seen = []
 
-    def note(model, data, grid, *, n_folds, of, callback):
+    def note(model, data, grid, *, n_folds, of, callback, on_fit):
         seen.append((of, n_folds, data))
         return choose(model, data, grid, n_folds=n_folds, of=of)
 

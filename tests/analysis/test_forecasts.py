@@ -223,6 +223,12 @@ def test_a_model_whose_choices_drift_has_no_chain():
         chain_of(model)
 
 
+def test_a_chain_that_is_too_large_is_refused(monkeypatch):
+    monkeypatch.setattr(forecasts, "MAX_MOVES", 10)
+    with pytest.raises(ValueError, match=r"S-1: 60 moves between its histories and modes are too many"):
+        chain_of(truth())
+
+
 def test_counts_of_contexts_that_were_seen_walk_on_as_they_are_read():
     """k steps of the chain from each context, against all ways of k steps read anew as contexts."""
     data = drawn(truth(), 2, 12)

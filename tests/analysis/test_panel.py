@@ -6,6 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
+from scipy.stats import t as student
 
 import swirl
 from small_worlds import N_STATES, truth
@@ -130,12 +131,21 @@ def test_intervals_are_of_the_paired_bootstrap():
     mean, low, high = told.difference("several", "score")
     draws = np.random.default_rng(0).integers(12, size=(2000, 12))
     each = [sum(gains[i] for i in draw) / sum(steps[i] for i in draw) for draw in draws]
-    np.testing.assert_allclose([low, high], np.quantile(each, [0.025, 0.975]))
+    reach = student.ppf(0.975, 1 / (1 / 11 + 1 / 1999)) * np.std(each, ddof=1) * np.sqrt(12 / 11)
+    assert (low, high) == pytest.approx((mean - reach, mean + reach))
     assert mean == pytest.approx(gains.sum() / steps.sum())
     assert told.difference("several", "next_goal") == pytest.approx((-mean, -high, -low))
     assert told.difference("one", "score", "several") == pytest.approx((-mean, -high, -low))
     assert np.isnan(told.difference("one", "score")).all()  # it is the reference
     assert told.reference("score") == told.reference("next_goal") == "one"
+
+
+def test_intervals_hold_what_they_should_also_of_few_sessions():
+    rng, held = np.random.default_rng(1), 0
+    for _ in range(400):
+        _, low, high = given(rng.normal(1.0, 2.0, 8), [10] * 8).difference("several", "score")
+        held += low < 0.1 < high
+    assert abs(held / 400 - 0.95) < 3 * np.sqrt(0.05 * 0.95 / 400)
 
 
 def test_units_are_animals_where_enough_are_known():
@@ -187,10 +197,18 @@ def test_rows_frame_and_text():
     assert "same twice" not in text
 
 
+def test_without_forecasts_there_is_only_what_needs_none():
+    told = found().without_forecasts()
+    assert list(told.sums) == ["score"]
+    assert [header[0] for header, _ in told.tables(leave_out=["score"])] == ["model"]
+    assert told.notes(leave_out=["score"]) == ["F1 and ARI: 1 is full agreement; ARI 0 is chance."]
+    assert told.value("truth", "runs_ari") == found().value("truth", "runs_ari")
+
+
 def test_signs_say_what_is_better():
-    better = str(given([2.0, 1.0, 3.0], [10] * 3)).splitlines()
+    better = str(given([2.0, 1.8, 2.2], [10] * 3)).splitlines()
     assert better[3] == "| several | 2 | 0.2000 + | -0.2000 + |"
-    worse = str(given([-2.0, -1.0, -3.0], [10] * 3)).splitlines()
+    worse = str(given([-2.0, -1.8, -2.2], [10] * 3)).splitlines()
     assert worse[3] == "| several | 2 | -0.2000 − | 0.2000 − |"
     assert str(given([2.0, -2.0, 1.0], [10] * 3)).splitlines()[3] == "| several | 2 | 0.0333 | -0.0333 |"
 

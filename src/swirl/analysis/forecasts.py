@@ -28,6 +28,7 @@ LEAST = 1e-12  # probability that a forecast counts as, where the model rules ou
 EXACT = 200_000  # contexts (history, mode); of more, the linear system is iterated
 CHANGE = 1e-9  # at which an iteration ends
 MAX_PRODUCTS = 100_000  # of an iteration; what is left after so many steps is shared out like the rest
+MAX_MOVES = 10**7  # from context to context; of more, forecasts would take too much memory and time
 BLOCK = 2**24  # numbers that are held at once, of contexts × places
 
 
@@ -61,6 +62,17 @@ class Forecast:
         return float(self.losses.sum() / self.steps.sum()) if self.steps.sum() else np.nan
 
 
+def n_moves(model: DiscreteEstimator) -> int:
+    """How many moves from context to context there may be: what a forecast takes memory for.
+
+    >>> from swirl.datasets import gridworld
+    >>> n_moves(gridworld(n_sessions=2, n_steps=20).true_model())  # 130 histories, 5 actions, 2 modes to 2 modes
+    2600
+    """
+    to = option_successors(model.histories, model.target)
+    return int(np.size(to.next)) * len(model.initial_modes_) ** 2
+
+
 def chain_of(model: DiscreteEstimator) -> Any:
     """The matrix T of a fitted model on (history · n_modes + mode), a sparse array.
 
@@ -70,6 +82,11 @@ def chain_of(model: DiscreteEstimator) -> Any:
     if table is None:
         raise ValueError(
             f"{model.label}: its choices change along a session, so there is no one chain to forecast from"
+        )
+    if n_moves(model) > MAX_MOVES:
+        raise ValueError(
+            f"{model.label}: {n_moves(model):,} moves between its histories and modes are too many to forecast from "
+            f"(more than {MAX_MOVES:,}); use a shorter history or fewer modes"
         )
     histories, switching = model.histories, model.mode_transitions_
     to = option_successors(histories, model.target)

@@ -12,15 +12,17 @@ sessions (over animals, where five or more are known).
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any, cast
 
 import numpy as np
 from jaxtyping import Float, Int
+from scipy.stats import t as student
 
 from swirl.analysis.behaviour import agreement_with_labels, agreement_with_runs, run_labels, runs_to
-from swirl.analysis.forecasts import Forecast, check_places, goal_forecast, place_forecast
+from swirl.analysis.bootstrap_result import spread_of
+from swirl.analysis.forecasts import MAX_MOVES, Forecast, check_places, goal_forecast, n_moves, place_forecast
 from swirl.data.folds import animals
 from swirl.data.mdp import MDP
 from swirl.data.trajectories import Trajectories
@@ -101,7 +103,8 @@ class Panel:
         """How much larger a measure of steps is than for `reference`, and its 95 % interval: nats per step.
 
         A larger score is better, a larger log-loss is worse. The interval is that of the paired bootstrap over sessions
-        (over animals where five or more are known), always with the same draws.
+        (over animals where five or more are known), always with the same draws, widened where there are few of them as
+        those of `uncertainty.bootstrap` are (Student's t).
 
         Parameters
         ----------
@@ -128,8 +131,9 @@ class Panel:
         if len(per) < 2 or not np.isfinite(gains).all():
             return found, np.nan, np.nan
         drawn = np.random.default_rng(SEED).integers(len(per), size=(N_DRAWS, len(per)))
-        low, high = np.quantile(gains[drawn].sum(axis=1) / per[drawn].sum(axis=1), [0.025, 0.975])
-        return found, float(low), float(high)
+        spread = float(spread_of(gains[drawn].sum(axis=1) / per[drawn].sum(axis=1), len(per)))
+        reach = spread * float(student.ppf(0.975, 1 / (1 / (len(per) - 1) + 1 / (N_DRAWS - 1))))
+        return found, found - reach, found + reach
 
     @property
     def rows(self) -> list[dict[str, Any]]:
@@ -144,13 +148,20 @@ class Panel:
             found.append(row)
         return found
 
+    def without_forecasts(self) -> "Panel":
+        """The same with the score and the measures of modes only."""
+        kept = {"sums": {SCORE: self.sums[SCORE]}, "steps": {SCORE: self.steps[SCORE]}, "base_rates": {}}
+        return replace(self, **kept)
+
     def to_frame(self) -> Any:
         """The rows as a pandas DataFrame, one per model."""
         import pandas as pd
 
         return pd.DataFrame(self.rows).set_index("model")
 
-    def tables(self, labels: Mapping[str, str] | None = None) -> list[tuple[list[str], list[list[str]]]]:
+    def tables(
+        self, labels: Mapping[str, str] | None = None, leave_out: Sequence[str] = ()
+    ) -> list[tuple[list[str], list[list[str]]]]:
         """What people read: header and rows of text, first of the measures of steps, then of modes if there are any.
 
         "+" stands behind what is better than for the best model without modes, "−" behind what is worse: the 95 %
@@ -160,9 +171,11 @@ class Panel:
         ----------
         labels
             What to call models instead of their names.
+        leave_out
+            Measures that stand elsewhere.
         """
         called = {name: (labels or {}).get(name, name) for name in self.names}
-        shown = [measure for measure in self.sums if self.steps[measure].any()]
+        shown = [measure for measure in self.sums if self.steps[measure].any() and measure not in leave_out]
         rows = [
             [called[name], str(n), *(self._cell(name, measure) for measure in shown)]
             for name, n in zip(self.names, self.modes, strict=True)
@@ -170,7 +183,7 @@ class Panel:
         if any(measure in self.base_rates for measure in shown):
             rates = [f"{self.base_rates[m]:.4f}" if m in self.base_rates else "" for m in shown]
             rows.append(["base rate", "", *rates])
-        found = [(["model", "modes", *(title(measure) for measure in shown)], rows)]
+        found = [(["model", "modes", *(title(measure) for measure in shown)], rows)] if shown else []
         told = [measure for measure, values in self.agreement.items() if np.isfinite(values).any()]
         if told:
             several = [name for name, n in zip(self.names, self.modes, strict=True) if n > 1]
@@ -178,25 +191,34 @@ class Panel:
             found.append((["model", *(title(measure) for measure in told)], rows))
         return found
 
-    def notes(self) -> list[str]:
+    def notes(self, leave_out: Sequence[str] = ()) -> list[str]:
         """How to read the tables, in sentences."""
-        said = ["Score: higher is better; the others of the first table are log-losses, in nats: lower is better."]
-        if any(n == 1 for n in self.modes) and any(n > 1 for n in self.modes):
+        said = ["Log-losses in nats: lower is better."] if any(m not in leave_out for m in self.sums) else []
+        if SCORE not in leave_out:
+            said = ["Score: higher is better; the others of the first table are log-losses, in nats: lower is better."]
+        if said and any(n == 1 for n in self.modes) and any(n > 1 for n in self.modes):
             unit = "session" if animals(self.subjects) is None else "animal"
             said.append(f"+ better, − worse than the best model without modes (95 % interval, paired by {unit}).")
         if any(np.isfinite(self.agreement.get(name, np.nan)).any() for name in (RUNS, TWICE)):
             said.append("F1 and ARI: 1 is full agreement; ARI 0 is chance.")
+        if np.isfinite(self.agreement.get(TWICE, np.nan)).any():
+            said.append("Same twice: ARI between further fits of the model (in a comparison: to training folds).")
         return said
+
+    @property
+    def heading(self) -> str:
+        """What the tables are about, beside the score."""
+        return "Where is it going" + (", and do modes agree with runs" if self.goals else "")
 
     def __str__(self) -> str:
         return self.text()
 
-    def text(self, labels: Mapping[str, str] | None = None) -> str:
-        """The tables as text."""
+    def text(self, labels: Mapping[str, str] | None = None, leave_out: Sequence[str] = ()) -> str:
+        """The tables as text (arguments as in `tables`)."""
         lines: list[str] = []
-        for header, rows in self.tables(labels):
+        for header, rows in self.tables(labels, leave_out):
             lines += [_line(header), f"|:--|{'--:|' * (len(header) - 1)}", *map(_line, rows), ""]
-        return "\n".join([*lines, *self.notes()])
+        return "\n".join([*lines, *self.notes(leave_out)])
 
     def _cell(self, name: str, measure: str) -> str:
         value = self.value(name, measure)
@@ -266,7 +288,8 @@ def panel(
     -------
     Panel
         NaN where a measure does not apply: of modes, for a model with one; of goals, without any; of labelled states,
-        for models of continuous observations or whose choices change along a session. F1 is that of the mode which is
+        for models of continuous observations, whose choices change along a session, or with too many histories to be
+        forecast from (`forecasts.MAX_MOVES`). F1 is that of the mode which is
         named after the goal (as those of `rewards.Goals` are), else of the mode with the highest.
 
     Examples
@@ -287,8 +310,7 @@ def panel(
     unknown = [name for name in others or {} if name not in named]
     if unknown:
         raise ValueError(f"others: {', '.join(map(repr, unknown))} is not among the models, {', '.join(named)}")
-    envs = [model.world for model in named.values() if model.histories is not None and model.world is not None]
-    places = _places(goals, envs[0] if envs else None)
+    places = check_goals(goals, named)
     asked = (SCORE, *([NEXT_GOAL] if len(places) > 1 else []), *(f"place_{k}" for k in AHEAD))
     sums = {measure: np.zeros((len(named), len(data))) for measure in asked}
     steps = {measure: np.zeros((len(named), len(data)), dtype=np.int64) for measure in asked}
@@ -374,10 +396,18 @@ def _shared_score(models: Mapping[str, HiddenModeEstimator]) -> Scored:
     raise ValueError("models: they share no score, so that they do not compare; lay those that share one side by side")
 
 
-def _places(goals: Mapping[str, Any] | Sequence[Any] | None, env: MDP | None) -> dict[str, tuple[int, ...]]:
-    """The states of each goal by its name: the given one, else that of its first state."""
+def check_goals(
+    goals: Mapping[str, Any] | Sequence[Any] | None, models: Mapping[str, HiddenModeEstimator]
+) -> dict[str, tuple[int, ...]]:
+    """The states of each goal by its name, the given one or that of its first state; models need not be fitted yet.
+
+    >>> from swirl import baselines, datasets
+    >>> check_goals([0, [23, 24]], {"counts": baselines.BackoffMarkov(datasets.gridworld_env())})
+    {'(0, 0)': (0,), '(4, 3)': (23, 24)}
+    """
     if not goals:
         return {}
+    env = next((model.world for model in models.values() if isinstance(model.world, MDP)), None)
     if env is None:
         raise ValueError(f"goals={goals!r}: none of the models is of labelled states; leave them out")
     check_places(goals, env.n_states)
@@ -398,6 +428,8 @@ def _forecasts(
     if model.histories is None or model.choice_table() is None:
         return
     discrete = cast(DiscreteEstimator, model)
+    if n_moves(discrete) > MAX_MOVES:
+        return
     if len(places) > 1:
         yield NEXT_GOAL, goal_forecast(discrete, data, places)
     for k, forecast in place_forecast(discrete, data, AHEAD).items():

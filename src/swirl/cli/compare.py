@@ -51,6 +51,14 @@ def compare(
     score: Annotated[
         str | None, typer.Option(help="action or next_state.", show_default="the first that all models have")
     ] = None,
+    goals: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME=PLACE,…",
+            help="Places it may be going to: numbers or names of states, + joins several (water=116,home=0+1).",
+            show_default="none",
+        ),
+    ] = None,
     reward: Annotated[str | None, typer.Option(help="state or state-action.", show_default="state")] = None,
     impossible: shared.Impossible = None,
     restarts: shared.Restarts = None,
@@ -67,7 +75,10 @@ def compare(
     the fewest within one standard error of the best. The held-out sessions
     are only scored. The best model with modes is compared with the same
     model with one mode, and with the best other model without modes; the
-    first line says whether modes are ahead of both.
+    first line says whether modes are ahead of both. A second table has what
+    the models say besides the next step: the place 1, 5 and 20 steps ahead
+    and, with --goals, which goal is reached next and whether modes agree
+    with direct runs to them.
     """
     from swirl.analysis.comparison_json import write_comparison
     from swirl.cli.output import check_free, listed, show_json, status_line, whole_numbers
@@ -86,7 +97,8 @@ def compare(
         "model": {"reward": reward, "impossible": impossible},
         "fit": {"restarts": restarts, "max_iter": max_iter, "tol": tol, "seed": seed},
         "compare": {
-            "models": listed(models), "modes": whole_numbers("--modes", modes), "folds": folds, "score": score
+            "models": listed(models), "modes": whole_numbers("--modes", modes), "folds": folds, "score": score,
+            "goals": goals,
         },
     }  # fmt: skip
     run = settings(config, options, "compare")
@@ -99,7 +111,8 @@ def compare(
     if as_json:
         rows = [{key: value for key, value in row.items() if key != "chosen"} for row in result.table()]
         facts = {"verdict": result.verdict(), "remarks": result.remarks(), "scored": result.of, "models": rows}
-        show_json({**facts, "file": str(saved)})
+        told = None if result.panel is None else {"goals": result.panel.goals, "models": result.panel.rows}
+        show_json({**facts, "panel": told, "file": str(saved)})
         return
     if quiet:
         return

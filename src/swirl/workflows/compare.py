@@ -1,13 +1,17 @@
 """Models side by side from a configuration: K chosen on training folds, test sessions scored once (`swirl compare`)."""
 
+import re
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from swirl.analysis.comparison import compare
 from swirl.analysis.comparison_result import Comparison
 from swirl.data.folds import SameAnimalsWarning, max_folds
+from swirl.data.mdp import MDP
+from swirl.errors import Faults
 from swirl.estimators.registry import fixed_arguments, keeps, known_arguments, make
 from swirl.estimators.swirl import SWIRL
 from swirl.text import counted
@@ -35,7 +39,7 @@ def run_comparison(
     ready = prepare(run, every=HOLD_OUT)
     run = ready.run
     n_folds = _folds(run, ready) if len(asked.modes) > 1 and any(free.values()) else asked.folds
-    given = _arguments(run)
+    given, goals = _arguments(run), read_goals(asked.goals, ready.env)
     for name in asked.models:
         model = make(name, ready.env, **_own(name, given), **({"n_modes": max(asked.modes)} if free[name] else {}))
         if isinstance(model, SWIRL):
@@ -55,10 +59,16 @@ def run_comparison(
             of=of,
             tune={name: {"n_modes": list(asked.modes)} for name in asked.models if free[name]} if several else None,
             n_folds=n_folds,
+            goals=goals,
             callback=callback,
             **given,
             **({"n_modes": asked.modes[0]} if not several and any(free.values()) else {}),
         )
+    if result.panel is not None and _learnt_from_test(run, ready):
+        told = (
+            "Where it is going is not forecast: the environment was learnt from the held-out sessions too (--env FILE)."
+        )
+        result = replace(result, panel=result.panel.without_forecasts(), notes=(*result.notes, told))
     twins = {twin: name for name, twin in result.one_mode.items() if twin not in asked.models}
     for name, seconds in zip(result.names, result.seconds, strict=True):
         model, family = result.models[name], twins.get(name, name)
@@ -68,6 +78,44 @@ def run_comparison(
         own = run.model.model_copy(update={"name": family, "modes": result.n_modes(name), **fixed})
         model.run_ = provenance(run.model_copy(update={"model": own}), ready, command, float(seconds))
     return result, ready
+
+
+def read_goals(given: str | dict[str, Any] | None, env: MDP) -> dict[str, list[int]] | None:
+    """The states of each goal, from "water=116,home=0+1" or from a table of names; None where none were given.
+
+    A place is a state's name or its number; a goal without a name is called after its first place. Commas inside
+    brackets are part of a name.
+
+    >>> read_goals("water=2,0+1", MDP.deterministic([[1], [2], [0]]))
+    {'water': [2], '0': [0, 1]}
+    >>> read_goals({"water": "W"}, MDP.deterministic([[1], [0]], state_names=["H", "W"]))
+    {'water': [1]}
+    """
+    if given is None:
+        return None
+    names = {name: state for state, name in enumerate(env.state_names or ())}
+    parts: list[tuple[str, list[Any]]] = []
+    if isinstance(given, str):
+        for part in filter(None, (part.strip() for part in re.split(r",(?![^()]*\))", given))):
+            name, _, places = part.rpartition("=") if part not in names else ("", "", part)
+            each = [place.strip() for place in places.split("+")] if places.strip() not in names else [places.strip()]
+            parts.append((name.strip() or each[0], each))
+    else:
+        parts = [(name, list(places) if isinstance(places, list) else [places]) for name, places in given.items()]
+    faults, found = Faults(), {}
+    for name, places in parts:
+        states = [str(names.get(str(place), place)) for place in places]
+        for place, state in zip(places, states, strict=True):
+            if not state.isdecimal() or int(state) >= env.n_states:
+                known = f", or a name such as {next(iter(names))!r}" if names else ""
+                faults.add(f"goals: {place!r} is no place; give a state from 0 to {env.n_states - 1}{known}")
+        if name in found:
+            faults.add(f"goals: {name!r} is there twice; join its places with +, as in {name}=0+1")
+        found[name] = states
+    if not parts:
+        faults.add(f"goals={given!r}: expected places, as in water=116,home=0")
+    faults.raise_if_any("the goals cannot be used")
+    return {name: [int(state) for state in states] for name, states in found.items()}
 
 
 def save_fits(result: Comparison, folder: Any, *, overwrite: bool = False) -> list[Path]:
@@ -86,10 +134,15 @@ def fit_file(name: str) -> str:
     return f"{'-'.join(name.replace(',', ' ').split())}.nc"
 
 
+def _learnt_from_test(run: Run, ready: Prepared) -> bool:
+    """Whether the probabilities of moves were counted in the held-out sessions too."""
+    return run.env in (None, "observed") and not ready.env.is_deterministic
+
+
 def _honest_score(run: Run, ready: Prepared) -> Any:
     """What is scored: not next states where the environment itself was learnt from the held-out sessions too."""
     asked = run.compare
-    if run.env not in (None, "observed") or ready.env.is_deterministic:
+    if not _learnt_from_test(run, ready):
         return asked.score
     without = [name for name in asked.models if "action" not in make(name, ready.env).score_types]
     if asked.score == "next_state" or without:
