@@ -116,12 +116,18 @@ def test_the_next_goal_against_simulation():
         assert abs(came[0] / n - p) < 4 * np.sqrt(p * (1 - p) / n)
 
 
-def test_iteration_and_exact_solve_agree():
+def test_iteration_and_exact_solve_agree(monkeypatch):
     model = truth("stochastic", history=2)
     data = drawn(model)
     exact, iterated = goal_forecast(model, data, GOALS), goal_forecast(model, data, GOALS, exact=0)
     np.testing.assert_allclose(iterated.losses, exact.losses, rtol=1e-7)
     assert not np.array_equal(iterated.losses, exact.losses)  # it did go the other way
+    monkeypatch.setattr(forecasts, "SMALL", 0)  # iterated first, and solved where that does not settle
+    settled = goal_forecast(model, data, GOALS)
+    np.testing.assert_allclose(settled.losses, exact.losses, rtol=1e-10)
+    assert not np.array_equal(settled.losses, exact.losses)
+    monkeypatch.setattr(forecasts, "FEW_PRODUCTS", 3)
+    np.testing.assert_array_equal(goal_forecast(model, data, GOALS).losses, exact.losses)
 
 
 @pytest.mark.parametrize("exact", [0, 100])

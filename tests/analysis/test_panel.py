@@ -74,8 +74,9 @@ def test_what_does_not_apply_is_nan():
     one = panel(fits(), sessions()[2], [24])
     assert "next_goal" not in one.sums
     assert list(one.agreement) == ["f1_(4, 4)", "runs_ari", "same_twice"]
-    nowhere = panel(fits(), sessions()[2][:1], {"corner": 0, "far": 24})
-    assert set(nowhere.agreement) == {"f1_corner", "f1_far", "runs_ari", "same_twice"}
+    still = Trajectories([[12, 12, 13, 12]], n_states=25)
+    nowhere = panel({"truth": fits()["truth"]}, still, {"corner": 0, "far": 24})  # no run, and no goal reached
+    assert all(np.isnan(nowhere.value("truth", m)) for m in ("f1_corner", "f1_far", "runs_ari", "next_goal"))
 
 
 def test_the_mode_that_is_named_after_a_goal_is_asked():

@@ -12,7 +12,7 @@ tells what came.  Nothing is forecast across a gap, nor across a move that the e
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import scipy.sparse as sparse
@@ -25,9 +25,11 @@ from swirl.estimators.discrete import DiscreteEstimator, option_successors
 from swirl.text import some
 
 LEAST = 1e-12  # probability that a forecast counts as, where the model rules out what came
-EXACT = 200_000  # contexts (history, mode); of more, the linear system is iterated
-CHANGE = 1e-9  # at which an iteration ends
-MAX_PRODUCTS = 100_000  # of an iteration; what is left after so many steps is shared out like the rest
+# Contexts (history, mode): of few the linear system is solved at once, of very many it is only iterated. Between, it is
+# iterated first: where any state may follow any that soon ends, and a solve would fill all memory.
+SMALL, EXACT = 2_000, 200_000
+FEW_PRODUCTS, MAX_PRODUCTS = 2_000, 100_000  # of an iteration; what is left after so many is shared out like the rest
+SMALL_CHANGE, CHANGE = 1e-12, 1e-9  # at which an iteration ends: where a solve would follow, and where none can
 MAX_MOVES = 10**7  # from context to context; of more, forecasts would take too much memory and time
 BLOCK = 2**24  # numbers that are held at once, of contexts × places
 
@@ -156,14 +158,26 @@ def _chances(
     return chance
 
 
+def _iterated(
+    system: Any, arriving: Float[np.ndarray, "context place"], change: float, most: int
+) -> tuple[Float[np.ndarray, "context place"], bool]:
+    """Repeat u = T D u + T b, and say whether u had settled after so many products."""
+    found = arriving
+    for _ in range(most):
+        before, found = found, system @ found + arriving
+        if np.max(np.abs(found - before)) < change:
+            return found, True
+    return found, False
+
+
 def first_reached(
     chain: Any, there: Bool[np.ndarray, "place context"], *, exact: int = EXACT
 ) -> Float[np.ndarray, "context place"]:
     """Probability that each of some places is the first of them that a chain comes to, given that it comes to one.
 
     Solves u = T D u + T b, where D leaves out the contexts at a place and b is 1 at one's own. A chain with more than
-    `exact` contexts iterates ``u = T D u + T b`` from 0 until u changes by less than 1e-9. 0 in all places where none
-    can be reached.
+    `exact` contexts iterates ``u = T D u + T b`` until u changes by less than 1e-9. 0 in all places where none can be
+    reached.
 
     Examples
     --------
@@ -182,16 +196,12 @@ def first_reached(
             break
         can = more
     system, ahead = sparse.csr_array(on_the_way)[can][:, can], np.zeros(arriving.shape)
-    if can.sum() > exact:
-        found = arriving[can]
-        for _ in range(MAX_PRODUCTS):
-            before, found = found, system @ found + arriving[can]
-            if np.max(np.abs(found - before), initial=0.0) < CHANGE:
-                break
-        ahead[can] = found
-    elif can.any():
-        solved: Any = spsolve(sparse.csc_array(sparse.eye_array(int(can.sum())) - system), arriving[can])
-        ahead[can] = solved
+    n, arriving = int(can.sum()), arriving[can]
+    if n > exact:
+        ahead[can], _ = _iterated(system, arriving, CHANGE, MAX_PRODUCTS)
+    elif n:
+        found, settled = _iterated(system, arriving, SMALL_CHANGE, FEW_PRODUCTS if n > SMALL else 0)
+        ahead[can] = found if settled else cast(Any, spsolve(sparse.csc_array(sparse.eye_array(n) - system), arriving))
     return ahead / np.maximum(ahead.sum(axis=1, keepdims=True), np.finfo(float).tiny)
 
 
@@ -212,7 +222,7 @@ def goal_forecast(
     goals
         Two or more places, each a state or several, by name or in order; none may be part of another.
     exact
-        Most contexts (history, mode) for which the linear system is solved exactly; of more it is iterated.
+        Most contexts (history, mode) for which the linear system may be solved exactly; of more it is only iterated.
 
     Examples
     --------

@@ -453,6 +453,8 @@ def _with_runs(
         tried = own or range(len(model.initial_modes_))
         yield f"f1_{name}", max(agreement_with_runs(paths, runs, mode)["f1"] for mode in tried)
     labels = run_labels(data.states, env, places, gaps=data.gaps)
+    if all(np.all(path == len(places)) for path in labels):  # nothing to agree with
+        return
     yield RUNS, agreement_with_labels(paths, labels)["adjusted_rand_index"]
 
 
