@@ -94,6 +94,16 @@ def test_goals_are_asked_for_in_terminal_file_and_report(folder):
     assert panel_values(replace(read, panel=None)) == {"panel": []}
 
 
+def test_a_damaged_panel_is_no_comparison(folder, tmp_path):
+    facts = json.loads((folder / "comparison.json").read_text())
+    facts["panel"]["sums"]["place_5"] = [[1.0]]
+    (tmp_path / "c.json").write_text(json.dumps(facts))
+    with pytest.raises(ValueError, match="damaged comparison .a panel of"):
+        read_comparison(tmp_path / "c.json")
+    (tmp_path / "c.json").write_text(json.dumps({key: value for key, value in facts.items() if key != "panel"}))
+    assert read_comparison(tmp_path / "c.json").panel is None  # of an older swirl
+
+
 @pytest.mark.parametrize(
     ("given", "expected"),
     [

@@ -137,10 +137,11 @@ def _scored(encoded: Encoded, chance: Float[np.ndarray, "step"], came: Int[np.nd
     known = came >= 0
     losses = np.where(known, -np.log(np.maximum(chance, LEAST)), 0.0)
     share = np.bincount(came[known], minlength=1) / max(known.sum(), 1)
+    share = share[share > 0]
     return Forecast(
         np.array([part.sum() for part in encoded.split_sessions(losses)]),
         np.array([int(part.sum()) for part in encoded.split_sessions(known)]),
-        float(-np.sum(share[share > 0] * np.log(share[share > 0]))),
+        float(np.sum(share * np.log(1 / share))),
     )
 
 
