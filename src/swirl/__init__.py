@@ -50,7 +50,7 @@ _MODULES = ("datasets", "plots", "priors", "report", "rewards", "switching")
 _SHORT = {
     "baselines": ("swirl.estimators",),
     "environments": ("swirl.data.environments", "swirl.io.environment_files"),
-    "metrics": ("swirl.analysis.metrics",),
+    "metrics": ("swirl.analysis.metrics", "swirl.analysis.panel"),
     "predictive": ("swirl.analysis.predictive_checks",),
     "selection": ("swirl.analysis.grid_search",),
     "signals": ("swirl.analysis.reward_signal",),

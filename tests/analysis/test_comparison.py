@@ -20,6 +20,7 @@ from swirl.estimators.base import HiddenModeEstimator
 from swirl.estimators.markov import BackoffMarkov
 from swirl.estimators.registry import make, models
 from swirl.inference.likelihood import Evidence
+from swirl.inference.mode_matching import adjusted_rand_index
 from swirl.rewards import Goals
 from swirl.rewards.forms import Habit
 
@@ -75,6 +76,38 @@ def counted():
     """Two orders of counts and an ARHMM with two modes, compared on next states."""
     train, test = walk().split(every=3)
     return compare(["Markov-0", "Markov-1", "ARHMM"], train, test, env=world(), n_restarts=2, max_iter=15, strength=1.0)
+
+
+def test_what_else_the_models_say_is_there_too():
+    """The panel is of the test sessions and of the models as they were compared; fits to folds say "the same twice"."""
+    told = counted().panel
+    assert told.names == tuple(row["model"] for row in counted().table())  # best first
+    assert told.of == counted().of
+    for name in told.names:
+        assert told.value(name, "score") == pytest.approx(counted().scores[name])
+    assert "next_goal" not in told.sums
+    assert "Where is it going:" in str(counted())
+
+
+@pytest.mark.slow
+def test_fits_to_folds_say_whether_modes_are_the_same_twice():
+    train, test = walk().split(every=3)
+    few = {"n_modes": 2, "n_restarts": 1, "max_iter": 5}
+    both = compare(["Markov-1", "ARHMM", "rARHMM"], train, test, env=world(), goals={"a": 0, "b": 2}, n_folds=2, **few)
+    assert {"next_goal", "place_20"} <= set(both.panel.sums)
+    assert both.panel.goals == {"a": (0,), "b": (2,)}
+    for name in ("ARHMM", "rARHMM"):
+        halves = [make(name, world(), **few).fit_to_score(train[1 - fold :: 2]).predict(test) for fold in range(2)]
+        assert both.panel.value(name, "same_twice") == pytest.approx(adjusted_rand_index(*halves))
+    table = str(both).split("and do modes agree with runs:")[1]
+    assert max(map(len, table.splitlines())) <= 100
+
+
+def test_wrong_goals_are_refused_before_any_work(monkeypatch):
+    monkeypatch.setattr(BackoffMarkov, "fit", lambda *_: pytest.fail("it was fitted"))
+    train, test = walk().split(every=3)
+    with pytest.raises(ValueError, match="state 1 is in more than one of them"):
+        compare(["Markov-1"], train, test, env=world(), goals=[1, [1, 2]])
 
 
 def synthetic(log_likelihoods, steps, subjects=None, n_modes=None, **more):
@@ -274,7 +307,7 @@ def test_tuning_sees_the_training_folds_only():
 def test_tuning_is_in_the_currency_of_the_comparison(monkeypatch):
     seen = []
 
-    def note(model, data, grid, *, n_folds, of, callback):
+    def note(model, data, grid, *, n_folds, of, callback, on_fit):
         seen.append((of, n_folds, data))
         return choose(model, data, grid, n_folds=n_folds, of=of)
 

@@ -2,6 +2,8 @@
 
 import json
 import shlex
+import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -18,6 +20,8 @@ from swirl.cli.compare import fit_words
 from swirl.io.environment_files import write_environment
 from swirl.io.export_tables import to_frame, write_table
 from swirl.plots.model_comparison import mode_curves
+from swirl.report.comparison import panel_values
+from swirl.workflows.goals import read_goals
 
 runner = CliRunner()
 
@@ -38,7 +42,7 @@ def folder(tmp_path_factory):
     done = run(
         "compare", place / "sessions.csv", "--env", place / "grid.csv", "--models", "Markov-1,ARHMM", "--modes", "2,3",
         "--restarts", 1, "--max-iter", 3, "--hold-out-subjects", "m2", "--folds", 2, "--fits", place / "fits",
-        "-o", place / "comparison.json",
+        "--goals", "corner=0,far=(4, 3)+24", "-o", place / "comparison.json",
     )  # fmt: skip
     assert done.exit_code == 0, done.output
     (place / "said.txt").write_text(done.stdout)
@@ -85,6 +89,62 @@ def test_the_next_command_has_goals_only_where_the_model_has():
     given = {"--reward": None, "--goals": "4,20"}
     assert fit_words("Goals", 3, given) == ["--goals", "4,20", "--model", "Goals", "-o", "fit.nc"]
     assert fit_words("S-1", 2, given) == ["--model", "S-1", "--modes", "2", "-o", "fit.nc"]
+
+
+def test_goals_are_asked_for_in_terminal_file_and_report(folder):
+    said = (folder / "said.txt").read_text()
+    table = said.split("Where is it going, and do modes agree with runs:")[1]
+    assert "| model | modes | which goal next | place +1 | place +5 | place +20 |" in table
+    assert max(map(len, table.split("Saved to")[0].splitlines())) <= 100
+    facts = json.loads((folder / "comparison.json").read_text())
+    assert facts["panel"]["goals"] == {"corner": [0], "far": [23, 24]}
+    assert facts["run"]["config"]["compare"]["goals"] == "corner=0,far=(4, 3)+24"
+    read = read_comparison(folder / "comparison.json")
+    assert str(read.panel.text(read.labels, leave_out=["score"])) in said
+    model = swirl.load(folder / "fits" / "Markov-1.nc")
+    data = swirl.Trajectories.from_csv(folder / "sessions.csv", state_names=model.env.state_names)
+    _, test = data.split(subjects="m2")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        loss = swirl.metrics.panel({"m": model}, test, {"corner": 0, "far": [23, 24]}).value("m", "next_goal")
+    assert facts["panel"]["models"]["Markov-1"]["next_goal"] == pytest.approx(loss)
+    told = panel_values(read)
+    assert told["panel_title"] == "Where is it going, and do modes agree with runs"
+    assert told["panel"][0]["header"] == ["model", "modes", "which goal next", "place +1", "place +5", "place +20"]
+    assert told["panel"][0]["rows"][-1][0] == "base rate"
+    assert panel_values(replace(read, panel=None)) == {"panel": []}
+
+
+def test_a_damaged_panel_is_no_comparison(folder, tmp_path):
+    facts = json.loads((folder / "comparison.json").read_text())
+    facts["panel"]["sums"]["place_5"] = [[1.0]]
+    (tmp_path / "c.json").write_text(json.dumps(facts))
+    with pytest.raises(ValueError, match=r"damaged comparison \(a panel of"):
+        read_comparison(tmp_path / "c.json")
+    (tmp_path / "c.json").write_text(json.dumps({key: value for key, value in facts.items() if key != "panel"}))
+    assert read_comparison(tmp_path / "c.json").panel is None  # of an older swirl
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("0,(0, 1)", {"0": [0], "(0, 1)": [1]}),
+        ("home=(0, 0)+1, water=24", {"home": [0, 1], "water": [24]}),
+        ({"home": [0, "(0, 1)"], "water": 24}, {"home": [0, 1], "water": [24]}),
+        (None, None),
+    ],
+)
+def test_goals_in_words(given, expected):
+    assert read_goals(given, datasets.gridworld_env()) == expected
+
+
+def test_goals_that_are_none_are_all_named():
+    with pytest.raises(ValueError, match=r"no state 'lake'; there are (.|\n)*no state '25'"):
+        read_goals("water=lake,home=0+25", datasets.gridworld_env())
+    with pytest.raises(ValueError, match="'a' is there twice"):
+        read_goals("a=1,a=2", datasets.gridworld_env())
+    with pytest.raises(ValueError, match="goals: the list is empty; give one or more"):
+        read_goals(" , ", datasets.gridworld_env())
 
 
 def test_without_fits_the_command_to_fit_is_named(folder, tmp_path):
@@ -161,6 +221,8 @@ def test_a_report_takes_the_comparison(folder, tmp_path):
     assert done.exit_code == 0, done.output
     page = (tmp_path / "report.html").read_text()
     assert "Model comparison" in page
+    assert "<h3>Where is it going, and do modes agree with runs</h3>" in page
+    assert '<th scope="col">which goal next</th>' in page
     assert json.loads((folder / "comparison.json").read_text())["verdict"] in page
 
 
@@ -178,6 +240,8 @@ def test_an_environment_learnt_from_the_test_too_is_not_scored_by_next_states(tm
     assert done.exit_code == 0, done.output
     written = json.loads((tmp_path / "c.json").read_text())
     assert written["scored"] == "action"
+    assert list(written["panel"]["sums"]) == ["score"]  # forecasts would be flattered as well
+    assert "not forecast: the environment was learnt from the held-out sessions too" in done.stdout
     assert written["run"]["config"]["hold_out"] == 5  # what was done, though the user did not say it
 
 

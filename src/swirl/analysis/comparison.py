@@ -7,13 +7,14 @@ them is refused.
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from swirl.analysis.comparison_result import Comparison
 from swirl.analysis.grid_search import Choice, choose, joined, score_on_folds, with_modes
+from swirl.analysis.panel import check_goals, panel
 from swirl.data.folds import SameAnimalsWarning, animals, check_apart, max_folds, shared_animals
 from swirl.data.trajectories import Trajectories
 from swirl.estimators.base import WORDS, HiddenModeEstimator, Scored, as_trajectories
@@ -52,6 +53,7 @@ def compare(
     of: Scored | None = None,
     tune: Mapping[str, Mapping[str, Sequence[Any]]] | None = None,
     n_folds: int = 3,
+    goals: Mapping[str, Any] | Sequence[Any] | None = None,
     callback: Callable[[str], Any] | None = None,
     **parameters: Any,
 ) -> Comparison:
@@ -78,6 +80,10 @@ def compare(
     n_folds
         Folds of `train`: for `tune`, and to pick which model with modes and which without the verdict is about, where
         there are several. 0: no folds (quicker; the test scores pick, and the verdict says so).
+    goals
+        Places that the animal may be going to, each a state or several, by name or in order: what else is asked of the
+        models (`metrics.panel`, in `Comparison.panel`) then is also which is reached next, and whether modes agree with
+        direct runs. Fits to training folds say whether modes are the same twice.
     callback
         Called with a few words on what is fitted next.
     **parameters
@@ -97,6 +103,8 @@ def compare(
     fresh = _candidates(candidates, env, parameters)
     if candidates is None:  # next states are what all models of labelled states share
         fresh = {name: model for name, model in fresh.items() if (of or "next_state") in model.score_types}
+    if known := {name: model for name, model in fresh.items() if model.env is not None}:
+        check_goals(goals, known)  # before any work
     if of is None and train.n_missing_actions + test.n_missing_actions:
         next_states = all("next_state" in model.score_types for model in fresh.values())
         of = "next_state" if next_states else None  # the actions that were seen are not all there is to predict
@@ -125,7 +133,7 @@ def compare(
     if not isinstance(candidates, Mapping):
         work.labels.update({name: _label(name, model) for name, model in fresh.items()})
     work.add_one_mode(grids)
-    return work.scored()
+    return work.with_panel(goals)
 
 
 def _of_animals(train: Trajectories, test: Trajectories) -> tuple[str, ...]:
@@ -174,6 +182,8 @@ class _Work:
     on_folds: Choice | None = None
     tested: dict[str, tuple[list[np.ndarray], np.ndarray]] = field(default_factory=dict)
     """Of each fitted model: which test steps it scores, and its score of each test session."""
+    cuts: dict[str, list[tuple[dict[str, Any], list[np.ndarray]]]] = field(default_factory=dict)
+    """Of each model with modes: settings of fits to training folds, and how each of them segments the test."""
 
     def tune(self, name: str, model: HiddenModeEstimator, grid: dict[str, Any] | None) -> None:
         """Take a model in, with the settings that training folds choose."""
@@ -186,6 +196,7 @@ class _Work:
                 n_folds=self.n_folds,
                 of=self.of,
                 callback=lambda words: self.tell(f"{name}: {words}"),
+                on_fit=lambda settings, fitted: self.cut(name, settings, fitted),
             )
             self.chosen[name] = self.choices[name].best
             model = model.set_params(**self.chosen[name])
@@ -212,11 +223,17 @@ class _Work:
                     n_folds=n_folds,
                     of=self.of,
                     callback=lambda words, name=name: self.tell(f"{name}: {words}"),
+                    on_fit=lambda settings, fitted, name=name: self.cut(name, settings, fitted),
                 )
             rows.append(({"model": name, **_complexity(own[name])}, scored))
             self.seconds[name] += time.perf_counter() - began
         if rows:
             self.on_folds = joined(rows)
+
+    def cut(self, name: str, settings: dict[str, Any], fitted: HiddenModeEstimator) -> None:
+        """Keep how a fit to training folds segments the test: not to choose by, but to see whether others do so too."""
+        if len(fitted.initial_modes_) > 1:
+            self.cuts.setdefault(name, []).append((settings, fitted.predict(self.test)))
 
     def fit(self, name: str) -> None:
         """Fit a model to all training sessions, and score it on the test."""
@@ -258,6 +275,17 @@ class _Work:
         self.labels[added] = ONE_MODE.format(self.labels.get(name, name))
         self.one_mode[name] = added
         self.fit(added)
+
+    def with_panel(self, goals: Any) -> Comparison:
+        """The comparison, with what else the models say of the test."""
+        found = self.scored()
+        self.tell("forecasts")
+        others = {}
+        for name, cuts in self.cuts.items():
+            own = self.choices[name].best if name in self.choices else {}
+            others[name] = [paths for settings, paths in cuts if _equal(settings, own)]
+        ranked = {row["model"]: self.models[row["model"]] for row in found.table()}
+        return replace(found, panel=panel(ranked, self.test, goals, others, of=self.of))
 
     def scored(self) -> Comparison:
         """The comparison of the models that are fitted."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from swirl.analysis.comparison_result import Comparison
 from swirl.analysis.grid_search import Choice
+from swirl.analysis.panel import Panel
 from swirl.estimators.base import WORDS
 from swirl.estimators.save_load import versions
 from swirl.io.atomic_write import write_text
@@ -57,6 +58,7 @@ def write_comparison(
         },
         "training_folds": {name: _folds(choice) for name, choice in comparison.choices.items()},
         "models_on_training_folds": None if comparison.on_folds is None else _folds(comparison.on_folds),
+        "panel": None if comparison.panel is None else _panel_facts(comparison.panel),
         "notes": list(comparison.notes),
         "remarks": comparison.remarks(),
         "versions": versions(),
@@ -110,6 +112,39 @@ def _comparison(facts: dict[str, Any]) -> Comparison:
         labels={name: model["label"] for name, model in models.items() if model.get("label", name) != name},
         converged={name: bool(model.get("converged", True)) for name, model in models.items()},
         notes=tuple(facts.get("notes", ())),
+        panel=_panel(facts["panel"], tuple(tested["subject"])) if facts.get("panel") else None,
+    )
+
+
+def _panel_facts(panel: Panel) -> dict[str, Any]:
+    """Rows to read, and the sums of each session that they and their intervals are made of."""
+    return {
+        "scored": panel.of,
+        "goals": {name: list(place) for name, place in panel.goals.items()},
+        "models": {row["model"]: plain(row, nan=False) for row in panel.rows},
+        "base_rates": panel.base_rates,
+        "sums": {measure: rows.tolist() for measure, rows in panel.sums.items()},
+        "steps": {measure: rows.tolist() for measure, rows in panel.steps.items()},
+    }
+
+
+def _panel(facts: dict[str, Any], subjects: tuple[Any, ...]) -> Panel:
+    rows = facts["models"]
+    sums = {measure: np.array(values, dtype=float) for measure, values in facts["sums"].items()}
+    shape = (len(rows), len(subjects))
+    if not rows or any(values.shape != shape for values in sums.values()):
+        raise ValueError(f"a panel of {len(rows)} models and {len(subjects)} sessions with sums of another shape")
+    of_modes = [*(f"f1_{goal}" for goal in facts["goals"]), *(["runs_ari"] if facts["goals"] else []), "same_twice"]
+    return Panel(
+        facts["scored"],
+        tuple(rows),
+        tuple(int(row["modes"]) for row in rows.values()),
+        sums,
+        {measure: np.array(facts["steps"][measure], dtype=np.int64) for measure in sums},
+        {measure: float(rate) for measure, rate in facts["base_rates"].items()},
+        {measure: np.array([row[measure] for row in rows.values()], dtype=float) for measure in of_modes},
+        subjects,
+        {goal: tuple(int(s) for s in place) for goal, place in facts["goals"].items()},
     )
 
 

@@ -9,6 +9,7 @@ from jaxtyping import Float, Int
 from scipy.stats import t as student
 
 from swirl.analysis.grid_search import Choice, paired
+from swirl.analysis.panel import SCORE, Panel
 from swirl.data.folds import animals
 from swirl.estimators.base import HiddenModeEstimator, Scored
 from swirl.text import counted
@@ -61,6 +62,8 @@ class Comparison:
     """Whether each fit converged, where the models themselves are not kept."""
     notes: tuple[str, ...] = ()
     """What to know of how the comparison was made, in sentences."""
+    panel: Panel | None = None
+    """What the models say of the test sessions besides the next step, the best first; `panel.rows` has the numbers."""
 
     @property
     def scores(self) -> dict[str, float]:
@@ -244,7 +247,10 @@ class Comparison:
             for name, settings in self.chosen.items()
         ]
         lines += [f"Chosen on training folds: {'; '.join(choices)}."] if choices else []
-        return "\n".join([*lines, *self.remarks()])
+        lines += self.remarks()
+        if self.panel is not None and self.panel.tables(leave_out=[SCORE]):
+            lines += ["", f"{self.panel.heading}:", "", self.panel.text(self.labels, leave_out=[SCORE])]
+        return "\n".join(lines)
 
 
 def _nats(gain: float, half: float, *, sign: bool = False) -> str:

@@ -5,26 +5,33 @@ A fitted model and its modes are one Markov chain on (history, mode).  With T it
     u_g(x) = Σ_x' T[x, x'] (1 if x' is at goal g, 0 if at another goal, else u_g(x'))      which goal is reached next
     u_k(x, s) = Σ_x' T[x, x'] u_{k−1}(x', s),      u_0(x, s) = 1 if x is in s                where it is k steps ahead
 
-The first is a linear system, solved exactly.  At each step the causal filter says which mode it may be in, and the
-forecast is the mean of u over modes; its log-loss is scored where the recording tells what came.
+The first is a linear system, solved exactly (by iteration where the chain is large).  At each step the causal filter
+says which mode it may be in, and the forecast is the mean of u over modes; its log-loss is scored where the recording
+tells what came.  Nothing is forecast across a gap, nor across a move that the environment rules out.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import scipy.sparse as sparse
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from scipy.sparse.linalg import spsolve
 
 from swirl.analysis.behaviour import at
-from swirl.estimators.base import as_trajectories
+from swirl.data.encoding import Encoded
 from swirl.estimators.discrete import DiscreteEstimator, option_successors
-from swirl.inference.messages import filter_sessions
 from swirl.text import some
 
 LEAST = 1e-12  # probability that a forecast counts as, where the model rules out what came
+# Contexts (history, mode): of few the linear system is solved at once, of very many it is only iterated. Between, it is
+# iterated first: where any state may follow any that soon ends, and a solve would fill all memory.
+SMALL, EXACT = 2_000, 200_000
+FEW_PRODUCTS, MAX_PRODUCTS = 2_000, 100_000  # of an iteration; what is left after so many is shared out like the rest
+SMALL_CHANGE, CHANGE = 1e-12, 1e-9  # at which an iteration ends: where a solve would follow, and where none can
+MAX_MOVES = 10**7  # from context to context; of more, forecasts would take too much memory and time
+BLOCK = 2**24  # numbers that are held at once, of contexts × places
 
 
 @dataclass(frozen=True)
@@ -38,7 +45,13 @@ class Forecast:
     steps
         [session]: steps that were scored.
     base_rate
-        Log-loss of always forecasting how often each outcome came in these data.
+        Log-loss of always forecasting how often each outcome came in these very data: no forecast that ignores the
+        past is better.
+
+    Examples
+    --------
+    >>> Forecast(np.array([3.0, 1.0]), np.array([5, 3]), 0.69).loss
+    0.5
     """
 
     losses: Float[np.ndarray, "session"]
@@ -51,8 +64,19 @@ class Forecast:
         return float(self.losses.sum() / self.steps.sum()) if self.steps.sum() else np.nan
 
 
-def chain_of(model: DiscreteEstimator) -> sparse.csr_array:
-    """The matrix T of a fitted model on (history · n_modes + mode).
+def n_moves(model: DiscreteEstimator) -> int:
+    """How many moves from context to context there may be: what a forecast takes memory for.
+
+    >>> from swirl.datasets import gridworld
+    >>> n_moves(gridworld(n_sessions=2, n_steps=20).true_model())  # 130 histories, 5 actions, 2 modes to 2 modes
+    2600
+    """
+    to = option_successors(model.histories, model.target)
+    return int(np.size(to.next)) * len(model.initial_modes_) ** 2
+
+
+def chain_of(model: DiscreteEstimator) -> Any:
+    """The matrix T of a fitted model on (history · n_modes + mode), a sparse array.
 
     Its modes and choices are those of sampling: a_t by π_z(·|h_t), the next mode by P_z(·|z_t, s_t).
     """
@@ -60,6 +84,11 @@ def chain_of(model: DiscreteEstimator) -> sparse.csr_array:
     if table is None:
         raise ValueError(
             f"{model.label}: its choices change along a session, so there is no one chain to forecast from"
+        )
+    if n_moves(model) > MAX_MOVES:
+        raise ValueError(
+            f"{model.label}: {n_moves(model):,} moves between its histories and modes are too many to forecast from "
+            f"(more than {MAX_MOVES:,}); use a shorter history or fewer modes"
         )
     histories, switching = model.histories, model.mode_transitions_
     to = option_successors(histories, model.target)
@@ -97,44 +126,104 @@ def reached_next(states: Sequence[Any], places: Sequence[Any]) -> list[Int[np.nd
     return found
 
 
-def _beliefs(model: DiscreteEstimator, data: Any) -> tuple[Any, Float[np.ndarray, "step mode"]]:
-    """p(z_t | s_1:t, a_1:t−1) of every step, and the data as the model reads them."""
-    encoded, evidence = model._ready(data, "next_state" if "next_state" in model.score_types else None)
-    _, _, predicted = model._run(filter_sessions, encoded, evidence)
-    return encoded, np.concatenate(predicted)
+def _stretches(encoded: Encoded) -> Int[np.ndarray, "stretch_plus_one"]:
+    """Where each stretch of moves that the model can follow begins, and where the last ends."""
+    broken = np.flatnonzero(encoded.following < 0) + 1
+    return np.unique(np.concatenate([[0], encoded.chains, broken])).astype(np.int64)
 
 
-def _scored(
-    encoded: Any,
-    beliefs: Float[np.ndarray, "step mode"],
-    ahead: Float[np.ndarray, "context outcome"],
-    came: Int[np.ndarray, "step"],
-) -> Forecast:
-    """Log-loss of the outcome that came after each step, −1 where none is known; contexts are (history, mode)."""
+def _scored(encoded: Encoded, chance: Float[np.ndarray, "step"], came: Int[np.ndarray, "step"]) -> Forecast:
+    """Log-loss of the probability that was given to what came after each step; −1 where that is not known."""
     known = came >= 0
-    n_modes = beliefs.shape[1]
-    rows = encoded.histories[known, None] * n_modes + np.arange(n_modes)
-    chance = np.einsum("tz,tz->t", beliefs[known], ahead[rows, came[known, None]])
-    losses = np.zeros(len(came))
-    losses[known] = -np.log(np.maximum(chance, LEAST))
+    losses = np.where(known, -np.log(np.maximum(chance, LEAST)), 0.0)
     share = np.bincount(came[known], minlength=1) / max(known.sum(), 1)
-    sessions = encoded.split_sessions(losses), encoded.split_sessions(known)
+    share = share[share > 0]
     return Forecast(
-        np.array([part.sum() for part in sessions[0]]),
-        np.array([int(part.sum()) for part in sessions[1]]),
-        float(-np.sum(share[share > 0] * np.log(share[share > 0]))),
+        np.array([part.sum() for part in encoded.split_sessions(losses)]),
+        np.array([int(part.sum()) for part in encoded.split_sessions(known)]),
+        float(np.sum(share * np.log(1 / share))),
     )
 
 
-def goal_forecast(model: DiscreteEstimator, data: Any, goals: Mapping[str, Any] | Sequence[Any]) -> Forecast:
-    """Held-out log-loss of *which goal is reached next*, at every step after which one is.
+def _chances(
+    encoded: Encoded,
+    beliefs: Float[np.ndarray, "step mode"],
+    ahead: Float[np.ndarray, "context outcome"],
+    came: Int[np.ndarray, "step"],
+) -> Float[np.ndarray, "step"]:
+    """Σ_z p(z_t | s_1:t) u(h_t, z; what came); 0 where that is not known."""
+    known, n_modes = came >= 0, beliefs.shape[1]
+    rows = encoded.histories[known, None].astype(np.int64) * n_modes + np.arange(n_modes)
+    chance = np.zeros(len(came))
+    chance[known] = np.einsum("tz,tz->t", beliefs[known], ahead[rows, came[known, None]])
+    return chance
+
+
+def _iterated(
+    system: Any, arriving: Float[np.ndarray, "context place"], change: float, most: int
+) -> tuple[Float[np.ndarray, "context place"], bool]:
+    """Repeat u = T D u + T b, and say whether u had settled after so many products."""
+    found = arriving
+    for _ in range(most):
+        before, found = found, system @ found + arriving
+        if np.max(np.abs(found - before)) < change:
+            return found, True
+    return found, False
+
+
+def first_reached(
+    chain: Any, there: Bool[np.ndarray, "place context"], *, exact: int = EXACT
+) -> Float[np.ndarray, "context place"]:
+    """Probability that each of some places is the first of them that a chain comes to, given that it comes to one.
+
+    Solves u = T D u + T b, where D leaves out the contexts at a place and b is 1 at one's own. A chain with more than
+    `exact` contexts iterates ``u = T D u + T b`` until u changes by less than 1e-9. 0 in all places where none can be
+    reached.
+
+    Examples
+    --------
+    >>> walk = sparse.csr_array([[0, 1, 0, 0], [0.5, 0, 0.5, 0], [0, 0.5, 0, 0.5], [0, 0, 1, 0]])
+    >>> ends = np.array([[True, False, False, False], [False, False, False, True]])
+    >>> first_reached(walk, ends).round(3).tolist()
+    [[0.667, 0.333], [0.667, 0.333], [0.333, 0.667], [0.333, 0.667]]
+    """
+    on_the_way = chain @ sparse.diags_array((~there.any(axis=0)).astype(float))
+    arriving = np.asarray(chain @ there.T.astype(float))
+    # Where no place can be reached the system has no solution of its own: only the others are solved for.
+    can = arriving.any(axis=1)
+    while True:
+        more = can | (on_the_way @ can.astype(float) > 0)
+        if more.sum() == can.sum():
+            break
+        can = more
+    system, ahead = sparse.csr_array(on_the_way)[can][:, can], np.zeros(arriving.shape)
+    n, arriving = int(can.sum()), arriving[can]
+    if n > exact:
+        ahead[can], _ = _iterated(system, arriving, CHANGE, MAX_PRODUCTS)
+    elif n:
+        found, settled = _iterated(system, arriving, SMALL_CHANGE, FEW_PRODUCTS if n > SMALL else 0)
+        ahead[can] = found if settled else cast(Any, spsolve(sparse.csc_array(sparse.eye_array(n) - system), arriving))
+    return ahead / np.maximum(ahead.sum(axis=1, keepdims=True), np.finfo(float).tiny)
+
+
+def goal_forecast(
+    model: DiscreteEstimator, data: Any, goals: Mapping[str, Any] | Sequence[Any], *, exact: int = EXACT
+) -> Forecast:
+    """Held-out log-loss of *which goal is reached next*, in nats, at every step after which one is.
+
+    At a goal the question is of the next time, be it one step later. A stretch of the recording that ends before any
+    goal is reached says nothing.
 
     Parameters
     ----------
     model
         A fitted model of labelled states, with modes or without.
+    data
+        Sessions that it was not fitted to.
     goals
         Two or more places, each a state or several, by name or in order; none may be part of another.
+    exact
+        Most contexts (history, mode) for which the linear system may be solved exactly; of more it is only iterated.
 
     Examples
     --------
@@ -146,44 +235,75 @@ def goal_forecast(model: DiscreteEstimator, data: Any, goals: Mapping[str, Any] 
     True
     """
     places = list(goals.values()) if isinstance(goals, Mapping) else list(goals)
+    where = check_places(goals, model.histories.n_states)
     if len(places) < 2:
         raise ValueError(f"goals={goals!r}: expected two or more places; which is reached next is the question")
-    histories = model.histories
-    where = np.stack([at(np.arange(histories.n_states), place) for place in places])
+    chain = chain_of(model)
+    n_modes = len(model.initial_modes_)
+    there = np.repeat(where[:, model.histories.states], n_modes, axis=1)  # [goal, history · n_modes + mode]
+    ahead = first_reached(chain, there, exact=exact)
+    encoded, beliefs = model.mode_beliefs(data)
+    came = np.concatenate(reached_next(np.split(encoded.states, _stretches(encoded)[1:-1]), places))
+    return _scored(encoded, _chances(encoded, beliefs, ahead, came), came)
+
+
+def check_places(goals: Mapping[str, Any] | Sequence[Any], n_states: int) -> Bool[np.ndarray, "place state"]:
+    """Where each of some places is; raises where a state is unknown or in two of them.
+
+    >>> check_places({"water": 3, "home": [0, 1]}, 4).astype(int).tolist()
+    [[0, 0, 0, 1], [1, 1, 0, 0]]
+    """
+    places = [np.atleast_1d(np.asarray(place)) for place in (goals.values() if isinstance(goals, Mapping) else goals)]
+    for place in places:
+        if not place.size or not np.issubdtype(place.dtype, np.integer) or place.min() < 0 or place.max() >= n_states:
+            raise ValueError(f"goals={goals!r}: expected for each a state, or several, from 0 to {n_states - 1}")
+    where = np.array([at(np.arange(n_states), place) for place in places], dtype=bool).reshape(len(places), n_states)
     shared = np.flatnonzero(where.sum(axis=0) > 1)
     if len(shared):
-        raise ValueError(f"goals={goals!r}: state {some(shared)} is in more than one of them")
-    if not where.any(axis=1).all():
-        raise ValueError(f"goals={goals!r}: expected states from 0 to {histories.n_states - 1}")
-    chain = chain_of(model)
-    n_modes = chain.shape[0] // histories.n_histories
-    there = np.repeat(where[:, histories.states], n_modes, axis=1)  # [goal, history · n_modes + mode]
-    on_the_way = sparse.diags_array((~there.any(axis=0)).astype(float))
-    system = sparse.eye_array(chain.shape[0]) - chain @ on_the_way
-    # Where no goal can be reached the system has no solution of its own; a hair less than certain makes it 0.
-    system = system + 1e-12 * sparse.eye_array(chain.shape[0])
-    ahead = spsolve(system.tocsc(), (chain @ there.T.astype(float)))
-    ahead = ahead / np.maximum(ahead.sum(axis=1, keepdims=True), LEAST)  # given that one of them is reached
-    encoded, beliefs = _beliefs(model, data)
-    return _scored(encoded, beliefs, ahead, np.concatenate(reached_next(as_trajectories(data).states, places)))
+        raise ValueError(f"goals={goals!r}: state {some(shared.tolist())} is in more than one of them")
+    return where
 
 
 def place_forecast(model: DiscreteEstimator, data: Any, steps: Sequence[int] = (1, 5, 20)) -> dict[int, Forecast]:
-    """Held-out log-loss of *where it is* some numbers of steps ahead.
+    """Held-out log-loss of *where it is* some numbers of steps ahead, in nats, at every step with so many after it.
 
-    With one step ahead it is −`score` of next states, but for the steps of which the next state is not known.
+    With one step ahead it is −`score` of next states, but for the steps of which the next state is not recorded.
+
+    Parameters
+    ----------
+    model
+        A fitted model of labelled states, with modes or without.
+    data
+        Sessions that it was not fitted to.
+    steps
+        Numbers of steps, each 1 or more.
+
+    Examples
+    --------
+    >>> from swirl import datasets
+    >>> world = datasets.gridworld(n_sessions=4, n_steps=60)
+    >>> found = place_forecast(world.true_model(), world.trajectories, (1, 5))
+    >>> found[1].loss < found[5].loss < found[5].base_rate
+    True
     """
-    chain, histories = chain_of(model), model.histories
-    n_modes = chain.shape[0] // histories.n_histories
-    encoded, beliefs = _beliefs(model, data)
-    states = encoded.states.astype(np.int64)
-    last = np.repeat(encoded.chains[1:], np.diff(encoded.chains)) - 1
-    ahead = np.repeat(np.eye(histories.n_states)[histories.states], n_modes, axis=0)
-    found = {}
-    for k in range(1, max(steps, default=0) + 1):
-        ahead = chain @ ahead
-        if k in steps:
-            later = np.arange(len(states)) + k
-            came = np.where(later <= last, states[np.minimum(later, len(states) - 1)], -1)
-            found[k] = _scored(encoded, beliefs, ahead, came)
-    return found
+    if any(k < 1 or k != int(k) for k in steps):
+        raise ValueError(f"steps={steps!r}: expected whole numbers of 1 or more")
+    chain, states_of = chain_of(model), model.histories.states
+    n_modes = len(model.initial_modes_)
+    encoded, beliefs = model.mode_beliefs(data)
+    states, now = encoded.states.astype(np.int64), np.arange(encoded.n_steps)
+    stretches = _stretches(encoded)
+    last = np.repeat(stretches[1:], np.diff(stretches)) - 1
+    came = {k: np.where(now + k <= last, states[np.minimum(now + k, len(states) - 1)], -1) for k in steps}
+    chance = {k: np.zeros(len(states)) for k in steps}
+    visited = np.unique(states)
+    width = max(BLOCK // (len(states_of) * n_modes), 1)
+    for block in (visited[i : i + width] for i in range(0, len(visited), width)):  # all places at once may be too many
+        column = np.full(model.histories.n_states, -1)
+        column[block] = np.arange(len(block))
+        ahead = np.repeat(states_of[:, None] == block, n_modes, axis=0).astype(float)
+        for k in range(1, max(steps, default=0) + 1):
+            ahead = np.asarray(chain @ ahead)
+            if k in chance:
+                chance[k] += _chances(encoded, beliefs, ahead, np.where(came[k] >= 0, column[came[k]], -1))
+    return {k: _scored(encoded, chance[k], came[k]) for k in steps}

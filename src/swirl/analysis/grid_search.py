@@ -200,6 +200,7 @@ def choose(
     n_folds: int = 3,
     of: Scored | None = None,
     callback: Callable[[str], Any] | None = None,
+    on_fit: Callable[[dict[str, Any], Any], Any] | None = None,
 ) -> Choice:
     """Try every combination of settings on folds of the training data; take the simplest that is as good as the best.
 
@@ -221,6 +222,8 @@ def choose(
         What the score is of, one of the model's `score_types`; by default its own.
     callback
         Called with a few words on what is fitted next.
+    on_fit
+        Called with the settings and the fitted model, once for each combination and fold.
 
     Returns
     -------
@@ -251,7 +254,7 @@ def choose(
             + (f"; got {', '.join(unknown)}" if unknown else "")
         )
     candidates = [dict(zip(grid, values, strict=True)) for values in product(*grid.values())]
-    return score_on_folds(model, data, candidates, n_folds=n_folds, of=of, callback=callback)
+    return score_on_folds(model, data, candidates, n_folds=n_folds, of=of, callback=callback, on_fit=on_fit)
 
 
 def score_on_folds(

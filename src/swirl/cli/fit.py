@@ -81,9 +81,10 @@ def fit(
     command and the data's fingerprint are kept in the file.
     """
     from swirl.analysis.verdicts import verdict
-    from swirl.cli.output import check_free, listed, listed_goals, show_json, status_line
+    from swirl.cli.output import check_free, listed, show_json, status_line
     from swirl.workflows.config import settings
     from swirl.workflows.fit import fit as run_fit
+    from swirl.workflows.goals import split_goals
 
     check_free(output, force, data, env, states, config)
     options: dict[str, Any] = {
@@ -98,7 +99,7 @@ def fit(
             "history": history,
             "switching": switching,
             "reward": reward,
-            "goals": listed_goals(goals),
+            "goals": None if goals is None else split_goals(goals),
             "discount": discount,
             "temperature": temperature,
             "impossible": impossible,

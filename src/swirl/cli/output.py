@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -45,17 +44,6 @@ def parts(given: str) -> list[str]:
 def listed(given: str | None) -> list[str] | None:
     """The parts of an option that may not have been given."""
     return None if given is None else parts(given)
-
-
-def listed_goals(given: str | None) -> list[str] | None:
-    """The goals of "A,B+C,…", each as it was written; a comma within brackets belongs to a name.
-
-    >>> listed_goals("water, home+den,(0, 4)")
-    ['water', 'home+den', '(0, 4)']
-    """
-    if given is None:
-        return None
-    return [part.strip() for part in re.split(r",(?![^(]*\))", given) if part.strip()]
 
 
 def whole_numbers(option: str, given: str | None) -> list[int] | None:

@@ -383,13 +383,18 @@ class HiddenModeEstimator(Estimator, ABC):
         """
         del y  # scikit-learn's signature
         _, increments, scored = self._increments(data, of)
-        if not scored.any():
-            other = "next_state" in self.score_types and self._score_type(of) != "next_state"
-            advice = '; score the states that followed instead: of="next_state"' if other else ""
-            raise ValueError(
-                f"data: no {self._missing(of)} was observed in any session, so there is nothing to score{advice}"
-            )
+        self._check_scored(scored, of)
         return float(increments[scored].sum() / scored.sum())
+
+    def _check_scored(self, scored: Bool[np.ndarray, "step"], of: Scored | None) -> None:
+        """Refuse data in which nothing can be scored."""
+        if scored.any():
+            return
+        other = "next_state" in self.score_types and self._score_type(of) != "next_state"
+        advice = '; score the states that followed instead: of="next_state"' if other else ""
+        raise ValueError(
+            f"data: no {self._missing(of)} was observed in any session, so there is nothing to score{advice}"
+        )
 
     def session_scores(self, data: Any, *, of: Scored | None = None) -> Float[np.ndarray, "session"]:
         """Sum of what `score` averages, for each session."""
@@ -421,9 +426,17 @@ class HiddenModeEstimator(Estimator, ABC):
         ẑ is the most likely path. It is `score` less what is not known about the modes, −log p(ẑ | x) / steps: of two
         models that predict alike, the one whose modes are the clearer has more (the completed likelihood of Biernacki,
         Celeux and Govaert, 2000). With one mode it is `score`.
+
+        >>> from swirl.datasets import gridworld
+        >>> data = gridworld(n_sessions=4, n_steps=100)
+        >>> model = data.true_model()
+        >>> model.completed_score(data.trajectories) < model.score(data.trajectories)
+        True
         """
         encoded, evidence = self._ready(data, of)
+        self._check_scored(evidence.scored, of)
         paths = self._run(viterbi_sessions, encoded, evidence)
+        _, increments, _ = self._run(filter_sessions, encoded, evidence)
         log_initial, log_transitions = self._chain(encoded)
         states, seen = encoded.split_chains(encoded.states), encoded.split_chains(evidence.log_likelihoods)
         total = sum(
@@ -432,7 +445,8 @@ class HiddenModeEstimator(Estimator, ABC):
             + log_likelihood[np.arange(len(path)), path].sum()
             for path, s, log_likelihood in zip(paths, states, seen, strict=True)
         )
-        return float(total / evidence.scored.sum())
+        told = np.concatenate(increments)[~evidence.scored].sum()  # what tells of the modes, but is not scored
+        return float((total - told) / evidence.scored.sum())
 
     def predict_proba(self, data: Any) -> list[Float[np.ndarray, "time mode"]]:
         """p(z_t | whole session) for each step: smoothed, so it has seen the future."""

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from swirl.analysis.comparison_result import Comparison
+from swirl.analysis.panel import SCORE
 from swirl.plots.model_comparison import mode_curves
 from swirl.plots.style import LINE_COLOURS
 from swirl.report.figures import LEGEND, axis, figure, label, lines, points
@@ -40,8 +41,19 @@ def comparison_section(fit: ReportedFit) -> Section | None:
         "of": comparison.of.replace("_", " "),
         "words": " ".join([f"{counted(comparison.n_scored, 'step')} of {tested} scored, once.", *comparison.remarks()]),
         "by_modes": by_modes is not None,
+        **panel_values(comparison),
     }
     return Section("comparison", "Model comparison", values, figures)
+
+
+def panel_values(comparison: Comparison) -> dict[str, Any]:
+    """The tables of what else was asked of the models, and how to read them; none where nothing was."""
+    panel = comparison.panel
+    tables = [] if panel is None else panel.tables(comparison.labels, leave_out=[SCORE])
+    if panel is None or not tables:
+        return {"panel": []}
+    shown = [{"header": header, "rows": [[minus(text) for text in row] for row in rows]} for header, rows in tables]
+    return {"panel": shown, "panel_title": panel.heading, "panel_notes": " ".join(panel.notes(leave_out=[SCORE]))}
 
 
 def _behind(row: dict[str, Any]) -> str:

@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from swirl.rewards.forms import Goals
 from swirl.text import counted
 from swirl.workflows.config import Run
 from swirl.workflows.fit import Prepared, check_memory, given_arguments, prepare, provenance
+from swirl.workflows.goals import for_goal_models, read_goals
 
 HOLD_OUT = 5  # every fifth animal (session, where fewer than five animals are known), where a run does not say
 
@@ -34,10 +35,10 @@ def run_comparison(
     free = {
         name: "n_modes" in known_arguments(name) and "n_modes" not in fixed_arguments(name) for name in asked.models
     }
-    ready = prepare(run, every=HOLD_OUT, names=asked.models)
+    ready = prepare(for_goal_models(run), every=HOLD_OUT, names=asked.models)
     run = ready.run
     n_folds = _folds(run, ready) if len(asked.modes) > 1 and any(free.values()) else asked.folds
-    given = _arguments(run)
+    given, goals = _arguments(run), read_goals(asked.goals, ready.env)
     for name in asked.models:
         model = make(name, ready.env, **_own(name, given), **({"n_modes": max(asked.modes)} if free[name] else {}))
         if isinstance(model, SWIRL):
@@ -57,10 +58,16 @@ def run_comparison(
             of=of,
             tune={name: {"n_modes": list(asked.modes)} for name in asked.models if free[name]} if several else None,
             n_folds=n_folds,
+            goals=goals,
             callback=callback,
             **given,
             **({"n_modes": asked.modes[0]} if not several and any(free.values()) else {}),
         )
+    if result.panel is not None and _learnt_from_test(run, ready):
+        told = (
+            "Where it is going is not forecast: the environment was learnt from the held-out sessions too (--env FILE)."
+        )
+        result = replace(result, panel=result.panel.without_forecasts(), notes=(*result.notes, told))
     twins = {twin: name for name, twin in result.one_mode.items() if twin not in asked.models}
     for name, seconds in zip(result.names, result.seconds, strict=True):
         model, family = result.models[name], twins.get(name, name)
@@ -90,10 +97,15 @@ def fit_file(name: str) -> str:
     return f"{'-'.join(name.replace(',', ' ').split())}.nc"
 
 
+def _learnt_from_test(run: Run, ready: Prepared) -> bool:
+    """Whether the probabilities of moves were counted in the held-out sessions too."""
+    return run.env in (None, "observed") and not ready.env.is_deterministic
+
+
 def _honest_score(run: Run, ready: Prepared) -> Any:
     """What is scored: not next states where the environment itself was learnt from the held-out sessions too."""
     asked = run.compare
-    if run.env not in (None, "observed") or ready.env.is_deterministic:
+    if not _learnt_from_test(run, ready):
         return asked.score
     without = [name for name in asked.models if "action" not in make(name, ready.env).score_types]
     if asked.score == "next_state" or without:

@@ -126,12 +126,14 @@ class Compare(Section):
     """Which models `swirl compare` sets side by side, and which numbers of modes it tries.
 
     Of several numbers one mode is always tried too. `folds` = 0: none, so that one number of modes must be given.
+    `goals`: places by name, as { water = 116, home = [0, 1] } or as `--goals` has them, "water=116,home=0+1".
     """
 
     models: list[str] = Field(default=["Markov", "MaxEnt", "rARHMM", "I-1", "S-1", "S-2"], min_length=1)
     modes: list[Annotated[int, Field(ge=1, le=MOST)]] = Field(default=[1, 2, 3], min_length=1)
     folds: int = Field(default=3, ge=0)
     score: Literal["action", "next_state"] | None = None
+    goals: str | dict[str, str | int | list[str | int]] | None = None
 
 
 class Run(Section):

@@ -4,9 +4,11 @@
     reward = "goals"
     goals = ["water", ["home", "den"]]
 
-The same on the command line: `--reward goals --goals water,home+den`; home and den are one goal.
+The same on the command line: `--reward goals --goals water,home+den`; home and den are one goal.  A goal may be given a
+name of its own, `drink=water`.  `swirl compare --goals` asks the same of the panel and of every model that has goals.
 """
 
+import re
 from dataclasses import replace
 from typing import Any, cast
 
@@ -18,6 +20,38 @@ from swirl.text import counted, some
 from swirl.workflows.config import Run
 
 WRITTEN = "--goals water,home (names or numbers of states; home+den is one goal of two)"
+
+
+def split_goals(given: str) -> list[str]:
+    """The goals of "A,B+C,…", each as it was written; a comma within brackets belongs to a name.
+
+    >>> split_goals("water, home+den,(0, 4)")
+    ['water', 'home+den', '(0, 4)']
+    """
+    return [part.strip() for part in re.split(r",(?![^(]*\))", given) if part.strip()]
+
+
+def read_goals(given: str | dict[str, Any] | None, env: MDP) -> dict[str, list[int]] | None:
+    """The states of each goal by its name, from "water=116,home=0+1" or a table of names; None where none were given.
+
+    A goal without a name is called after its first place.
+
+    >>> read_goals("water=2,0+1", MDP.deterministic([[1], [2], [0]]))
+    {'water': [2], '0': [0, 1]}
+    >>> read_goals({"water": "W"}, MDP.deterministic([[1], [0]], state_names=["H", "W"]))
+    {'water': [1]}
+    """
+    if given is None:
+        return None
+    if isinstance(given, str):
+        words = split_goals(given)
+        names = [part.rpartition("=")[0].strip() or part.split("+")[0].strip() for part in words]
+    else:
+        names, words = list(given), list(given.values())
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise ValueError(f"goals: {twice[0]!r} is there twice; join its places with +, as in {twice[0]}=0+1")
+    return {name: list(states) for name, states in zip(names, places_of(words, env), strict=True)}
 
 
 def places_of(goals: list[Any], env: MDP) -> tuple[tuple[int, ...], ...]:
@@ -47,6 +81,7 @@ def places_of(goals: list[Any], env: MDP) -> tuple[tuple[int, ...], ...]:
 
     def region(goal: Any) -> tuple[int, ...]:
         whole = str(goal).strip()
+        whole = whole if whole in names else whole.rpartition("=")[2].strip()
         parts = goal if isinstance(goal, list | tuple) else [whole] if whole in names else whole.split("+")
         return tuple(dict.fromkeys(state(part) for part in parts))
 
@@ -86,6 +121,17 @@ def with_goals(run: Run, env: MDP, names: list[str] | None = None) -> Run:
     return run.model_copy(update={"model": _changed(asked, reward=form, goals=None)})
 
 
+def for_goal_models(run: Run) -> Run:
+    """The run of a comparison, its goals also those of the models that walk to goals, unless these have their own."""
+    given, asked = run.compare.goals, run.model
+    if given is None or asked.goals is not None or isinstance(asked.reward, Goals):
+        return run
+    if not any(has_goals(name) for name in run.compare.models):
+        return run
+    words = split_goals(given) if isinstance(given, str) else list(given.values())
+    return run.model_copy(update={"model": _changed(asked, goals=words)})
+
+
 def with_what_follows(run: Run) -> Run:
     """The run with what its goals make of the modes, the history and the switching, unless the user said otherwise."""
     asked = run.model
@@ -101,5 +147,6 @@ def with_what_follows(run: Run) -> Run:
 def _changed(section: Any, **values: Any) -> Any:
     """A section with other values; what is None counts as not given."""
     copied = section.model_copy(update=values)
+    copied.__pydantic_fields_set__.update(key for key, value in values.items() if value is not None)
     copied.__pydantic_fields_set__.difference_update(key for key, value in values.items() if value is None)
     return copied
