@@ -138,6 +138,8 @@ def page(record: dict[str, Any]) -> str:
         f"{N_STEPS} steps a draw, `discover_goals(data, env)` with its defaults. Right: exactly the true goals, or "
         "none where there are none. Accuracy: points above that of the truth's own decoder.",
         "",
+        record.get("remark", ""),
+        "",
         "| world | draws | right | accuracy: least, median |",
         "|---|---|---|---|",
     ]

@@ -318,3 +318,48 @@ def test_committed_results_on_the_adaptive_prior_cost_little():
     assert {row["data"] for row in rows} == set(module.CASES)
     for row in rows:
         assert module.cost(row) <= module.ALLOWED, row
+
+
+def test_committed_results_of_goals_on_the_labyrinth_are_what_the_rule_takes():
+    module = study("labyrinth_goals")
+    table = module.means(module.read_rows(STUDIES / "results" / "labyrinth_goals.csv"))
+    record = json.loads((STUDIES / "results" / "labyrinth_goals.json").read_text(encoding="utf-8"))
+    taken = module.chosen(table)
+    assert [list(v) if isinstance(v, tuple) else v for v in taken.values()] == list(record["setting"].values())
+    assert taken["score"] >= module.FLOOR
+    better = [row for row in table if row["least"] > taken["least"]]
+    assert better
+    assert all(row["score"] < module.FLOOR or row["held"] <= 1 for row in better)
+    page = (STUDIES / "results" / "labyrinth_goals.md").read_text(encoding="utf-8")
+    assert page == module.page(record, table)
+    for split in record["splits"].values():
+        goals = split["rows"]["goals"]
+        assert goals["score"] > -0.7
+        assert min(goals["F1 water"] - 0.85, goals["F1 home"] - 0.62, goals["ARI"] - 0.62) > 0
+        assert min(split["rows"][f"counts of order {n}"]["where_next"] for n in range(1, 8)) < goals["where_next"]
+
+
+def test_goals_of_the_study_are_walked_to_and_biases_are_no_goals():
+    module = study("goal_discovery")
+    env = module.world("grid")
+    truth = module.pursuing(env, [3, 20], 4.0)
+    data = truth.sample(4, 100, random_state=0)
+    walking = np.concatenate([np.asarray(path) for path in data.modes]) == 1
+    states = np.concatenate(data.states)
+    row, column = np.divmod(states, 5)
+    away = np.abs(row - 0) + np.abs(column - 3)
+    steps = np.flatnonzero(walking[:-1] & walking[1:] & (away[:-1] > 0))
+    assert np.mean(away[steps + 1] < away[steps]) > 0.9
+    biased = module.walked(env, True, np.random.default_rng(0))
+    counts = np.bincount(np.concatenate(biased.actions), minlength=5)
+    assert counts.max() > 1.5 * counts.mean()
+
+
+def test_committed_results_of_goal_discovery_are_the_page():
+    module = study("goal_discovery")
+    record = json.loads((STUDIES / "results" / "goal_discovery.json").read_text(encoding="utf-8"))
+    page = (STUDIES / "results" / "goal_discovery.md").read_text(encoding="utf-8")
+    assert page == module.page(record)
+    right = {row["world"]: row["right"] for row in module.summary(record["draws"])}
+    assert (right["random"], right["biased"], right["random, maze"]) == (20, 20, 20)
+    assert min(right[name] for name in module.TRUE) >= 9

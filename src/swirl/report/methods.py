@@ -87,7 +87,7 @@ def methods_paragraph(
         )
     if bootstrap is not None:
         parts.append(_bootstrap(bootstrap))
-    if fit.model.reward_symbol:
+    if fit.model.reward_symbol and not fit.model.goals:
         parts.append(GAUGE)
     return " ".join(part for part in parts if part)
 
@@ -105,6 +105,15 @@ def _model(fit: DecodedFit) -> str:
         f"the soft-optimal policy (discount {number(float(model.discount))}, temperature {alpha}) of a reward "
         f"{model.reward_symbol}"
     )
+    if model.goals:
+        reached = " until it is reached" if model.switching == "until-reached" else ""
+        return (
+            "Behaviour was analysed with switching inverse reinforcement learning with goals (after Ke et al., 2025), "
+            f"as implemented in {package}. At each time the animal explores or walks to one of "
+            f"{counted(len(model.goals), 'goal')}{reached}; the way to a goal is planned (soft-optimal, discount "
+            f"{number(float(model.discount))}, temperature {alpha}), and all modes share one habit of the kind of "
+            "place and the last moves."
+        )
     if fit.n_modes == 1:
         return (
             "Behaviour was analysed with maximum-entropy inverse reinforcement learning, as implemented in "
