@@ -218,6 +218,20 @@ def test_goals_are_asked_for_by_an_option(folder, tmp_path):
     assert (echoed["modes"], echoed["history"], echoed["reward"]["places"]) == (3, 3, [[4], [20, 21]])
 
 
+@pytest.mark.slow
+def test_goals_are_discovered_or_there_are_none(folder, tmp_path):
+    model = tmp_path / "fit.nc"
+    asked = ["--env", folder / "grid.csv", "--reward", "goals", "--goals", "discover", "--history", 1, "--json"]
+    done = run("fit", folder / "sessions.csv", *asked, "--restarts", 1, "--max-iter", 5, "--no-verdict", "-o", model)
+    assert done.exit_code == 0, done.output
+    told = json.loads(done.stdout)["goals"]
+    fitted = swirl.load(model)
+    assert fitted.n_modes == 1 + sum(goal["found"] for goal in told)
+    assert [list(place) for place in fitted.reward.places] == [goal["place"] for goal in told if goal["found"]]
+    assert fitted.reward.moves in ("action", "next", "compass")  # chosen
+    assert fitted.run_["config"]["model"]["history"] == 1
+
+
 MISTAKES = {
     "no data": (["fit", "-o", "new.nc"], "no data: give a CSV or Parquet file"),
     "a file that is not there": (["fit", "-o", "new.nc", "nowhere.csv"], "nowhere.csv"),
@@ -276,7 +290,7 @@ MISTAKES = {
     ),
     "goals of no model compared": (
         ["compare", "-o", "new.json", "sessions.csv", "--env", "grid.csv", "--models", "S-1", "--goals", "4"],
-        "there is no model that has goals; ask for one, as in --models Goals,S-2,Markov --goals",
+        "expected two or more",
     ),
     "a configuration that is none": (["fit", "-o", "new.nc", "--config", "sessions.csv"], "is not TOML"),
     "a fit that is none": (["apply", "sessions.csv", "sessions.csv", "-o", "x.csv"], "sessions.csv"),

@@ -94,6 +94,12 @@ def test_a_run_without_goals_stays_as_it_was():
         ({"reward": "goals"}, ["Goals"], "reward=goals: goals are compared by name, as in --models Goals"),
         ({"reward": "state", "goals": ["water"], "name": "Goals"}, None, "reward='state': goals are a reward of their"),
         ({"reward": {"kind": "Goals", "places": [0]}}, ["S-2"], "no model that is compared has goals; name one"),
+        (
+            {"goals": ["discover"]},
+            ["Goals"],
+            "goals=discover: `swirl fit --reward goals --goals discover` finds places",
+        ),
+        ({"reward": "goals", "goals": ["discover"], "modes": 3}, None, "modes=3: how many there are is what --goals"),
     ],
 )
 def test_goals_and_models_that_do_not_go_together(model, names, told):

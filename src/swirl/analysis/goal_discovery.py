@@ -13,7 +13,7 @@ chosen first, on the same folds, by the habit alone.
 """
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, cast
@@ -115,6 +115,7 @@ def discover_goals(
     form: Goals | None = None,
     history: int = 2,
     reward_prior: GoalDirected | None = None,
+    callback: Callable[[str], Any] | None = None,
     **options: Any,
 ) -> GoalSearch:
     """Find the places that an animal walks to, without being told any.
@@ -134,6 +135,8 @@ def discover_goals(
         are called, that is chosen on the folds.
     history, reward_prior, options
         Of `swirl.SWIRL`: what the habit remembers, its prior, and so on.
+    callback
+        Called with a few words on what is tried next.
 
     Examples
     --------
@@ -169,6 +172,8 @@ def discover_goals(
     refused = None
     n_steps = sum(len(states) for states in data.states)
     while len(found) < min(max_goals, len(tried)):
+        if callback is not None:
+            callback(f"goal {len(found) + 1}: {len(tried)} places are tried")
         best, gains = whole.propose()
         alone = gains / n_steps if alone is None else alone
         paid = np.concatenate([path.gain_of_next() for path in paths])

@@ -3,6 +3,7 @@
 import shlex
 import sys
 from contextlib import suppress
+from dataclasses import asdict
 from math import isfinite
 from pathlib import Path
 from typing import Annotated, Any
@@ -109,7 +110,8 @@ def fit(
     run = settings(config, options, "fit", (bouts, bouts_strength))
     command = shlex.join(["swirl", *sys.argv[1:]])
     silent = quiet or as_json
-    fitted, ready = run_fit(run, command=command, progress=False if silent else verbose or None)
+    with status_line(False if silent else None) as show:
+        fitted, ready = run_fit(run, command=command, progress=False if silent else verbose or None, callback=show)
     saved = fitted.save(output, overwrite=force)
     if judge and fitted.fitted_by_em:
         with suppress(KeyboardInterrupt), status_line(False if silent else None) as show:  # the fit is safe by now
@@ -119,9 +121,14 @@ def fit(
         return
     facts = summary(fitted, ready)
     if as_json:
+        if ready.search is not None:
+            found = [*ready.search.goals, *([ready.search.refused] if ready.search.refused else [])]
+            facts["goals"] = [{**asdict(goal), "found": goal in ready.search.goals} for goal in found]
         show_json({**facts, "file": str(saved)})
         return
     typer.echo(to_text(facts))
+    if ready.search is not None:
+        typer.echo(f"\nGoals, in the order found:\n{ready.search}")
     if verbose:
         typer.echo(details(fitted, ready.memory))
     typer.echo(f"\nSaved to {saved}\nNext: swirl report {shlex.quote(str(saved))} -o report.html")

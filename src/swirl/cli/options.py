@@ -37,7 +37,7 @@ Goals = Annotated[
     str | None,
     typer.Option(
         metavar="A,B+C,…",
-        help="Places that modes walk to, by name or number of the state; B+C is one goal of two states.",
+        help="Places that modes walk to, by name or number of the state; B+C is one goal of two states; or: discover.",
         show_default="none",
     ),
 ]

@@ -2,6 +2,7 @@
 
 import inspect
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -12,10 +13,11 @@ from swirl.data.trajectories import Trajectories
 from swirl.estimators.fit_warnings import cautions_of
 from swirl.estimators.registry import fixed_arguments, known_arguments, make
 from swirl.estimators.swirl import SWIRL
+from swirl.rewards.forms import Goals
 from swirl.text import some
 from swirl.workflows import memory_bound
 from swirl.workflows.config import Run
-from swirl.workflows.goals import with_goals, with_what_follows
+from swirl.workflows.goals import discovered, with_goals, with_what_follows
 from swirl.workflows.load import read_sessions
 
 ARGUMENTS = {"modes": "n_modes", "restarts": "n_restarts", "seed": "random_state"}  # of a model, where ours differ
@@ -32,6 +34,8 @@ class Prepared:
     run: Run
     """The run as it was done: what is held out is spelled out, and goals are states of the environment."""
     memory: Any = None
+    search: Any = None
+    """What was found (`goal_discovery.GoalSearch`), where the run left its goals to be discovered."""
 
 
 def prepare(run: Run, *, every: int | None = None, names: list[str] | None = None) -> Prepared:
@@ -100,9 +104,21 @@ def given_arguments(run: Run) -> tuple[set[str], dict[str, Any]]:
     return spelled, {name: value for name, value in arguments.items() if value is not None}
 
 
-def fit(run: Run, *, command: str | None = None, progress: bool | None = None) -> tuple[Any, Prepared]:
-    """Fit, and tie the model to what it was fitted to (`run_`, which `save` keeps)."""
+def fit(
+    run: Run,
+    *,
+    command: str | None = None,
+    progress: bool | None = None,
+    callback: Callable[[str], Any] | None = None,
+) -> tuple[Any, Prepared]:
+    """Fit, and tie the model to what it was fitted to (`run_`, which `save` keeps).
+
+    `callback` is told what is tried, where goals are to be discovered.
+    """
     ready = prepare(run)
+    if isinstance(ready.run.model.reward, Goals) and ready.run.model.goals is not None:
+        with_places, search = discovered(ready.run, ready.env, ready.train, callback)
+        ready = replace(ready, run=with_places, search=search)
     run = with_what_follows(ready.run)
     model = build(run, ready.env)
     if isinstance(model, SWIRL):

@@ -6,19 +6,24 @@
 
 The same on the command line: `--reward goals --goals water,home+den`; home and den are one goal.  A goal may be given a
 name of its own, `drink=water`.  `swirl compare --goals` asks the same of the panel and of every model that has goals.
+`--goals discover` has them found (`analysis.goal_discovery`).
 """
 
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, cast
 
+from swirl.analysis.goal_discovery import GoalSearch, discover_goals
 from swirl.data.mdp import MDP
+from swirl.data.trajectories import Trajectories
 from swirl.errors import Faults
 from swirl.estimators.registry import arguments_for, has_goals
 from swirl.rewards.forms import Goals
 from swirl.text import counted, some
 from swirl.workflows.config import Run
 
+DISCOVER = "discover"
 WRITTEN = "--goals water,home (names or numbers of states; home+den is one goal of two)"
 
 
@@ -116,9 +121,30 @@ def with_goals(run: Run, env: MDP, names: list[str] | None = None) -> Run:
         raise ValueError(f"goals={asked.goals!r}: there is no model that has goals; ask for one, {how}")
     if not formed and asked.reward not in (None, "goals"):
         raise ValueError(f"reward={asked.reward!r}: goals are a reward of their own; leave one of the two out")
-    places = places_of(asked.goals, env)
-    form = replace(cast(Goals, asked.reward), places=places) if formed else Goals(places)
+    base = cast(Goals, asked.reward) if formed else Goals()
+    if [str(goal).strip() for goal in asked.goals] == [DISCOVER] and DISCOVER not in (env.state_names or ()):
+        if names is not None:
+            raise ValueError("goals=discover: `swirl fit --reward goals --goals discover` finds places; name them here")
+        if "modes" in asked.model_fields_set:
+            raise ValueError(f"modes={asked.modes}: how many there are is what --goals discover finds; leave it out")
+        return run.model_copy(update={"model": _changed(asked, reward=replace(base, places=()))})
+    form = replace(base, places=places_of(asked.goals, env))
     return run.model_copy(update={"model": _changed(asked, reward=form, goals=None)})
+
+
+def discovered(
+    run: Run, env: MDP, train: Trajectories, callback: Callable[[str], Any] | None = None
+) -> tuple[Run, GoalSearch]:
+    """The run with the goals that the training sessions have, where it asks for them, and what the search found."""
+    asked = run.model
+    settings = {
+        name: value
+        for name in ("discount", "temperature", "switching_prior", "impossible", "reward_prior")
+        if (value := getattr(asked, name)) is not None
+    }
+    history = asked.history if "history" in asked.model_fields_set else arguments_for(asked.reward)["history"]
+    found = discover_goals(train, env, form=cast(Goals, asked.reward), history=history, callback=callback, **settings)
+    return run.model_copy(update={"model": _changed(asked, reward=found.model.reward, goals=None)}), found
 
 
 def for_goal_models(run: Run) -> Run:
