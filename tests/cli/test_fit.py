@@ -288,10 +288,6 @@ MISTAKES = {
         ],
         "n_modes=2: 2 goals and the exploring mode make 3; give that number",
     ),
-    "goals of no model compared": (
-        ["compare", "-o", "new.json", "sessions.csv", "--env", "grid.csv", "--models", "S-1", "--goals", "4"],
-        "expected two or more",
-    ),
     "a configuration that is none": (["fit", "-o", "new.nc", "--config", "sessions.csv"], "is not TOML"),
     "a fit that is none": (["apply", "sessions.csv", "sessions.csv", "-o", "x.csv"], "sessions.csv"),
     "a fit that is not there": (["report", "fit2.nc"], "fit2.nc does not exist"),

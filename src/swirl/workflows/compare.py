@@ -39,8 +39,6 @@ def run_comparison(
     run = ready.run
     n_folds = _folds(run, ready) if len(asked.modes) > 1 and any(free.values()) else asked.folds
     given, goals = _arguments(run), read_goals(asked.goals, ready.env)
-    if goals is not None and len(goals) == 1 and any(has_goals(name) for name in asked.models):
-        goals = None  # the models walk there, but of one goal it cannot be asked which is reached next
     for name in asked.models:
         model = make(name, ready.env, **_own(name, given), **({"n_modes": max(asked.modes)} if free[name] else {}))
         if isinstance(model, SWIRL):

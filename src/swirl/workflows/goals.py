@@ -142,7 +142,8 @@ def discovered(
         for name in ("discount", "temperature", "switching_prior", "impossible", "reward_prior")
         if (value := getattr(asked, name)) is not None
     }
-    history = asked.history if "history" in asked.model_fields_set else arguments_for(asked.reward)["history"]
+    given = asked.history if "history" in asked.model_fields_set else None
+    history = given or arguments_for(asked.reward)["history"]
     found = discover_goals(train, env, form=cast(Goals, asked.reward), history=history, callback=callback, **settings)
     return run.model_copy(update={"model": _changed(asked, reward=found.model.reward, goals=None)}), found
 
