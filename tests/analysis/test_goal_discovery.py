@@ -96,7 +96,7 @@ def test_what_was_found_reads_well():
 def test_goals_that_are_told_and_too_many_folds_are_refused():
     env = world("stochastic")
     data = walks(env)
-    with pytest.raises(ValueError, match=r"form: expected rewards\.Goals without places"):
+    with pytest.raises(ValueError, match=r"form: expected rewards\.Goals without places, which are searched for"):
         discover_goals(data, env, form=Goals((1,)))
     with pytest.raises(ValueError, match=r"n_folds=9: the data have 4 sessions; give at most that number"):
         discover_goals(data, env, n_folds=9)

@@ -27,12 +27,13 @@ from swirl.data.geometry import has_places
 from swirl.data.mdp import MDP
 from swirl.data.trajectories import Trajectories
 from swirl.errors import Notice
-from swirl.estimators.base import as_trajectories
+from swirl.estimators.base import as_trajectories, quietly
 from swirl.estimators.swirl import SWIRL
+from swirl.inference import em
 from swirl.inference.engines import choose
 from swirl.inference.estep.counts import Chains, Tables
 from swirl.inference.mstep import Parameters
-from swirl.precision import float64, numpy_tree
+from swirl.precision import float64
 from swirl.priors import GoalDirected
 from swirl.rewards.forms import Goals
 from swirl.rewards.goals import GoalsParameters
@@ -71,7 +72,7 @@ class GoalSearch:
     Attributes
     ----------
     goals
-        In the order in which they were found, the most worth first.
+        In the order in which they were found.
     refused
         The goal that came next and did not pay; None where the search ended at `max_goals`.
     alone
@@ -148,8 +149,8 @@ def discover_goals(
     """
     data = as_trajectories(data)
     base = Goals() if form is None else form
-    if base.places:
-        raise ValueError("form: expected rewards.Goals without places; they are what is searched for")
+    if base.places or not base.absorbing:
+        raise ValueError("form: expected rewards.Goals without places, which are searched for, and with absorbing=True")
     if len(data) < n_folds:
         raise ValueError(f"n_folds={n_folds}: the data have {len(data)} sessions; give at most that number")
     listed = range(env.n_states) if candidates is None else candidates
@@ -195,9 +196,7 @@ def discover_goals(
 
 def _make(env: MDP, base: Goals, prior: GoalDirected | None, settings: dict[str, Any], places: Any) -> SWIRL:
     form = replace(base, places=places)
-    return SWIRL(
-        env, n_modes=form.n_modes, reward=form, reward_prior=prior, switching="until-reached", **settings
-    )  # fmt: skip
+    return SWIRL(env, n_modes=form.n_modes, reward=form, reward_prior=prior, switching="until-reached", **settings)
 
 
 class _Path:
@@ -221,9 +220,16 @@ class _Path:
             cost = np.full((1, width), np.log(self.expected_cost))
             goals = np.concatenate([np.asarray(before.emissions.goals), cost])
             start = Parameters(_one_more(before.log_initial), _extended(before), before.emissions._replace(goals=goals))
-        with warnings.catch_warnings():
+        return self._quiet_fit(model, start)
+
+    def _quiet_fit(self, model: SWIRL, start: Parameters | None) -> SWIRL:
+        with warnings.catch_warnings():  # of a search; the model that is kept says its own
             warnings.simplefilter("ignore", Notice)
             return model.fit(self.train, progress=False, start=start, compare_restarts=False)
+
+    def _held_out(self, model: SWIRL) -> Float[np.ndarray, "session"]:
+        with quietly():
+            return model.log_likelihood(self.held_out)
 
     def propose(self) -> tuple[int, Float[np.ndarray, "candidate"]]:
         """The best candidate, and what each would add to the log-likelihood of the training sessions."""
@@ -241,23 +247,16 @@ class _Path:
         best, _ = self.propose()
         model = self._fitted([*self.chosen, best])
         self.next = best, model
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", Notice)
-            return model.log_likelihood(self.held_out) - self.model.log_likelihood(self.held_out)
+        return self._held_out(model) - self._held_out(self.model)
 
     def score(self) -> float:
         """Log-likelihood of the held-out sessions."""
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", Notice)
-            return float(self.model.log_likelihood(self.held_out).sum())
+        return float(self._held_out(self.model).sum())
 
     def finished(self) -> SWIRL:
         """The model, taken on to convergence."""
         start = self.model.restarts_[0].parameters
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", Notice)
-            model = self.model.set_params(max_iter=200, tol=1e-6)
-            return model.fit(self.train, progress=False, start=start, compare_restarts=False)
+        return self._quiet_fit(self.model.set_params(max_iter=200, tol=1e-6), start)
 
     def accept(self) -> None:
         """Keep the goal that was proposed."""
@@ -268,12 +267,11 @@ class _Path:
 def screen(model: SWIRL, data: Trajectories, candidates: Sequence[tuple[int, ...]]) -> Float[np.ndarray, "candidate"]:
     """What each place would add to the log-likelihood of the data, as one more goal beside those of a fitted model.
 
-    The habit and the cost of a step stay as they are; how often each goal is taken up and dropped is fitted.
+    The habit stays as it is, and a step costs what is expected; how often each goal is taken up and dropped is fitted.
     """
     problem = model.em_problem(data)
     parameters = model.restarts_[model.best_restart_].parameters
-    with float64():
-        tables = numpy_tree(jax.jit(problem.components.tables)(parameters))
+    tables, _ = em.unpack(problem.components, parameters)
     now = _evidence(problem.chains, jax.tree.map(lambda leaf: leaf[None], tables))[1][0]
     columns = np.asarray(tables.log_emissions)
     size = max(1, int(AT_ONCE // (columns.size + tables.log_transitions.size + columns.shape[0])))
@@ -297,7 +295,7 @@ def _screened(
     component: Any = side_by_side.build_components(problem.context[0])[0].emissions
     cost = np.full(component.features.shape[:2], float(component.expected))
     with float64():
-        own = jax.jit(component.log_emissions)(GoalsParameters(parameters.emissions.habit, cost))
+        own = _log_emissions(component, GoalsParameters(parameters.emissions.habit, cost))
         own = np.asarray(own if problem.components.latent is None else problem.components.latent.extend(own))
     n, n_modes = len(candidates), columns.shape[1]
     emissions = np.concatenate([np.broadcast_to(columns, (n, *columns.shape)), own[:, 1:].T[..., None]], axis=-1)
@@ -328,6 +326,11 @@ def _extended(parameters: Parameters) -> Leaving:
 def _one_more(log_shares: Any) -> Float[np.ndarray, "mode"]:
     """Shares with one more mode."""
     return np.append(np.log1p(-TAKEN_UP) + np.asarray(log_shares), np.log(TAKEN_UP))
+
+
+@jax.jit
+def _log_emissions(component: Any, parameters: GoalsParameters) -> Array:
+    return component.log_emissions(parameters)
 
 
 @jax.jit
