@@ -227,6 +227,33 @@ def distances(env: MDP, place: Place) -> Int[np.ndarray, "state"]:
     return steps
 
 
+def straight_steps(
+    path: Int[np.ndarray, "time"], apart: Int[np.ndarray, "state state"], most: int
+) -> Int[np.ndarray, "time"]:
+    """How many of the steps before each step led straight to where it is: every one of them came nearer by one.
+
+    Parameters
+    ----------
+    path
+        The states of a stretch without gaps.
+    apart
+        [from, to]: fewest steps (`distances`).
+    most
+        Steps to look back; more count as so many.
+
+    Examples
+    --------
+    >>> line = MDP.deterministic([[0, 1], [0, 2], [1, 3], [2, 3]])
+    >>> apart = np.stack([distances(line, place) for place in range(4)], axis=1)
+    >>> straight_steps(np.array([1, 2, 3, 2, 1, 0, 0]), apart, 2).tolist()
+    [0, 1, 2, 1, 2, 2, 0]
+    """
+    found = np.zeros(len(path), dtype=np.int64)
+    for n in range(1, min(most, len(path) - 1) + 1):
+        found[n:] += (found[n:] == n - 1) & (apart[path[:-n], path[n:]] == n)
+    return found
+
+
 def runs_to(
     states: Sequence[Any],
     env: MDP,

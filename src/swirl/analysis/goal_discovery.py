@@ -5,11 +5,13 @@ habit stays as it is, only how often the goal is taken up is fitted: a few E-ste
 take the best, and fit the whole model with it.  A goal is kept if it raises the likelihood of sessions that took no
 part in choosing it: the search runs by itself on each fold's training sessions, and the gains of its own choices are
 added up over the folds' held-out sessions.  It stops where the mean gain of a session is not above its standard error
-times `strictness`.  Nothing is drawn at random, so it comes out the same twice.
+times `strictness`; then goals that no longer pay beside those found after them are dropped.  Nothing is drawn at
+random, so it comes out the same twice.
 
 What a move is called decides what the habit can explain, and what it cannot is taken for goals: an animal that likes
-to turn left has no goal, but looks as if it had some to a habit that knows only the compass.  So the names of moves are
-chosen first, on the same folds, by the habit alone.
+to turn left has no goal, but looks as if it had some to a habit that knows only the compass; so does one that bumps
+into the eastern wall again and again, to a habit that takes all walls for one.  So the names of moves and the kinds of
+places are chosen first, on the same folds, by the habit alone.
 """
 
 import warnings
@@ -21,9 +23,11 @@ from typing import Any, cast
 import jax
 import numpy as np
 from jaxtyping import Array, Float
+from scipy.special import log_softmax
 
 from swirl.data.folds import folds
 from swirl.data.geometry import has_places
+from swirl.data.local_shape import has_bumps, wall_kinds
 from swirl.data.mdp import MDP
 from swirl.data.trajectories import Trajectories
 from swirl.errors import Notice
@@ -42,6 +46,7 @@ from swirl.switching import Leaving, UntilReached, build_switching, log_normalis
 AT_ONCE = 2**25  # numbers that the tables of the candidates of one batch may hold
 ROUNDS = (2, 8)  # EM steps of a screening: of all candidates, then of the best
 KEPT = 16  # of them, at least, and one in four
+BUMPS = 0.05  # share of steps in place from which on bumping into walls may be a habit
 TAKEN_UP = 0.1  # share of new pursuits that a candidate starts with
 
 
@@ -81,6 +86,8 @@ class GoalSearch:
         The places that were tried.
     model
         Fitted to all sessions with the goals that were found; without any, the habit alone.
+    by_fold
+        For each fold (`data.folds`), the model with as many goals, found in and fitted to the other folds alone.
     """
 
     goals: tuple[FoundGoal, ...]
@@ -88,6 +95,7 @@ class GoalSearch:
     alone: Float[np.ndarray, "candidate"]
     candidates: tuple[tuple[int, ...], ...]
     model: SWIRL
+    by_fold: tuple[SWIRL, ...] = ()
 
     @property
     def places(self) -> tuple[tuple[int, ...], ...]:
@@ -133,7 +141,9 @@ def discover_goals(
         Standard errors that a gain must exceed.
     form
         `rewards.Goals` without places, for other kinds or a habit that knows places. Where it does not say what moves
-        are called, that is chosen on the folds.
+        are called, that is chosen on the folds; so is, where actions may bump into walls and more than 5 % of the steps
+        are in place, whether walls on different sides make different kinds of places (unless it says what kinds there
+        are).
     history, reward_prior, options
         Of `swirl.SWIRL`: what the habit remembers, its prior, and so on.
     callback
@@ -158,15 +168,12 @@ def discover_goals(
     settings = {"n_restarts": 1, "max_iter": 40, "tol": 1e-4, **options, "history": history}
     parts = folds(data, n_folds)
     split = [(data[np.setdiff1d(np.arange(len(data)), part)], data[part]) for part in parts]
-    codings = [base.moves] if base.moves else ["action", "next", *(["compass"] if has_places(env) else [])]
     searches = []
-    for coding in codings:
-        base = replace(base, moves=coding)
-        make = partial(_make, env, base, reward_prior, settings)
+    for habit in [base] if base.moves else _habits(env, base, data):
+        make = partial(_make, env, habit, reward_prior, settings)
         paths = [_Path(make, tried, *each) for each in split]
-        searches.append((sum(path.score() for path in paths), coding, make, paths))
-    _, coding, make, paths = max(searches, key=lambda search: search[0])
-    base = replace(base, moves=coding)
+        searches.append((sum(path.score() for path in paths), make, paths))
+    _, make, paths = max(searches, key=lambda search: search[0])
     whole = _Path(make, tried, data, None)
     alone: np.ndarray | None = None
     found: list[FoundGoal] = []
@@ -187,11 +194,32 @@ def discover_goals(
         whole.add(best)
         for path in paths:
             path.accept()
+    for goal in found[:-1]:  # one that was found before better ones may pay no more
+        if len(found) == 1:
+            break
+        index = tried.index(goal.place)
+        lost = np.concatenate([path.loss_without(index) for path in paths])
+        if lost.mean() <= strictness * lost.std(ddof=1) / np.sqrt(len(lost)):
+            found.remove(goal)
+            for path in (whole, *paths):
+                path.drop(index)
     model = whole.finished()
     steps = np.concatenate(model.predict(data))
     shares = {goal.states: float(np.mean(steps == goal.mode)) for goal in model.goals}
     found = [replace(goal, share=shares[tuple(sorted(goal.place))]) for goal in found]
-    return GoalSearch(tuple(found), refused, np.zeros(len(tried)) if alone is None else alone, tried, model)
+    alone = np.zeros(len(tried)) if alone is None else alone
+    return GoalSearch(tuple(found), refused, alone, tried, model, tuple(path.model for path in paths))
+
+
+def _habits(env: MDP, base: Goals, data: Trajectories) -> list[Goals]:
+    """The habits among which folds choose: what moves are called, and what makes two places alike."""
+    codings = ["action", "next", *(["compass"] if has_places(env) else [])]
+    found = [replace(base, moves=coding) for coding in codings]
+    in_place = np.mean(np.concatenate([path[1:] == path[:-1] for path in data.states]))
+    if base.kinds == Goals().kinds and has_bumps(env) and in_place > BUMPS:  # only the walls tell what it bumps into
+        walls = {coding: tuple(wall_kinds(env, coding).tolist()) for coding in codings if coding != "next"}
+        found += [replace(base, moves=coding, kinds=kinds) for coding, kinds in walls.items()]
+    return found
 
 
 def _make(env: MDP, base: Goals, prior: GoalDirected | None, settings: dict[str, Any], places: Any) -> SWIRL:
@@ -248,6 +276,28 @@ class _Path:
         model = self._fitted([*self.chosen, best])
         self.next = best, model
         return self._held_out(model) - self._held_out(self.model)
+
+    def _without(self, dropped: int) -> SWIRL:
+        """Fit without a goal, from where the model with it ended."""
+        at = self.chosen.index(dropped)
+        model = self.make(tuple(self.tried[i] for i in self.chosen if i != dropped))
+        before = self.model.restarts_[0].parameters
+        mode = at + 1  # the first explores
+        left = [np.delete(np.asarray(x), mode, axis=0) for x in (before.log_initial, *before.switching)]
+        emissions = before.emissions._replace(goals=np.delete(np.asarray(before.emissions.goals), mode, axis=0))
+        switching = Leaving(left[1], log_softmax(left[2]))
+        return self._quiet_fit(model, Parameters(log_softmax(left[0]), switching, emissions))
+
+    def loss_without(self, dropped: int) -> Float[np.ndarray, "session"]:
+        """What each held-out session loses without a goal; nothing where this fold did not choose it."""
+        now = self._held_out(self.model)
+        return now - self._held_out(self._without(dropped)) if dropped in self.chosen else np.zeros_like(now)
+
+    def drop(self, dropped: int) -> None:
+        """Go on without a goal."""
+        if dropped in self.chosen:
+            self.model = self._without(dropped)
+            self.chosen.remove(dropped)
 
     def score(self) -> float:
         """Log-likelihood of the held-out sessions."""

@@ -25,6 +25,7 @@ COMMANDS = {
     "fit": "swirl.cli.fit",
     "apply": "swirl.cli.apply",
     "compare": "swirl.cli.compare",
+    "goals": "swirl.cli.goals",
     "name": "swirl.cli.name",
     "report": "swirl.cli.report",
     "plot": "swirl.cli.plot",

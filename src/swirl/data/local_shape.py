@@ -110,6 +110,36 @@ def name_moves(env: MDP, kinds: Any, by: str | None = None) -> Moves:
     return Moves(numbers[len(origin) :].reshape(chosen.shape), keys, numbers[: len(origin)], n)
 
 
+def wall_kinds(env: MDP, by: str) -> Int[np.ndarray, "state"]:
+    """The kind of each place by which moves lead elsewhere from it: north of a wall is not south of a wall.
+
+    Parameters
+    ----------
+    by
+        How moves are named, ``"action"`` or ``"compass"`` (`name_moves`).
+
+    Examples
+    --------
+    >>> corridor = MDP.deterministic([[0, 1], [0, 2], [1, 3], [2, 3]])
+    >>> wall_kinds(corridor, "action").tolist()
+    [2, 1, 1, 0]
+    """
+    names = name_moves(env, np.zeros(env.n_states, dtype=np.int64), by)
+    origin, following = np.divmod(names.origins, env.n_states)
+    left = [tuple(names.passed[(origin == state) & (following != state)].tolist()) for state in range(env.n_states)]
+    return _numbered(left)
+
+
+def has_bumps(env: MDP) -> bool:
+    """Whether an action may lead nowhere at one place and elsewhere at another: then a bump is not seen in the states.
+
+    >>> has_bumps(MDP.deterministic([[0, 1], [0, 1]])), has_bumps(MDP.deterministic([[0, 1], [1, 0]]))
+    (True, False)
+    """
+    stays = (_likeliest(env) == np.arange(env.n_states)[:, None]) & env.available
+    return bool(np.any(stays.any(axis=0) & (env.available & ~stays).any(axis=0)))
+
+
 def name_moves_as_in(known: MDP, env: MDP, kinds: Any, by: str | None = None) -> Moves:
     """Name what can be done in `env` as it is called in another environment with the same states, −1: it has no name.
 

@@ -172,7 +172,7 @@ class EMEstimator(HiddenModeEstimator):
     def _begun(self, components: Components, resume: bool, start: Parameters | None) -> Parameters | None:
         """The starting points side by side, if they are of this model; None: they are drawn."""
         if start is not None:
-            given = em.stack([start])
+            given = em.stack([jax.tree.map(lambda leaf: np.asarray(leaf, dtype=float), start)])
             if resume or not self._is_compatible(given, components):
                 raise ValueError(
                     "start: expected parameters of a fit with the same env, n_modes, history, reward and switching"

@@ -10,7 +10,7 @@ what is measured, `mode_names` one name per mode, and `shown` the states to draw
 """
 
 from swirl.plots.durations import bout_durations
-from swirl.plots.goals import goal_map, time_to_goal
+from swirl.plots.goals import goal_map, search_map, time_to_goal
 from swirl.plots.grid_maps import mode_transition_map, reward_map, reward_panels, split_key, split_reward_map
 from swirl.plots.heatmaps import agreement_matrix, transition_map
 from swirl.plots.history_dependence import history_dependence
@@ -60,6 +60,7 @@ __all__ = [
     "score_boxes",
     "score_differences",
     "scores_by_modes",
+    "search_map",
     "segmentation_strip",
     "signal_by_mode",
     "signal_correlation",

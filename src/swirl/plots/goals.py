@@ -7,6 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import ListedColormap
 from matplotlib.patches import Patch
 
+from swirl.analysis.goal_discovery import GoalSearch
 from swirl.analysis.pursuits import steps_by_distance
 from swirl.data.geometry import has_places, lattice
 from swirl.data.mdp import MDP
@@ -74,6 +75,35 @@ def goal_map(
     name_places(ax, drawn, marks, rings=False)
     set_title(ax, title)
     return ax
+
+
+def search_map(search: GoalSearch, *, title: str | None = None, ax: Axes | None = None) -> Axes:
+    """Draw what each place would be worth as the only goal, and number those that were found.
+
+    Parameters
+    ----------
+    search
+        What `selection.discover_goals` found. Worth is the gain in log-likelihood on the sessions that it searched, in
+        nats per 1,000 steps (not held out); a place that is part of several candidates has the best of them, one that
+        was not tried has none.
+
+    Examples
+    --------
+    >>> from swirl import SWIRL
+    >>> from swirl.analysis.goal_discovery import FoundGoal, GoalSearch
+    >>> env = MDP.deterministic([[1, 0], [0, 2], [1, 2]], coordinates=[[0, 0], [2, 0], [2, 3]])
+    >>> found = GoalSearch((FoundGoal((2,), 0.01, 0.001, 0.2),), None, np.array([0.0, 0.002, 0.01]),
+    ...                    ((0,), (1,), (2,)), SWIRL(env))
+    >>> [text.get_text() for text in search_map(found).texts]
+    ['1']
+    """
+    env = search.model.env
+    worth = np.full(env.n_states, np.nan)
+    for place, gain in zip(search.candidates, search.alone, strict=True):
+        worth[list(place)] = np.fmax(worth[list(place)], max(1000 * gain, 0.0))
+    marks = {str(rank): int(goal.place[0]) for rank, goal in enumerate(search.goals, start=1)}
+    label = "worth as the only goal (nats per 1,000 steps)"
+    return state_map(env, worth, marks=marks, vmin=0, label=label, title=title, ax=ax)
 
 
 def aside(goal: int, n_goals: int, far: float) -> float:

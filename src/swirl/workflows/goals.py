@@ -137,15 +137,22 @@ def discovered(
 ) -> tuple[Run, GoalSearch]:
     """The run with the goals that the training sessions have, where it asks for them, and what the search found."""
     asked = run.model
-    settings = {
-        name: value
-        for name in ("discount", "temperature", "switching_prior", "impossible", "reward_prior")
-        if (value := getattr(asked, name)) is not None
-    }
     given = asked.history if "history" in asked.model_fields_set else None
     history = given or arguments_for(asked.reward)["history"]
-    found = discover_goals(train, env, form=cast(Goals, asked.reward), history=history, callback=callback, **settings)
-    return run.model_copy(update={"model": _changed(asked, reward=found.model.reward, goals=None)}), found
+    form = cast(Goals, asked.reward)
+    found = discover_goals(train, env, form=form, history=history, callback=callback, **search_settings(run))
+    return with_found(run, found.model), found
+
+
+def search_settings(run: Run) -> dict[str, Any]:
+    """What a run says of the models of a search, beside their form and history."""
+    named = ("discount", "temperature", "switching_prior", "impossible", "reward_prior")
+    return {name: value for name in named if (value := getattr(run.model, name)) is not None}
+
+
+def with_found(run: Run, model: Any) -> Run:
+    """The run with the goals, the habit and the history of a model that a search found."""
+    return run.model_copy(update={"model": _changed(run.model, reward=model.reward, goals=None)})
 
 
 def for_goal_models(run: Run) -> Run:

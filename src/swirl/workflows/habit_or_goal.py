@@ -1,0 +1,38 @@
+"""Habit or goal, of a user's files (`swirl goals`)."""
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, cast
+
+from swirl.analysis.habit_or_goal import WITH, HabitOrGoal, habit_or_goal
+from swirl.data.folds import max_folds
+from swirl.rewards.forms import Goals
+from swirl.text import counted
+from swirl.workflows.config import Run
+from swirl.workflows.fit import Prepared, prepare, provenance
+from swirl.workflows.goals import search_settings, with_found
+
+
+def run_habit_or_goal(
+    run: Run, *, command: str | None = None, runs: bool = True, callback: Callable[[str], Any] | None = None
+) -> tuple[HabitOrGoal, Prepared]:
+    """Judge the sessions of a run that has ``reward="goals"``; those that it holds out take no part.
+
+    The model with goals carries `run_`, as one that `swirl fit` made does.
+    """
+    ready = prepare(run)
+    form = cast(Goals, ready.run.model.reward)
+    n_folds = max_folds(ready.train, 3)
+    if n_folds < 2:
+        sessions = counted(len(ready.train), "session")
+        raise ValueError(f"data have {sessions}: two or more are needed, since goals have to pay on sessions held out")
+    began = time.perf_counter()
+    found = habit_or_goal(
+        ready.train, ready.env, form.places or None, form=replace(form, places=()), n_folds=n_folds, runs=runs,
+        random_state=ready.run.fit.seed, callback=callback, **search_settings(ready.run),
+    )  # fmt: skip
+    model = found.models.get(WITH)
+    if model is not None:
+        model.run_ = provenance(with_found(ready.run, model), ready, command, time.perf_counter() - began)
+    return found, ready
