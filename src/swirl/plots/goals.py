@@ -102,8 +102,8 @@ def search_map(search: GoalSearch, *, title: str | None = None, ax: Axes | None 
     for place, gain in zip(search.candidates, search.alone, strict=True):
         worth[list(place)] = np.fmax(worth[list(place)], max(1000 * gain, 0.0))
     marks = {str(rank): int(goal.place[0]) for rank, goal in enumerate(search.goals, start=1)}
-    label = "worth as the only goal (nats per 1,000 steps)"
-    return state_map(env, worth, marks=marks, vmin=0, label=label, title=title, ax=ax)
+    title = "Worth of each place as the only goal" if title is None else title
+    return state_map(env, worth, marks=marks, vmin=0, label="nats per 1,000 steps", title=title, ax=ax)
 
 
 def aside(goal: int, n_goals: int, far: float) -> float:

@@ -150,9 +150,9 @@ def search_settings(run: Run) -> dict[str, Any]:
     return {name: value for name in named if (value := getattr(run.model, name)) is not None}
 
 
-def with_found(run: Run, model: Any) -> Run:
-    """The run with the goals, the habit and the history of a model that a search found."""
-    return run.model_copy(update={"model": _changed(run.model, reward=model.reward, goals=None)})
+def with_found(run: Run, model: Any, **settings: Any) -> Run:
+    """The run with the goals and the habit of a model that a search found, and other settings of it."""
+    return run.model_copy(update={"model": _changed(run.model, reward=model.reward, goals=None, **settings)})
 
 
 def for_goal_models(run: Run) -> Run:

@@ -5,13 +5,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, cast
 
-from swirl.analysis.habit_or_goal import WITH, HabitOrGoal, habit_or_goal
+from swirl.analysis.habit_or_goal import HabitOrGoal, habit_or_goal
 from swirl.data.folds import max_folds
 from swirl.rewards.forms import Goals
 from swirl.text import counted
 from swirl.workflows.config import Run
 from swirl.workflows.fit import Prepared, prepare, provenance
-from swirl.workflows.goals import search_settings, with_found
+from swirl.workflows.goals import search_settings, with_found, with_what_follows
 
 
 def run_habit_or_goal(
@@ -32,7 +32,8 @@ def run_habit_or_goal(
         ready.train, ready.env, form.places or None, form=replace(form, places=()), n_folds=n_folds, runs=runs,
         random_state=ready.run.fit.seed, callback=callback, **search_settings(ready.run),
     )  # fmt: skip
-    model = found.models.get(WITH)
+    model = found.model
     if model is not None:
-        model.run_ = provenance(with_found(ready.run, model), ready, command, time.perf_counter() - began)
+        done = with_what_follows(with_found(ready.run, model, history=model.history, reward_prior=model.reward_prior))
+        model.run_ = provenance(done, ready, command, time.perf_counter() - began)
     return found, ready
