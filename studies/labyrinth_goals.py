@@ -2,6 +2,7 @@
 
     python studies/labyrinth_goals.py choose       # ten minutes on 16 cores
     python studies/labyrinth_goals.py test         # the chosen settings, once on the test sessions of both splits
+    python studies/labyrinth_goals.py panel        # and models of other families beside them
     python studies/labyrinth_goals.py choose --quick     # a minute on two cores: a few settings, nothing chosen
 
 The goals are told: water (node 116) and home (node 0).  Open are the habit (how many moves it remembers, what a move
@@ -39,14 +40,18 @@ from typing import Any
 
 import numpy as np
 
+import swirl
 from swirl import SWIRL, datasets, priors, rewards
 from swirl.analysis.behaviour import agreement_with_labels, agreement_with_runs, run_labels, runs_to
 from swirl.analysis.forecasts import Forecast, goal_forecast
+from swirl.analysis.panel import panel
 from swirl.data.folds import folds
 from swirl.data.trajectories import Trajectories
+from swirl.estimators.base import quietly
 from swirl.estimators.markov import BackoffMarkov
 from swirl.estimators.save_load import versions
 from swirl.inference.mode_matching import adjusted_rand_index
+from swirl.reproduce.labyrinth.fits import BEYOND
 from swirl.reproduce.scale import SECOND, untested
 
 RESULTS = Path(__file__).parent / "results"
@@ -234,6 +239,26 @@ def test_split(setting: dict[str, Any], offset: int) -> dict[str, Any]:
     }
 
 
+def panel_of_models(setting: dict[str, Any]) -> dict[str, Any]:
+    """Every measure for models of each family, on the paper's test sessions: nothing is chosen here."""
+    train, test = datasets.labyrinth().trajectories.split(every=5)
+    env, started = datasets.labyrinth_env(), time.perf_counter()
+    models = {
+        "goals": make(setting),
+        "the same habit without goals": make({**setting, "cost": 0.0}),
+        "S-2, defaults": swirl.make("S-2", env, n_modes=3),
+        "habit + goals of histories": SWIRL(env, **BEYOND, n_restarts=2, max_iter=300),
+        "counts": BackoffMarkov(env, max_order=7, target="next_state"),
+    }
+    fitted: dict[str, Any] = {}
+    for name, model in models.items():
+        with quietly():
+            fitted[name] = model.fit(train)
+    found = panel(fitted, test, PLACES, of="next_state")
+    rows = [{name: value for name, value in row.items() if value == value} for row in found.rows]
+    return {"rows": rows, "text": found.text(), "seconds": time.perf_counter() - started}
+
+
 def compared(ours: Forecast, theirs: Forecast) -> dict[str, float]:
     """Difference of mean log-losses with its 95 % interval, over resampled sessions: below 0, ours forecasts better."""
     rng = np.random.default_rng(0)
@@ -312,6 +337,16 @@ def page(record: dict[str, Any], table: list[dict[str, Any]]) -> str:
             "The same twice, on these sessions: " + "; ".join(twice) + ".",
             "",
         ]
+    if "panel" in record:
+        lines += [
+            "## Every measure, side by side",
+            "",
+            "The paper's test sessions; goals are water and home. `S-2, defaults`: of the paper's family, three modes; "
+            "`habit + goals of histories`: settings of `studies/labyrinth_choice.py`; counts: order chosen on folds.",
+            "",
+            record["panel"]["text"],
+            "",
+        ]
     lines += [
         "## What was tried, on the folds",
         "",
@@ -336,13 +371,20 @@ def page(record: dict[str, Any], table: list[dict[str, Any]]) -> str:
 def main() -> None:
     """Run one part."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("part", choices=("choose", "test"))
+    parser.add_argument("part", choices=("choose", "test", "panel"))
     parser.add_argument("--quick", action="store_true", help="a few settings on one fold")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--output", type=Path, default=RESULTS)
     options = parser.parse_args()
     options.output.mkdir(parents=True, exist_ok=True)
     path = options.output / "labyrinth_goals.csv"
+    if options.part == "panel":  # beside what "test" found
+        where = options.output / "labyrinth_goals.json"
+        record = json.loads(where.read_text())
+        record["panel"] = panel_of_models(record["setting"])
+        where.write_text(json.dumps(record, indent=1))
+        where.with_suffix(".md").write_text(page(record, means(read_rows(path))))
+        return
     if options.part == "test":
         table = means(read_rows(path))
         setting = chosen(table)

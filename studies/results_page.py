@@ -9,6 +9,7 @@ the reproduction's folder. With --before, each experiment ends with its headline
 """
 
 import argparse
+import json
 from importlib import import_module
 from io import BytesIO
 from pathlib import Path
@@ -20,6 +21,7 @@ from swirl.reproduce.cache import Ledger
 from swirl.reproduce.page import Experiment, to_markdown
 from swirl.reproduce.run import EXPERIMENTS
 from swirl.reproduce.scale import FULL
+from swirl.text import minus
 from swirl.workflows.html import Drawing
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -28,6 +30,19 @@ HEAD = """# Results: the paper, reproduced
 Made by `swirl reproduce all` and `python studies/results_page.py`{where}; {versions}. Every choice was made
 on folds of training sessions; test sessions were scored by the finished models. Ours stands beside the published
 figures, and each part says where they differ and why. Scores are nats per step.
+"""
+WHICH = """**Which model should one use?** It depends on the question, and no one model wins all of them.
+
+- *Labyrinth, what does it want, and when?* Goals that you name (`rewards.Goals((116, 0), kinds=3, place_history=1)` with
+  the priors of [the study](studies/labyrinth_goals.md)): direct runs to water and home with F1 {water:.2f} and
+  {home:.2f} (published S-2 0.79 and 0.58) at {score:.4f} nats per step (published −0.7178), and the same modes from
+  two halves of the sessions (ARI {twice:.3f}).
+- *Labyrinth, what comes next, and where is it going?* Counts without any mode, of order 7 ({counts:.4f}), or a shared
+  habit with mode goals (below), which is hardly ahead. So on this recording goals are a description:
+  [habit or goal?](studies/habit_or_goal.md) says so too.
+- *Gridworld*, where rewards of histories are the truth: S-2.
+- *Spontaneous behaviour*, where states are syllables and no place can be walked to: a shared habit with mode goals, or
+  S-1 with rewards of state and action.
 """
 HEADLINES = (
     *("ours", "ours, action", "best start", "first split", "second split", "clean reading", "score", "test score"),
@@ -90,6 +105,18 @@ def small(figure: object) -> bytes:
     return made.getvalue()
 
 
+def which_model() -> str:
+    """What to use for which question, with the figures of the studies."""
+    found = json.loads((Path(__file__).parent / "results" / "labyrinth_goals.json").read_text(encoding="utf-8"))
+    split = found["splits"]["0"]
+    rows, twice = split["rows"], split["two halves of the sessions"]["mean ARI"]
+    goals, counts = rows["goals"], rows["counts of order 7"]["score"]
+    told = WHICH.format(
+        water=goals["F1 water"], home=goals["F1 home"], score=goals["score"], twice=twice, counts=counts
+    )
+    return minus(told)
+
+
 def main() -> None:
     """Write the page."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -101,7 +128,7 @@ def main() -> None:
     options = parser.parse_args()
     before = options.before.read_text(encoding="utf-8") if options.before else ""
     made = ", ".join(f"{name} {number}" for name, number in versions().items())
-    parts = [HEAD.format(where=f", {options.where}" if options.where else "", versions=made)]
+    parts = [HEAD.format(where=f", {options.where}" if options.where else "", versions=made), which_model()]
     for name, module in EXPERIMENTS.items():
         ledger = Ledger(options.reproduction / "fits" / name)
         if not ledger.folder.exists():
