@@ -33,8 +33,8 @@ figures, and each part says where they differ and why. Scores are nats per step.
 """
 WHICH = """**Which model should one use?** It depends on the question, and no one model wins all of them.
 
-- *Labyrinth, what does it want, and when?* Goals that you name (`rewards.Goals((116, 0), kinds=3, place_history=1)` with
-  the priors of [the study](studies/labyrinth_goals.md)): direct runs to water and home with F1 {water:.2f} and
+- *Labyrinth, what does it want, and when?* Goals that you name (`rewards.Goals((116, 0), kinds=3, place_history=1)`,
+  with the priors of [the study](studies/labyrinth_goals.md)): direct runs to water and home with F1 {water:.2f} and
   {home:.2f} (published S-2 0.79 and 0.58) at {score:.4f} nats per step (published −0.7178), and the same modes from
   two halves of the sessions (ARI {twice:.3f}).
 - *Labyrinth, what comes next, and where is it going?* Counts without any mode, of order 7 ({counts:.4f}), or a shared

@@ -44,15 +44,23 @@ def test_an_equal_objective_never_makes_two_results_the_same(ari, apart):
     assert {"restarts", "rivals"} <= set(cautions(True, 2, agreement, [0.5, 0.5], ["a", "b"]))
 
 
+def test_weight_is_the_share_of_the_same_result_by_likelihood():
+    behind = np.array([0.0, 0.5, 1.0, np.nan])
+    some = found([1.0, 0.95, 0.1, np.nan], [0.0, 0.01, 0.3, np.nan], behind)
+    assert some.weight == pytest.approx((1 + np.exp(-0.5)) / (1 + np.exp(-0.5) + np.exp(-1)))
+    assert found([1.0, 0.2], [0.0, 0.3], [0.0, -2.0]).weight == pytest.approx(1 / (1 + np.exp(2)))
+    assert found([1.0, 1.0], [0.0, 0.0], [0.0, 7.0]).weight == 1.0
+
+
 def test_the_sentence_names_those_that_are_as_good():
     two = found([1.0, 0.98, 0.14, 0.49, 0.0], [0.0, 0.01, 0.3, 0.2, 0.5], [0.0, 0.2, 2.6, 0.4, FEW_NATS + 1])
     assert two.sentence() == (
-        "2 of 5 restarts came to the same result (segmentations and policies); 2 others are within 3 nats of it with "
-        "other modes (ARI 0.49, 0.14)"
+        "2 of 5 restarts came to the same result (segmentations and policies; 71 % by weight); 2 others are within 3 "
+        "nats of it with other modes (ARI 0.49, 0.14)"
     )
     assert found([1.0], [0.0], [0.0]).sentence() == "the only restart"
     one = found([1.0, 1.0], [0.0, 0.2], [0.0, 9.0], n_modes=1)
-    assert one.sentence() == "1 of 2 restarts came to the same result (policies)"
+    assert one.sentence() == "1 of 2 restarts came to the same result (policies; 99.99 % by weight)"
     higher = found([1.0, 0.3], [0.0, 0.2], [0.0, -2.0])  # another restart than the best was taken
     assert higher.rival_words() == "1 other is above it with other modes (ARI 0.30)"
     close = found([1.0, 0.95], [0.0, 0.08], [0.0, 0.5])

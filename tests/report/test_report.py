@@ -439,7 +439,7 @@ def test_restarts_are_matched_before_they_are_compared():
     assert facts["rows"][2]["policy_distance"] > 0.05
     own = values(contents(fitted, data)[0])
     assert own["summary"]["words"][1].startswith("Converged after 1 iterations. Objective −357")
-    said = "2 of 3 restarts came to the same result (segmentations and policies)"
+    said = "2 of 3 restarts came to the same result (segmentations and policies; "
     assert own["uncertainty"]["restart_words"].startswith(said)
     assert said in own["methods"]["paragraph"]
     assert next(tile for tile in own["summary"]["tiles"] if tile["label"] == "restarts agree")["value"] == "2 / 3"

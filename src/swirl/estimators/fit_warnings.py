@@ -17,7 +17,7 @@ from typing import Any, Literal
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from swirl.text import counted
+from swirl.text import counted, percent
 
 SAME_ARI = 0.9
 """Least adjusted Rand index of the same segmentation: for two modes of equal shares, 2.6 % of the steps differ."""
@@ -63,8 +63,8 @@ class RestartAgreement:
     >>> found.same.tolist(), found.n_same, found.rivals.tolist()
     ([True, True, False], 2, [2])
     >>> found.sentence()
-    '2 of 3 restarts came to the same result (segmentations and policies); 1 other is within 3 nats of it with other \
-modes (ARI 0.14)'
+    '2 of 3 restarts came to the same result (segmentations and policies; 96 % by weight); 1 other is within 3 nats of \
+it with other modes (ARI 0.14)'
     """
 
     kept: int
@@ -90,6 +90,16 @@ modes (ARI 0.14)'
         return int(self.same.sum())
 
     @property
+    def weight(self) -> float:
+        """Share of the same result among all restarts, each weighted by e^objective: by how likely it is.
+
+        One with another result that is 3 nats behind counts a twentieth, one that is a nat ahead nearly thrice.
+        """
+        weights = np.exp(np.nanmin(self.nats_behind) - self.nats_behind)
+        weights = np.where(np.isfinite(weights), weights, 0.0)
+        return float(weights[self.same].sum() / weights.sum())
+
+    @property
     def rivals(self) -> Int[np.ndarray, "rival"]:
         """Restarts with another result that are as good (within 5 nats) or better, the best first."""
         found = np.flatnonzero(~self.same & (self.nats_behind <= FEW_NATS))
@@ -100,7 +110,8 @@ modes (ARI 0.14)'
         if self.n_restarts == 1:
             return "the only restart"
         of = "policies" if self.n_modes == 1 else "segmentations and policies"
-        said = f"{self.n_same} of {self.n_restarts} restarts came to the same result ({of})"
+        weighed = "" if self.n_same == self.n_restarts else f"; {percent(self.weight, space=' ')} by weight"
+        said = f"{self.n_same} of {self.n_restarts} restarts came to the same result ({of}{weighed})"
         return f"{said}; {self.rival_words()}" if len(self.rivals) else said
 
     def rival_words(self) -> str:
