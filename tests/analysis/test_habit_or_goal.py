@@ -1,5 +1,7 @@
 """Habit or goal: the verdict's rule, how straight places are come to, and worlds in which each verdict is right."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -72,6 +74,17 @@ def test_evidence_is_being_ahead_in_the_next_step_and_in_where_it_is_going(score
     assert found.gain("place_5")[0] == pytest.approx(ahead / 10)
     assert verdict in str(found).lower()
     assert found.facts()["verdict"] == verdict
+
+
+def test_evidence_from_few_sessions_is_said_to_be_so():
+    found = judged(**{SCORE: 1, "place_5": 1})  # 0.1 nats per step
+    assert not found.few
+    learning = replace(found, still_learns=0.06)
+    assert learning.verdict == EVIDENCE
+    assert learning.few
+    assert "but the sessions are few" in str(learning)
+    assert learning.facts()["few_sessions"] is True
+    assert not replace(learning, still_learns=0.04).few
 
 
 def test_without_a_goal_there_is_no_sign_and_one_goal_needs_no_next():

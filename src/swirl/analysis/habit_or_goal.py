@@ -180,8 +180,8 @@ class HabitOrGoal:
 
     @property
     def few(self) -> bool:
-        """Whether the evidence may be one of too few sessions: the model without modes still gains more from more."""
-        return self.verdict == EVIDENCE and not self.gain(SCORE)[0] > self.still_learns
+        """Whether the evidence may be one of too few sessions: goals gain less than twice `still_learns`."""
+        return self.verdict == EVIDENCE and not self.gain(SCORE)[0] > 2 * self.still_learns
 
     @property
     def model(self) -> SWIRL | None:
@@ -247,7 +247,7 @@ class HabitOrGoal:
             if self.few:
                 lines.append(
                     f"but the sessions are few: from half of them to all, the model without modes gains "
-                    f"{self.still_learns:+.4f} nats, so that with more of them a habit may do as well"
+                    f"{self.still_learns:+.4f} nats; a lead of less than twice that a habit may make up from more of them"
                 )
             for name, settings in self.chosen.items():
                 lines.append(f"best {name}: {' / '.join(dict.fromkeys(map(_worded, settings)))}")
