@@ -17,12 +17,16 @@ from swirl.analysis.habit_or_goal import (
     WITH,
     WITHOUT,
     HabitOrGoal,
+    Setting,
+    _model,
     _run_checks,
     corridor,
 )
 from swirl.analysis.panel import NEXT_GOAL, SCORE, Panel
 from swirl.data.trajectories import Trajectories
 from swirl.estimators.markov import BackoffMarkov
+from swirl.priors import Gaussian, GoalDirected
+from swirl.rewards import Goals
 
 GRID = datasets.gridworld_env()
 
@@ -95,6 +99,19 @@ def test_without_a_goal_there_is_no_sign_and_one_goal_needs_no_next():
     assert np.isnan(nothing.gain(SCORE)).all()
     assert "No goal pays" in str(nothing)
     assert nothing.model is None
+
+
+def test_a_setting_says_what_its_habit_knows_whatever_else_is_given():
+    prior = GoalDirected(habit=Gaussian(5.0, backoff=10.0), place=Gaussian(300.0, backoff=4.0))
+    like = SWIRL(GRID, n_modes=2, history=2, reward=Goals((4,)), reward_prior=prior, switching="until-reached")
+    options = {"reward_prior": prior, "history": 5, "discount": 0.8, "max_iter": 7}
+    made = _model(like, True, Setting(3, 2, 7.0), options)
+    assert (made.history, made.reward.place_history, made.reward.places, made.n_modes) == (3, 2, ((4,),), 2)
+    assert made.reward_prior == replace(prior, place=Gaussian(7.0, backoff=4.0))
+    assert (made.discount, made.max_iter, made.switching) == (0.8, 7, "until-reached")
+    alone = _model(like, False, Setting(2, 0, 300.0), {})
+    assert (alone.reward.places, alone.n_modes, alone.max_iter) == ((), 1, 40)
+    assert isinstance(_model(like, False, None, {"impossible": "gap", "discount": 0.8}), BackoffMarkov)
 
 
 def test_the_corridor_to_close_is_walked_and_can_be_walked_around():

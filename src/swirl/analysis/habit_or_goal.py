@@ -374,22 +374,27 @@ def _worded(setting: Setting | None) -> str:
     return f"habit of {moves} and {counted(setting.place_history, 'place')} (prior {setting.strength:g})"
 
 
-def _fitted(
-    like: SWIRL, with_goals: bool, setting: Setting | None, train: Trajectories, options: dict[str, Any]
-) -> DiscreteEstimator:
-    """Counts, or the habit of a setting, with the goals of a model of the search or without."""
+def _model(like: SWIRL, with_goals: bool, setting: Setting | None, options: dict[str, Any]) -> Any:
+    """Counts, or the habit of a setting, with the goals of a model of the search or without; not fitted."""
     if setting is None:
         given = {name: options[name] for name in ("target", "impossible") if name in options}
-        with quietly():
-            return BackoffMarkov(like.env, **given).fit(train)
+        return BackoffMarkov(like.env, **given)
     form = replace(cast(Goals, like.reward), place_history=setting.place_history)
     form = form if with_goals else replace(form, places=())
     prior = cast(GoalDirected, like.reward_prior or GoalDirected())
     prior = replace(prior, place=Gaussian(setting.strength, backoff=prior.place.backoff))
-    own = {**like.get_params(deep=False), "n_modes": form.n_modes, "reward": form, "reward_prior": prior}
-    model = SWIRL(**{**own, "history": setting.history, "max_iter": 40, "tol": 1e-4, **options})
+    general = {**like.get_params(deep=False), "max_iter": 40, "tol": 1e-4, **options}
+    own = {"n_modes": form.n_modes, "reward": form, "reward_prior": prior, "history": setting.history}
+    return SWIRL(**{**general, **own})
+
+
+def _fitted(
+    like: SWIRL, with_goals: bool, setting: Setting | None, train: Trajectories, options: dict[str, Any]
+) -> DiscreteEstimator:
+    """`_model`, fitted."""
+    model = _model(like, with_goals, setting, options)
     with quietly():
-        return model.fit(train, progress=False, compare_restarts=False)
+        return model.fit(train) if setting is None else model.fit(train, progress=False, compare_restarts=False)
 
 
 def _joined(parts: Sequence[Panel]) -> Panel:
