@@ -187,8 +187,8 @@ def labyrinth() -> dict[str, Any]:
     world = datasets.labyrinth()
     train, _ = world.trajectories.split(every=5)
     found = habit_or_goal(train, world.env)
-    return {"verdict": found.verdict, "says": str(found), "found": [list(p) for p in found.search.places],
-            **measures(found)}  # fmt: skip
+    places = [list(place) for place in found.search.places]
+    return {"versions": versions(), "says": str(found), "found": places, **measures(found)}
 
 
 def verdict(row: dict[str, Any]) -> str:
@@ -282,7 +282,9 @@ def page(record: dict[str, Any]) -> str:
             said = "; ".join(line for line in row["says"].split("\n")[1:-2] if line)
             lines.append(f"- {row['place']}, {row['world']}, seed {row['seed']}: true {row['goals'] or 'none'}; {said}")
     if "labyrinth" in record:
-        lines += ["", "## The labyrinth's training sessions", "", "```text", record["labyrinth"]["says"], "```"]
+        own = record["labyrinth"]
+        lines += ["", "## The labyrinth's training sessions", "", f"Versions {json.dumps(own['versions'])}."]
+        lines += ["", "```text", own["says"], "```"]
     return "\n".join(lines) + "\n"
 
 

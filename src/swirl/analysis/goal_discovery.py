@@ -87,7 +87,7 @@ class GoalSearch:
     model
         Fitted to all sessions with the goals that were found; without any, the habit alone.
     by_fold
-        For each fold (`data.folds`), the model with as many goals, found in and fitted to the other folds alone.
+        For each fold (`data.folds`), the model with goals that were found in, and fitted to, the other folds alone.
     """
 
     goals: tuple[FoundGoal, ...]
@@ -236,7 +236,7 @@ class _Path:
         self.expected_cost = prior.expected_cost
         self.chosen: list[int] = []
         self.model = self._fitted(())
-        self.next = -1, self.model
+        self.next = self.fewer = -1, self.model
 
     def _fitted(self, chosen: Sequence[int]) -> SWIRL:
         """Fit, from where the model without the last goal ended."""
@@ -291,12 +291,15 @@ class _Path:
     def loss_without(self, dropped: int) -> Float[np.ndarray, "session"]:
         """What each held-out session loses without a goal; nothing where this fold did not choose it."""
         now = self._held_out(self.model)
-        return now - self._held_out(self._without(dropped)) if dropped in self.chosen else np.zeros_like(now)
+        if dropped not in self.chosen:
+            return np.zeros_like(now)
+        self.fewer = dropped, self._without(dropped)
+        return now - self._held_out(self.fewer[1])
 
     def drop(self, dropped: int) -> None:
         """Go on without a goal."""
         if dropped in self.chosen:
-            self.model = self._without(dropped)
+            self.model = self.fewer[1] if self.fewer[0] == dropped else self._without(dropped)
             self.chosen.remove(dropped)
 
     def score(self) -> float:

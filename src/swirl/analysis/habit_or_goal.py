@@ -247,7 +247,7 @@ class HabitOrGoal:
             if self.few:
                 lines.append(
                     f"but the sessions are few: from half of them to all, the model without modes gains "
-                    f"{self.still_learns:+.4f} nats; with more of them a habit may make up less than twice that"
+                    f"{self.still_learns:+.4f} nats; a lead of less than twice that may vanish with more of them"
                 )
             for name, settings in self.chosen.items():
                 lines.append(f"best {name}: {' / '.join(dict.fromkeys(map(_worded, settings)))}")
