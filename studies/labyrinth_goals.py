@@ -1,9 +1,11 @@
 """Goal-directed modes on the labyrinth: which settings, by a rule that reads neither test sessions nor direct runs.
 
-    python studies/labyrinth_goals.py choose       # ten minutes on 16 cores
+    python studies/labyrinth_goals.py choose       # ten minutes on 16 cores; goes on where it was stopped
+    python studies/labyrinth_goals.py number       # more and fewer goals, on the same folds: two minutes
     python studies/labyrinth_goals.py test         # the chosen settings, once on the test sessions of both splits
-    python studies/labyrinth_goals.py panel        # and models of other families beside them
     python studies/labyrinth_goals.py choose --quick     # a minute on two cores: a few settings, nothing chosen
+
+Models of other families, and the published parameters, are laid beside it by `studies/panels.py`.
 
 The goals are told: water (node 116) and home (node 0).  Open are the habit (how many moves it remembers, what a move
 is called, how strongly it is shrunk), what it may know of single places, and how straight goals are walked to.
@@ -40,25 +42,24 @@ from typing import Any
 
 import numpy as np
 
-import swirl
 from swirl import SWIRL, datasets, priors, rewards
 from swirl.analysis.behaviour import agreement_with_labels, agreement_with_runs, run_labels, runs_to
-from swirl.analysis.forecasts import Forecast, goal_forecast
-from swirl.analysis.panel import panel
+from swirl.analysis.forecasts import Forecast, goal_forecast, next_goal_log_loss
 from swirl.data.folds import folds
 from swirl.data.trajectories import Trajectories
-from swirl.estimators.base import quietly
 from swirl.estimators.markov import BackoffMarkov
 from swirl.estimators.save_load import versions
 from swirl.inference.mode_matching import adjusted_rand_index
-from swirl.reproduce.labyrinth.fits import BEYOND
 from swirl.reproduce.scale import SECOND, untested
 
 RESULTS = Path(__file__).parent / "results"
 N_FOLDS = 3
 PLACES = {"water": 116, "home": 0}
 MEASURED = ("score", "completed", "unsure", "where_next", "F1 water", "F1 home", "ARI")
-ASKED = {"water": 116, "exit": (0, 3)}  # which is reached next
+ASKED = {"water": 116, "exit": (0, 3)}  # which is reached next; action 3 in node 0 goes out of the maze
+NUMBER = {1: (116,), 2: (116, 0), 4: (116, 0, 2, 126), 6: (116, 0, 2, 126, 84, 31)}
+"""Goals from few to many: those that were told, then what `discover_goals` finds beside water with its defaults."""
+NUMBERED = ("score", "where_next", "F1 water", "F1 home", "ARI")
 SETTING = ("moves", "history", "habit", "place_history", "place", "cost", "held")
 FLOOR, STRAIGHT = -0.712, 4.0  # of the rule
 HABITS = ((0.1, 2.0), (1.0, 10.0), (3.0, 10.0), (3.0, 30.0), (5.0, 10.0), (10.0, 3.0), (10.0, 10.0), (10.0, 30.0),
@@ -112,19 +113,20 @@ def make(setting: dict[str, Any], places: Any = (116, 0), **more: Any) -> SWIRL:
 
 def judged(model: SWIRL, data: Trajectories) -> dict[str, float]:
     """What is written down of a fitted model and sessions that it has not seen."""
-    found = {"score": model.score(data, of="next_state"), "where_next": goal_forecast(model, data, ASKED).loss}
+    found = {"score": model.score(data, of="next_state"), "where_next": next_goal_log_loss(model, data, ASKED)}
     if model.n_modes == 1:
         return found
     paths = model.predict(data)
     steps = np.concatenate(paths)
     labels = run_labels(data.states, model.env, PLACES)
     runs = {name: runs_to(data.states, model.env, place) for name, place in PLACES.items()}
-    modes = {name: list(model.mode_names_).index(f"to {place}") for name, place in PLACES.items()}
+    named = list(model.mode_names_ or ())
+    modes = {name: named.index(f"to {place}") for name, place in PLACES.items() if f"to {place}" in named}
     return found | {
         "completed": model.completed_score(data, of="next_state"),
         "least": float(min(np.mean(steps == mode) for mode in range(model.n_modes))),
         "unsure": float(1 - np.mean(np.concatenate(model.predict_proba(data)).max(axis=1))),
-        **{f"F1 {name}": agreement_with_runs(paths, runs[name], modes[name])["f1"] for name in PLACES},
+        **{f"F1 {name}": agreement_with_runs(paths, runs[name], mode)["f1"] for name, mode in modes.items()},
         "ARI": agreement_with_labels(paths, labels)["adjusted_rand_index"],
     }
 
@@ -153,18 +155,44 @@ def grouped(tried: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
 
 
 def search(tried: list[dict[str, Any]], path: Path, workers: int, n_folds: int) -> list[dict[str, Any]]:
-    """Judge every setting on every fold; rows are written as they come."""
-    tasks = [(group, fold) for group in grouped(tried) for fold in range(n_folds)]
-    rows: list[dict[str, Any]] = []
+    """Judge every setting on every fold, but those that are in the file already; rows are written as they come."""
+    rows: list[dict[str, Any]] = read_rows(path) if path.exists() else []
+    done = {(*(str(row[name]) for name in SETTING), int(row["fold"])) for row in rows}
+    tasks = []
+    for group, fold in product(grouped(tried), range(n_folds)):
+        left = [row for row in group if (*(str(row[name]) for name in SETTING), fold) not in done]
+        tasks += [(left, fold)] if left else []
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(workers, mp_context=context) as pool:
-        for done in as_completed([pool.submit(held_out, *task) for task in tasks]):
-            rows += done.result()
+        for finished in as_completed([pool.submit(held_out, *task) for task in tasks]):
+            rows += finished.result()
             with path.open("w", newline="") as file:
                 writer = csv.DictWriter(file, fieldnames=max((list(row) for row in rows), key=len))
                 writer.writeheader()
                 writer.writerows(rows)
     return rows
+
+
+def with_so_many(setting: dict[str, Any], history: int, n_goals: int, fold: int) -> dict[str, Any]:
+    """The chosen setting with another number of goals, or moves that the habit remembers, judged on a fold."""
+    data = untested(datasets.labyrinth().trajectories)
+    kept = folds(data, N_FOLDS)[fold]
+    model = make({**setting, "history": history}, NUMBER[n_goals])
+    model.fit(data[np.setdiff1d(np.arange(len(data)), kept)], progress=False)
+    return {"history": history, "goals": n_goals, "fold": fold, **judged(model, data[kept])}
+
+
+def numbers(setting: dict[str, Any], workers: int) -> list[dict[str, Any]]:
+    """Means over folds for each number of goals and length of the habit."""
+    tasks = list(product((2, 3, 4), NUMBER, range(N_FOLDS)))
+    with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn")) as pool:
+        rows = [task.result() for task in [pool.submit(with_so_many, setting, *task) for task in tasks]]
+    found = []
+    for history, n_goals in product((2, 3, 4), NUMBER):
+        own = [row for row in rows if (row["history"], row["goals"]) == (history, n_goals)]
+        mean = {name: float(np.mean([row[name] for row in own])) for name in MEASURED if name in own[0]}
+        found.append({"history": history, "goals": n_goals, **mean})
+    return found
 
 
 def means(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -219,10 +247,10 @@ def test_split(setting: dict[str, Any], offset: int) -> dict[str, Any]:
     fitted = time.perf_counter() - began
     alone = make({**setting, "cost": 0.0}).fit(train, progress=False)
     rows = {"goals": judged(model, test), "the same habit without goals": judged(alone, test)}
-    ours, against = goal_forecast(model, test, ASKED), {}
+    ours, against = goal_forecast(model, test, ASKED, known="action"), {}
     for order in range(1, 8):
         counts = BackoffMarkov(env, order=order).fit(train)
-        forecast = goal_forecast(counts, test, ASKED)
+        forecast = goal_forecast(counts, test, ASKED, known="action")
         against[f"counts of order {order}"] = compared(ours, forecast)
         rows[f"counts of order {order}"] = {"score": counts.score(test, of="next_state"), "where_next": forecast.loss}
     parts = [np.sort(rng.permutation(len(train))[: int(0.8 * len(train))]) for _ in range(8)]
@@ -239,26 +267,6 @@ def test_split(setting: dict[str, Any], offset: int) -> dict[str, Any]:
     }
 
 
-def panel_of_models(setting: dict[str, Any]) -> dict[str, Any]:
-    """Every measure for models of each family, on the paper's test sessions: nothing is chosen here."""
-    train, test = datasets.labyrinth().trajectories.split(every=5)
-    env, started = datasets.labyrinth_env(), time.perf_counter()
-    models = {
-        "goals": make(setting),
-        "the same habit without goals": make({**setting, "cost": 0.0}),
-        "S-2, defaults": swirl.make("S-2", env, n_modes=3),
-        "habit + goals of histories": SWIRL(env, **BEYOND, n_restarts=2, max_iter=300),
-        "counts": BackoffMarkov(env, max_order=7, target="next_state"),
-    }
-    fitted: dict[str, Any] = {}
-    for name, model in models.items():
-        with quietly():
-            fitted[name] = model.fit(train)
-    found = panel(fitted, test, PLACES, of="next_state")
-    rows = [{name: value for name, value in row.items() if value == value} for row in found.rows]
-    return {"rows": rows, "text": found.text(), "seconds": time.perf_counter() - started}
-
-
 def compared(ours: Forecast, theirs: Forecast) -> dict[str, float]:
     """Difference of mean log-losses with its 95 % interval, over resampled sessions: below 0, ours forecasts better."""
     rng = np.random.default_rng(0)
@@ -268,27 +276,41 @@ def compared(ours: Forecast, theirs: Forecast) -> dict[str, float]:
     return {"difference": ours.loss - theirs.loss, "low": float(low), "high": float(high)}
 
 
-def draw(table: list[dict[str, Any]], taken: dict[str, Any], path: Path) -> None:
-    """The trade-off: agreement with runs against the score, and against the forecast, of every setting."""
+def draw(table: list[dict[str, Any]], taken: dict[str, Any], number: list[dict[str, Any]], path: Path) -> None:
+    """The trade-off: agreement with runs against the score, and against the forecast, of settings and of goals."""
     from matplotlib import pyplot as plt
 
-    figure, axes = plt.subplots(1, 2, figsize=(9.5, 4.2), sharey=True, layout="constrained")
-    for history, colour in {1: "#bdbdbd", 2: "#56b4e9", 3: "#0072b2", 4: "#000000"}.items():
+    measures = ("score", "where_next")
+    colours = {1: "#bdbdbd", 2: "#56b4e9", 3: "#0072b2", 4: "#000000"}
+    figure, (upper, lower) = plt.subplots(2, 2, figsize=(9.5, 8.0), sharey="row", sharex="col", layout="constrained")
+    for history, colour in colours.items():
         for held, marker in ((False, "o"), (True, "^")):
             own = [row for row in table if row["history"] == history and (row["held"] > 1) == held]
             label = f"{history - 1} moves remembered" if held else None
-            for axis, name in zip(axes, ("score", "where_next"), strict=True):
+            for axis, name in zip(upper, measures, strict=True):
                 x, y = [row[name] for row in own], [row["ARI"] for row in own]
                 axis.scatter(x, y, s=16, marker=marker, color=colour, alpha=0.75, linewidths=0, label=label)
-    for axis, name in zip(axes, ("score", "where_next"), strict=True):
+    for axis, name in zip(upper, measures, strict=True):
         axis.scatter(
             taken[name], taken["ARI"], s=90, facecolors="none", edgecolors="#d55e00", linewidths=2, label="chosen"
         )
+    for axis, name in zip(lower, measures, strict=True):
+        for history in sorted({row["history"] for row in number}):
+            own = sorted((row for row in number if row["history"] == history), key=lambda row: row["goals"])
+            x, y = [row[name] for row in own], [row["ARI"] for row in own]
+            axis.plot(x, y, "-^", color=colours[history], label=f"{history - 1} moves remembered")
+            for row in own:
+                place = (row[name], row["ARI"])
+                axis.annotate(str(row["goals"]), place, xytext=(5, 4), textcoords="offset points", fontsize=8)
+    for axis in (*upper, *lower):
         axis.spines[["top", "right"]].set_visible(False)
-    axes[0].set(xlabel="next-step score, nats per step (right is better)", ylabel="ARI with direct runs")
-    axes[1].set(xlabel="log-loss of the goal reached next, nats (left is better)")
-    axes[0].legend(frameon=False, fontsize=8, title="triangles: straight goals; dots: cost fitted", title_fontsize=8)
-    figure.savefig(path, dpi=150)
+    for row in (upper, lower):
+        row[0].set_ylabel("ARI with direct runs")
+    lower[0].set_xlabel("next-step score, nats per step (right is better)")
+    lower[1].set_xlabel("log-loss of the goal reached next, nats (left is better)")
+    upper[0].legend(frameon=False, fontsize=8, title="triangles: straight goals; dots: cost fitted", title_fontsize=8)
+    lower[0].legend(frameon=False, fontsize=8, title="numbers: how many goals", title_fontsize=8)
+    figure.savefig(path, dpi=130)
     plt.close(figure)
 
 
@@ -337,21 +359,23 @@ def page(record: dict[str, Any], table: list[dict[str, Any]]) -> str:
             "The same twice, on these sessions: " + "; ".join(twice) + ".",
             "",
         ]
-    if "panel" in record:
-        lines += [
-            "## Every measure, side by side",
-            "",
-            "The paper's test sessions; goals are water and home. `S-2, defaults`: of the paper's family, three modes; "
-            "`habit + goals of histories`: settings of `studies/labyrinth_choice.py`; counts: order chosen on folds.",
-            "",
-            record["panel"]["text"],
-            "",
-        ]
     lines += [
         "## What was tried, on the folds",
         "",
-        "![Every setting: agreement with direct runs against the next-step score and against the forecast of the goal "
-        "reached next.](labyrinth_goals.png)",
+        "![Above: every setting: agreement with direct runs against the next-step score and against the forecast of "
+        "the goal reached next. Below: the chosen setting with other numbers of goals.](labyrinth_goals.png)",
+        "",
+        "More goals, and fewer, in the chosen setting (told: water, home; then 2, 126, 84, 31, which `discover_goals` "
+        "finds with its defaults); means over three folds.",
+        "",
+        "| moves remembered | goals | score | where next | F1 water | F1 home | ARI |",
+        "|---|---|---|---|---|---|---|",
+        *(
+            f"| {row['history'] - 1} | {row['goals']} | "
+            + " | ".join(f"{row[name]:.4f}" if name in row else "–" for name in NUMBERED)
+            + " |"
+            for row in record["number"]
+        ),
         "",
         "Means over three folds; gain: over the same habit without goals; least: share of the rarest mode; unsure: "
         "mean of 1 − max p(z | session). The twenty with the highest score of each kind of cost.",
@@ -371,28 +395,26 @@ def page(record: dict[str, Any], table: list[dict[str, Any]]) -> str:
 def main() -> None:
     """Run one part."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("part", choices=("choose", "test", "panel"))
+    parser.add_argument("part", choices=("choose", "number", "test"))
     parser.add_argument("--quick", action="store_true", help="a few settings on one fold")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--output", type=Path, default=RESULTS)
     options = parser.parse_args()
     options.output.mkdir(parents=True, exist_ok=True)
-    path = options.output / "labyrinth_goals.csv"
-    if options.part == "panel":  # beside what "test" found
-        where = options.output / "labyrinth_goals.json"
-        record = json.loads(where.read_text())
-        record["panel"] = panel_of_models(record["setting"])
-        where.write_text(json.dumps(record, indent=1))
-        where.with_suffix(".md").write_text(page(record, means(read_rows(path))))
-        return
-    if options.part == "test":
+    path, where = options.output / "labyrinth_goals.csv", options.output / "labyrinth_goals.json"
+    if options.part != "choose":
         table = means(read_rows(path))
         setting = chosen(table)
-        record = {"command": "python studies/labyrinth_goals.py test", "versions": versions(), "setting": setting,
-                  "splits": {str(offset): test_split(setting, offset) for offset in (0, SECOND)}}  # fmt: skip
-        (options.output / "labyrinth_goals.json").write_text(json.dumps(record, indent=1))
-        (options.output / "labyrinth_goals.md").write_text(page(record, table))
-        draw(table, setting, options.output / "labyrinth_goals.png")
+        record = json.loads(where.read_text()) if where.exists() else {}
+        if options.part == "number":
+            record["number"] = numbers(setting, options.workers)
+        else:
+            record |= {"command": "python studies/labyrinth_goals.py test", "versions": versions(), "setting": setting}
+            record["splits"] = {str(offset): test_split(setting, offset) for offset in (0, SECOND)}
+        where.write_text(json.dumps(record, indent=1))
+        if "splits" in record and "number" in record:
+            where.with_suffix(".md").write_text(page(record, table))
+            draw(table, setting, record["number"], options.output / "labyrinth_goals.png")
         return
     tried = settings("compass", (2,), HABITS[:2], KNOWN[:1], COSTS[1:]) if options.quick else grid()
     began = time.perf_counter()

@@ -50,7 +50,7 @@ _MODULES = ("datasets", "plots", "priors", "report", "rewards", "switching")
 _SHORT = {
     "baselines": ("swirl.estimators",),
     "environments": ("swirl.data.environments", "swirl.io.environment_files"),
-    "metrics": ("swirl.analysis.metrics", "swirl.analysis.panel"),
+    "metrics": ("swirl.analysis.metrics", "swirl.analysis.panel", "swirl.analysis.forecasts"),
     "predictive": ("swirl.analysis.predictive_checks",),
     "selection": ("swirl.analysis.grid_search", "swirl.analysis.goal_discovery", "swirl.analysis.habit_or_goal"),
     "signals": ("swirl.analysis.reward_signal",),

@@ -7,8 +7,10 @@ import pytest
 import scipy.sparse as sparse
 
 from small_worlds import N_ACTIONS, N_MODES, N_STATES, truth, world
+from swirl import metrics
 from swirl.analysis import forecasts
 from swirl.analysis.forecasts import chain_of, first_reached, goal_forecast, place_forecast, reached_next
+from swirl.analysis.panel import panel
 from swirl.data.histories import Histories
 from swirl.data.mdp import MDP
 from swirl.data.trajectories import Trajectories
@@ -114,6 +116,91 @@ def test_the_next_goal_against_simulation():
             h, mode, going = h[left], mode[left], going[left]
         p = ahead[history * N_MODES + z, 0]
         assert abs(came[0] / n - p) < 4 * np.sqrt(p * (1 - p) / n)
+
+
+def test_a_goal_may_be_an_action_in_a_state():
+    """Against loops: beliefs from states and actions, and a chain in which the action ends the walk."""
+    model = truth("stochastic", history=2)
+    data, goals = drawn(model), {"does": (1, 0), "two": [2, 3]}
+    env, policy, switching, ends = model.env, model.choice_table(), model.mode_transitions_, model.env.dense()
+    rows = [tuple(row) for row in model.histories.table.tolist()]
+    place, size = {row: i for i, row in enumerate(rows)}, len(rows) * N_MODES
+    moves, ending = np.zeros((size, size)), np.zeros((size, 2))
+    for i, row in enumerate(rows):
+        for z in range(N_MODES):
+            for a in np.flatnonzero(env.available[row[0]]):
+                if row[0] == 1 and a == 0:
+                    ending[i * N_MODES + z, 0] += policy[z, i, a]
+                    continue
+                for s in np.flatnonzero(ends[row[0], a]):
+                    chance = policy[z, i, a] * ends[row[0], a, s] * switching[row[0], z]
+                    if s in (2, 3):
+                        ending[i * N_MODES + z, 1] += chance.sum()
+                    else:
+                        first = place[(s, *row[:-1])] * N_MODES
+                        moves[i * N_MODES + z, first : first + N_MODES] += chance
+    solved = np.linalg.solve(np.eye(size) - moves, ending)
+    np.testing.assert_allclose(solved.sum(axis=1), 1.0)
+    total, steps = 0.0, 0
+    for path, acts in zip(data.states, data.actions, strict=True):
+        row, belief = (int(path[0]), -1), model.initial_modes_
+        for t, action in enumerate(acts):
+            later = []
+            for u in range(t, len(path)):
+                later += [1] if u > t and path[u] in (2, 3) else []
+                later += [0] if (path[u], acts[u]) == (1, 0) else []
+            number = place[row]
+            if later:
+                chances = [solved[number * N_MODES + z, later[0]] for z in range(N_MODES)]
+                total, steps = total - np.log(belief @ chances), steps + 1
+            if t + 1 < len(path):
+                belief = (belief * policy[:, number, action]) @ switching[row[0]]
+                belief, row = belief / belief.sum(), (int(path[t + 1]), row[0])
+    assert steps > 50
+    assert metrics.next_goal_log_loss(model, data, goals) == pytest.approx(total / steps, rel=1e-9)
+    told = panel([model], data, goals)
+    assert told.value(model.label, "next_goal") == pytest.approx(goal_forecast(model, data, goals).loss)
+    assert told.goals == {"does": (1,), "two": (2, 3)}
+
+
+def test_with_places_alone_the_log_loss_is_that_of_the_forecast():
+    model = truth("deterministic", history=2)  # each action has one end of its own: actions tell no more than states
+    data = drawn(model)
+    assert metrics.next_goal_log_loss(model, data, GOALS) == pytest.approx(goal_forecast(model, data, GOALS).loss)
+
+
+def test_an_action_that_is_not_recorded_may_have_been_the_goal():
+    states, actions = [[0, 1, 2, 1, 0]], [[5, -1, 5, 7, 5]]
+    assert reached_next(states, [9, (1, 7)], actions)[0].tolist() == [-1, -1, 1, 1, -1]
+    assert reached_next(states, [2, (1, 7)], actions)[0].tolist() == [-1, -1, 1, 1, -1]  # it may have been, before 2
+    assert reached_next(states, [2, (0, 5)], [[5, -1, 5, 7, 5]])[0].tolist() == [1, 0, 1, 1, 1]
+    assert reached_next(states, [2, (1, 7)])[0].tolist() == [-1, -1, -1, -1, -1]  # no actions at all
+
+
+@pytest.mark.parametrize(
+    ("goals", "said"),
+    [
+        ({"a": (1, 2), "b": 0}, "in state 1 there is no action 2.*several states are a list"),
+        ({"a": (1, 9), "b": 0}, "in state 1 there is no action 9"),
+        ({"a": (0, 1), "b": 0}, "state 0 is itself a goal"),
+        ({"a": (1, 0), "b": (1, 0)}, "the same action in the same state is there twice"),
+    ],
+)
+def test_actions_that_cannot_be_goals_are_refused(goals, said):
+    model = truth("deterministic")
+    with pytest.raises(ValueError, match=said):
+        metrics.next_goal_log_loss(model, drawn(model), goals)
+
+
+def test_a_model_of_next_states_cannot_forecast_an_action():
+    model = truth("deterministic")
+    data = drawn(model)
+    counts = BackoffMarkov(model.env, order=1, target="next_state").fit(data)
+    with pytest.raises(ValueError, match="of next states and knows no actions"):
+        metrics.next_goal_log_loss(counts, data, {"a": (1, 0), "b": 0})
+    told = panel({"counts": counts, "truth": model}, data, {"a": (1, 0), "b": 0}, of="next_state")
+    assert np.isnan(told.value("counts", "next_goal"))
+    assert told.value("truth", "next_goal") > 0
 
 
 def test_iteration_and_exact_solve_agree(monkeypatch):

@@ -21,7 +21,7 @@ from swirl.estimators.markov import BackoffMarkov
 from swirl.inference.likelihood import Evidence
 from swirl.inference.mode_matching import adjusted_rand_index
 
-GOALS = {"corner": 0, "far": (23, 24)}
+GOALS = {"corner": 0, "far": [23, 24]}
 
 
 @cache

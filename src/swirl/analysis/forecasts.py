@@ -3,6 +3,7 @@
 A fitted model and its modes are one Markov chain on (history, mode).  With T its matrix,
 
     u_g(x) = Σ_x' T[x, x'] (1 if x' is at goal g, 0 if at another goal, else u_g(x'))      which goal is reached next
+             (a goal may also be an action in a state, as going out of the maze: then 1 when that is chosen)
     u_k(x, s) = Σ_x' T[x, x'] u_{k−1}(x', s),      u_0(x, s) = 1 if x is in s                where it is k steps ahead
 
 The first is a linear system, solved exactly (by iteration where the chain is large).  At each step the causal filter
@@ -12,6 +13,7 @@ tells what came.  Nothing is forecast across a gap, nor across a move that the e
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any, cast
 
 import numpy as np
@@ -21,6 +23,7 @@ from scipy.sparse.linalg import spsolve
 
 from swirl.analysis.behaviour import at
 from swirl.data.encoding import Encoded
+from swirl.estimators.base import Scored
 from swirl.estimators.discrete import DiscreteEstimator, option_successors
 from swirl.text import some
 
@@ -32,6 +35,9 @@ FEW_PRODUCTS, MAX_PRODUCTS = 2_000, 100_000  # of an iteration; what is left aft
 SMALL_CHANGE, CHANGE = 1e-12, 1e-9  # at which an iteration ends: where a solve would follow, and where none can
 MAX_MOVES = 10**7  # from context to context; of more, forecasts would take too much memory and time
 BLOCK = 2**24  # numbers that are held at once, of contexts × places
+UNKNOWN = -2  # whether a goal was reached here: an action that was not recorded might have been it
+
+__all__ = ["next_goal_log_loss"]
 
 
 @dataclass(frozen=True)
@@ -75,10 +81,11 @@ def n_moves(model: DiscreteEstimator) -> int:
     return int(np.size(to.next)) * len(model.initial_modes_) ** 2
 
 
-def chain_of(model: DiscreteEstimator) -> Any:
+def chain_of(model: DiscreteEstimator, left_out: Bool[np.ndarray, "history option"] | None = None) -> Any:
     """The matrix T of a fitted model on (history · n_modes + mode), a sparse array.
 
-    Its modes and choices are those of sampling: a_t by π_z(·|h_t), the next mode by P_z(·|z_t, s_t).
+    Its modes and choices are those of sampling: a_t by π_z(·|h_t), the next mode by P_z(·|z_t, s_t). Choices that are
+    left out lead nowhere.
     """
     table = model.choice_table()
     if table is None:
@@ -98,6 +105,8 @@ def chain_of(model: DiscreteEstimator) -> Any:
     at_history = np.broadcast_to(np.arange(n)[:, None, None], following.shape)
     for z in range(n_modes):
         weight = np.asarray(table[z])[:, :, None] * chance
+        if left_out is not None:
+            weight = np.where(left_out[:, :, None], 0.0, weight)
         used = weight > 0
         origin, leads, weight = at_history[used], following[used], weight[used]
         for next_z in range(n_modes):
@@ -109,21 +118,47 @@ def chain_of(model: DiscreteEstimator) -> Any:
     return sparse.coo_array(entries, shape=(size, size)).tocsr()
 
 
-def reached_next(states: Sequence[Any], places: Sequence[Any]) -> list[Int[np.ndarray, "_"]]:
-    """Which of some places is reached next after each step; −1 where none is before the session ends.
+def reached_next(
+    states: Sequence[Any], places: Sequence[Any], actions: Sequence[Any] | None = None
+) -> list[Int[np.ndarray, "_"]]:
+    """Which of some goals is reached next after each step; −1 where none is before the session ends.
+
+    A state is reached when the animal comes to it, after the step; an action in a state, ``(state, action)``, when it
+    is chosen, which may be at the step itself. Where the action in such a state is missing (−1) nobody knows, and
+    nothing is said of the steps before.
 
     >>> reached_next([[0, 1, 2, 1, 0]], [0, 2])[0].tolist()
     [1, 1, 0, 0, -1]
+    >>> reached_next([[0, 1, 2, 1, 0]], [2, (1, 7)], [[5, 5, 5, 7, 5]])[0].tolist()
+    [0, 0, 1, 1, -1]
     """
     found = []
-    for path in states:
-        here = np.full(len(path), -1)
+    for i, path in enumerate(states):
+        path = np.asarray(path)
+        arrived = np.full(len(path) + 1, -1)  # on coming to a state
+        done = np.full(len(path), -1)  # by what is then chosen
         for number, place in reversed(list(enumerate(places))):
-            here[at(path, place)] = number
-        arrivals = np.where(here >= 0, np.arange(len(path)), len(path))
-        coming = np.minimum.accumulate(np.append(arrivals, len(path))[::-1])[::-1][1:]
-        found.append(np.append(here, -1)[coming])
+            if is_choice(place):
+                chosen = np.full(len(path), -1) if actions is None else np.asarray(actions[i])
+                here = path == place[0]
+                done[here & (chosen < 0) & (done < 0)] = UNKNOWN
+                done[here & (chosen == place[1])] = number
+            else:
+                arrived[:-1][at(path, place)] = number
+        events = np.stack([arrived[1:], done], axis=1)[:, ::-1].ravel()  # choice at t, arrival at t + 1, choice at …
+        when = np.where(events != -1, np.arange(len(events)), len(events))
+        coming = np.minimum.accumulate(when[::-1])[::-1][::2]
+        found.append(np.maximum(np.append(events, -1)[coming], -1))
     return found
+
+
+def is_choice(place: Any) -> bool:
+    """Whether a goal is an action in a state, written as a tuple of two numbers; several states are a list.
+
+    >>> is_choice((0, 3)), is_choice([0, 3]), is_choice(116)
+    (True, False, False)
+    """
+    return isinstance(place, tuple) and len(place) == 2 and all(isinstance(x, Integral) for x in place)
 
 
 def _stretches(encoded: Encoded) -> Int[np.ndarray, "stretch_plus_one"]:
@@ -172,12 +207,17 @@ def _iterated(
 
 
 def first_reached(
-    chain: Any, there: Bool[np.ndarray, "place context"], *, exact: int = EXACT
+    chain: Any,
+    there: Bool[np.ndarray, "place context"],
+    chosen: Float[np.ndarray, "context place"] | None = None,
+    *,
+    exact: int = EXACT,
 ) -> Float[np.ndarray, "context place"]:
     """Probability that each of some places is the first of them that a chain comes to, given that it comes to one.
 
-    Solves u = T D u + T b, where D leaves out the contexts at a place and b is 1 at one's own. A chain with more than
-    `exact` contexts iterates ``u = T D u + T b`` until u changes by less than 1e-9. 0 in all places where none can be
+    Solves u = T D u + T b + c, where D leaves out the contexts at a place and b is 1 at one's own; c is the chance that
+    a goal which is an action is `chosen` (the chain leaves such choices out). A chain with more than
+    `exact` contexts iterates until u changes by less than 1e-9. 0 in all places where none can be
     reached.
 
     Examples
@@ -188,7 +228,7 @@ def first_reached(
     [[0.667, 0.333], [0.667, 0.333], [0.333, 0.667], [0.333, 0.667]]
     """
     on_the_way = chain @ sparse.diags_array((~there.any(axis=0)).astype(float))
-    arriving = np.asarray(chain @ there.T.astype(float))
+    arriving = np.asarray(chain @ there.T.astype(float)) + (0.0 if chosen is None else chosen)
     # Where no place can be reached the system has no solution of its own: only the others are solved for.
     can = arriving.any(axis=1)
     while True:
@@ -207,7 +247,12 @@ def first_reached(
 
 
 def goal_forecast(
-    model: DiscreteEstimator, data: Any, goals: Mapping[str, Any] | Sequence[Any], *, exact: int = EXACT
+    model: DiscreteEstimator,
+    data: Any,
+    goals: Mapping[str, Any] | Sequence[Any],
+    *,
+    known: Scored = "next_state",
+    exact: int = EXACT,
 ) -> Forecast:
     """Held-out log-loss of *which goal is reached next*, in nats, at every step after which one is.
 
@@ -221,7 +266,11 @@ def goal_forecast(
     data
         Sessions that it was not fitted to.
     goals
-        Two or more places, each a state or several, by name or in order; none may be part of another.
+        Two or more, by name or in order; none may be part of another. Each is a state, a list of several, or an action
+        in a state, the tuple ``(state, action)``, which is reached when it is chosen.
+    known
+        What the forecast at step t is made from: ``"next_state"``, the states s_1:t; ``"action"``, also the actions
+        a_1:t−1.
     exact
         Most contexts (history, mode) for which the linear system may be solved exactly; of more it is only iterated.
 
@@ -235,29 +284,100 @@ def goal_forecast(
     True
     """
     places = list(goals.values()) if isinstance(goals, Mapping) else list(goals)
-    where = check_places(goals, model.histories.n_states)
     if len(places) < 2:
         raise ValueError(f"goals={goals!r}: expected two or more places; which is reached next is the question")
-    chain = chain_of(model)
-    n_modes = len(model.initial_modes_)
-    there = np.repeat(where[:, model.histories.states], n_modes, axis=1)  # [goal, history · n_modes + mode]
-    ahead = first_reached(chain, there, exact=exact)
-    encoded, beliefs = model.mode_beliefs(data)
-    came = np.concatenate(reached_next(np.split(encoded.states, _stretches(encoded)[1:-1]), places))
+    histories, n_modes = model.histories, len(model.initial_modes_)
+    where = check_places(goals, histories.n_states)
+    choices = {number: place for number, place in enumerate(places) if is_choice(place)}
+    taken = _choices(model, choices, goals, where)
+    chain = chain_of(model, taken.any(axis=0) if choices else None)
+    there = np.repeat(where[:, histories.states], n_modes, axis=1)  # [goal, history · n_modes + mode]
+    table = model.choice_table()
+    chosen = np.einsum("zha,gha->hzg", table, taken).reshape(-1, len(places)) if choices else None
+    ahead = first_reached(chain, there, chosen, exact=exact)
+    encoded, beliefs = model.mode_beliefs(data, known)
+    cuts = _stretches(encoded)[1:-1]
+    came = np.concatenate(reached_next(np.split(encoded.states, cuts), places, np.split(encoded.actions, cuts)))
     return _scored(encoded, _chances(encoded, beliefs, ahead, came), came)
+
+
+def _choices(
+    model: DiscreteEstimator, choices: Mapping[int, Any], goals: Any, where: Bool[np.ndarray, "goal state"]
+) -> Bool[np.ndarray, "goal history option"]:
+    """At which histories, by which option, each goal that is an action in a state is reached."""
+    available = np.asarray(option_successors(model.histories, model.target).available)
+    taken = np.zeros((len(where), *available.shape), dtype=bool)
+    if choices and model.target != "action":
+        raise ValueError(f"goals={goals!r}: {model.label} is of next states and knows no actions; give states")
+    for number, (state, action) in choices.items():
+        here = model.histories.states == state
+        if not (0 <= action < available.shape[1] and available[here][:, action].any()):
+            raise ValueError(
+                f"goals={goals!r}: in state {state} there is no action {action}; (state, action) is an action in a "
+                f"state, and several states are a list, [{state}, {action}]"
+            )
+        if where[:, state].any():
+            raise ValueError(f"goals={goals!r}: state {state} is itself a goal, so what is done there comes too late")
+        taken[number, here, action] = True
+    if (taken.sum(axis=0) > 1).any():
+        raise ValueError(f"goals={goals!r}: the same action in the same state is there twice")
+    return taken
+
+
+def next_goal_log_loss(model: DiscreteEstimator, data: Any, goals: Mapping[str, Any] | Sequence[Any]) -> float:
+    """Held-out log-loss of *which goal is reached next*, in nats per step: lower is better.
+
+    The forecast at step t is made from s_1:t and a_1:t−1, by the causal filter and the model let run (a linear solve on
+    history × mode). Steps after a session's last arrival at a goal are left out. `panel` lays it beside other measures,
+    with intervals.
+
+    Parameters
+    ----------
+    model
+        A fitted model of labelled states, with modes or without.
+    data
+        Sessions that it was not fitted to.
+    goals
+        Two or more, by name or in order: a state, or a list of several, which is reached by coming to it after step t;
+        or the tuple ``(state, action)``, which is reached when the action is chosen there, at step t or later.
+
+    Examples
+    --------
+    >>> from swirl import datasets
+    >>> world = datasets.gridworld(n_sessions=8, n_steps=60)
+    >>> model = world.true_model()
+    >>> float(round(next_goal_log_loss(model, world.trajectories, {"home": 0, "water": 23}), 2))
+    0.29
+    >>> stay = 4  # the action
+    >>> float(round(next_goal_log_loss(model, world.trajectories, {"rests at home": (0, stay), "water": 23}), 2))
+    0.42
+    """
+    known = "action" if model.target == "action" else "next_state"
+    return goal_forecast(model, data, goals, known=known).loss
 
 
 def check_places(goals: Mapping[str, Any] | Sequence[Any], n_states: int) -> Bool[np.ndarray, "place state"]:
     """Where each of some places is; raises where a state is unknown or in two of them.
 
-    >>> check_places({"water": 3, "home": [0, 1]}, 4).astype(int).tolist()
-    [[0, 0, 0, 1], [1, 1, 0, 0]]
+    A goal that is an action in a state is nowhere: coming there is not enough.
+
+    >>> check_places({"water": 3, "home": [0, 1], "leaves": (2, 5)}, 4).astype(int).tolist()
+    [[0, 0, 0, 1], [1, 1, 0, 0], [0, 0, 0, 0]]
     """
-    places = [np.atleast_1d(np.asarray(place)) for place in (goals.values() if isinstance(goals, Mapping) else goals)]
-    for place in places:
-        if not place.size or not np.issubdtype(place.dtype, np.integer) or place.min() < 0 or place.max() >= n_states:
+    given = list(goals.values()) if isinstance(goals, Mapping) else list(goals)
+    where = np.zeros((len(given), n_states), dtype=bool)
+    for number, place in enumerate(given):
+        if is_choice(place):
+            continue
+        states = np.atleast_1d(np.asarray(place))
+        if (
+            not states.size
+            or not np.issubdtype(states.dtype, np.integer)
+            or states.min() < 0
+            or states.max() >= n_states
+        ):
             raise ValueError(f"goals={goals!r}: expected for each a state, or several, from 0 to {n_states - 1}")
-    where = np.array([at(np.arange(n_states), place) for place in places], dtype=bool).reshape(len(places), n_states)
+        where[number, states] = True
     shared = np.flatnonzero(where.sum(axis=0) > 1)
     if len(shared):
         raise ValueError(f"goals={goals!r}: state {some(shared.tolist())} is in more than one of them")

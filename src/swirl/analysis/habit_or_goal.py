@@ -352,7 +352,7 @@ def habit_or_goal(
         parts = []
         for number, (_, held) in enumerate(split):
             pair = {name: best[name][number] for name in (WITHOUT, WITH)}
-            places = [goal.states for goal in cast(SWIRL, pair[WITH]).goals]
+            places = [list(goal.states) for goal in cast(SWIRL, pair[WITH]).goals]
             parts.append(panel(pair, held, places if len(places) > 1 else None, of=of))
         found = _joined(parts)
         still_learns = gained / float(found.steps[SCORE][0].sum())

@@ -22,7 +22,15 @@ from scipy.stats import t as student
 
 from swirl.analysis.behaviour import agreement_with_labels, agreement_with_runs, run_labels, runs_to
 from swirl.analysis.bootstrap_result import spread_of
-from swirl.analysis.forecasts import MAX_MOVES, Forecast, check_places, goal_forecast, n_moves, place_forecast
+from swirl.analysis.forecasts import (
+    MAX_MOVES,
+    Forecast,
+    check_places,
+    goal_forecast,
+    is_choice,
+    n_moves,
+    place_forecast,
+)
 from swirl.data.folds import animals
 from swirl.data.mdp import MDP
 from swirl.data.trajectories import Trajectories
@@ -274,8 +282,10 @@ def panel(
     data
         Sessions that none of them was fitted to.
     goals
-        Places that the animal may be going to, each a state or several, by name or in order. With two or more, which
-        is reached next is forecast; with any, modes are compared with direct runs. None: only what needs no goals.
+        Places that the animal may be going to, by name or in order: each a state, a list of several, or the tuple
+        ``(state, action)``, an action that is chosen there (as for `next_goal_log_loss`; runs are then those to the
+        state). With two or more, which is reached next is forecast; with any, modes are compared with direct runs.
+        None: only what needs no goals.
     others
         name → further fits of the same model (to two halves of the sessions, to single animals, other restarts), or
         their segmentations of `data`, lists with one array per session. Of several every two are compared; one alone
@@ -311,6 +321,8 @@ def panel(
     if unknown:
         raise ValueError(f"others: {', '.join(map(repr, unknown))} is not among the models, {', '.join(named)}")
     places = check_goals(goals, named)
+    given = list(goals.values()) if isinstance(goals, Mapping) else list(goals or ())
+    aims = [aim if is_choice(aim) else list(place) for aim, place in zip(given, places.values(), strict=True)]
     asked = (SCORE, *([NEXT_GOAL] if len(places) > 1 else []), *(f"place_{k}" for k in AHEAD))
     sums = {measure: np.zeros((len(named), len(data))) for measure in asked}
     steps = {measure: np.zeros((len(named), len(data)), dtype=np.int64) for measure in asked}
@@ -322,7 +334,7 @@ def panel(
         for i, (name, model) in enumerate(named.items()):
             sums[SCORE][i] = model.session_scores(data, of=of)
             steps[SCORE][i] = [int(own.sum()) for own in model.scored_steps(data, of=of)]
-            for measure, forecast in _forecasts(model, data, places):
+            for measure, forecast in _forecasts(model, data, aims):
                 sums[measure][i], steps[measure][i] = forecast.losses, forecast.steps
                 base_rates.setdefault(measure, forecast.base_rate)
             if len(model.initial_modes_) > 1:
@@ -410,8 +422,9 @@ def check_goals(
     env = next((model.world for model in models.values() if isinstance(model.world, MDP)), None)
     if env is None:
         raise ValueError(f"goals={goals!r}: none of the models is of labelled states; leave them out")
-    check_places(goals, env.n_states)
-    each = list(goals.values()) if isinstance(goals, Mapping) else list(goals)
+    given = list(goals.values()) if isinstance(goals, Mapping) else list(goals)
+    each = [place[0] if is_choice(place) else place for place in given]
+    check_places(each, env.n_states)
     found = [tuple(int(s) for s in np.atleast_1d(np.asarray(place))) for place in each]
     names = (
         list(goals)
@@ -421,17 +434,15 @@ def check_goals(
     return dict(zip(map(str, names), found, strict=True))
 
 
-def _forecasts(
-    model: HiddenModeEstimator, data: Trajectories, places: Mapping[str, Any]
-) -> Iterator[tuple[str, Forecast]]:
+def _forecasts(model: HiddenModeEstimator, data: Trajectories, aims: Sequence[Any]) -> Iterator[tuple[str, Forecast]]:
     """The forecasts of a model, where its choices are one table over labelled states."""
     if model.histories is None or model.choice_table() is None:
         return
     discrete = cast(DiscreteEstimator, model)
     if n_moves(discrete) > MAX_MOVES:
         return
-    if len(places) > 1:
-        yield NEXT_GOAL, goal_forecast(discrete, data, places)
+    if len(aims) > 1 and (discrete.target == "action" or not any(map(is_choice, aims))):
+        yield NEXT_GOAL, goal_forecast(discrete, data, aims)
     for k, forecast in place_forecast(discrete, data, AHEAD).items():
         yield f"place_{k}", forecast
 

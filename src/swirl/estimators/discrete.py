@@ -136,18 +136,19 @@ class DiscreteEstimator(HiddenModeEstimator):
         scored = known & (encoded.actions >= 0) if of == "action" else known  # they coincide; only seen actions count
         return Evidence(option_evidence(log_table, encoded, chosen), scored, known & ~said_by_action(encoded, env))
 
-    def mode_beliefs(self, data: Any) -> tuple[Encoded, Float[np.ndarray, "step mode"]]:
+    def mode_beliefs(self, data: Any, known: Scored = "next_state") -> tuple[Encoded, Float[np.ndarray, "step mode"]]:
         """The data as the model reads them, and p(z_t | s_1:t) of each step: what is known before its choice is.
 
         From the states alone, also where actions were seen, so that models of actions and of next states know the same
-        when they forecast; where each action has one end of its own that makes no difference.
+        when they forecast; where each action has one end of its own that makes no difference. ``known="action"``:
+        p(z_t | s_1:t, a_1:t−1).
 
         >>> from swirl.datasets import gridworld
         >>> data = gridworld(n_sessions=2, n_steps=20)
         >>> data.true_model().mode_beliefs(data.trajectories)[1].shape
         (40, 2)
         """
-        encoded, evidence = self._ready(data, "next_state", warn=False)
+        encoded, evidence = self._ready(data, known, warn=False)
         _, _, predicted = self._run(filter_sessions, encoded, evidence)
         return encoded, np.concatenate(predicted)
 
