@@ -87,7 +87,7 @@ def settings(moves: str, histories: Any, habits: Any, places: Any, costs: Any) -
 def grid() -> list[dict[str, Any]]:
     """All settings that are tried."""
     found = settings("compass", (2, 3), HABITS, KNOWN, COSTS)
-    found += settings("compass", (1,), (HABITS[0], HABITS[6]), KNOWN, COSTS)
+    found += settings("compass", (1,), (HABITS[0], HABITS[6]), [known for known in KNOWN if known[0] < 2], COSTS)
     found += settings("compass", (4,), HABITS[:3], KNOWN[:1], COSTS)
     return found + settings("next", (2, 3), (HABITS[0], HABITS[6]), (KNOWN[0], KNOWN[5]), COSTS)
 

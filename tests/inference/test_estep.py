@@ -1,5 +1,8 @@
 """Both E-steps against enumeration of all mode paths, against each other, and where numbers run out."""
 
+import os
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import jax
@@ -377,3 +380,44 @@ def test_suits_wants_every_transition_and_start_possible():
         }
         changed[name][place] = -np.inf
         assert not numba_loop.suits(Tables(**changed))
+
+
+MEETS_ANOTHER = """
+import os, subprocess, sys
+import numpy as np
+from numba.core.caching import IndexDataCacheFile
+from swirl.inference.estep.counts import Chains, Tables
+from swirl.inference.estep.numba_loop import expected_counts
+
+n_modes, role = int(sys.argv[1]), sys.argv[2]
+if role == "early":  # while it writes, another process that had read the index before writes its own
+    save = IndexDataCacheFile._save_data
+
+    def _save_data(self, *arguments):
+        IndexDataCacheFile._save_data = save
+        subprocess.run([sys.executable, "-c", os.environ["MEETS_ANOTHER"], "3", "late"], check=True)
+        save(self, *arguments)
+
+    IndexDataCacheFile._save_data = _save_data
+if role == "late":
+    IndexDataCacheFile._load_index = lambda self: {}
+rng = np.random.default_rng(0)
+chains = Chains(rng.integers(4, size=50), rng.integers(3, size=50), np.array([0, 50]), n_symbols=4, n_states=3)
+made = [rng.dirichlet(np.ones(n_modes), size=(1, *size)) for size in ((), (3, n_modes), (4,))]
+print(repr(expected_counts(Tables(*map(np.log, made)), chains).log_likelihood[0]))
+"""
+
+
+@pytest.mark.slow
+def test_processes_that_compile_at_once_do_not_run_one_anothers_loop(tmp_path):
+    """Numba's files on disk: written by two processes at once, what is then read must still be the loop asked for."""
+    setting = {**os.environ, "JAX_PLATFORMS": "cpu", "MEETS_ANOTHER": MEETS_ANOTHER}
+
+    def said(n_modes, role, folder):
+        command = [sys.executable, "-c", MEETS_ANOTHER, str(n_modes), role]
+        own = {**setting, "NUMBA_CACHE_DIR": str(tmp_path / folder)}
+        return subprocess.run(command, env=own, check=True, capture_output=True, text=True).stdout.splitlines()[-1]
+
+    said(2, "early", "shared")
+    for n_modes in (2, 3):
+        assert said(n_modes, "alone", "shared") == said(n_modes, "alone", f"own {n_modes}")

@@ -43,7 +43,8 @@ class Problem(NamedTuple):
 class EMEstimator(HiddenModeEstimator):
     """A model that EM fits from several starting points (`initialise.starting_points`)."""
 
-    n_modes: int
+    n_modes: Any
+    """A whole number, or "auto" where the fit finds it (`rewards.Goals`)."""
     n_restarts: int
     max_iter: int
     tol: float
@@ -81,10 +82,15 @@ class EMEstimator(HiddenModeEstimator):
     def _argument_faults(self, faults: Faults) -> None:
         """Add what is wrong with the model's own arguments."""
 
+    @property
+    def _n_modes_given(self) -> bool:
+        """Whether the number of modes is an argument of the fit, and not what it finds."""
+        return True
+
     def _check_arguments(self) -> None:
         faults = Faults()
         self._argument_faults(faults)
-        for name in ("n_modes", "n_restarts", "max_iter"):
+        for name in ("n_restarts", "max_iter", *(["n_modes"] if self._n_modes_given else [])):
             whole_number(name, getattr(self, name), 1, faults)
         if not (isinstance(self.tol, Real) and self.tol > 0):
             faults.add(f"tol={self.tol!r}: expected a number > 0")

@@ -64,7 +64,7 @@ ENTRIES = {
         "swirl.estimators.swirl",
         "SWIRL",
         {"switching": "until-reached"},
-        "goal-directed: each mode walks to one of the places given, one mode explores, one habit for all; Goals-2, … "
+        "goal-directed: each mode walks to a goal, given or found, one mode explores, one habit for all; Goals-2, … "
         "see fewer or more states",
         preset={"history": 3},
         form="Goals",
@@ -166,7 +166,7 @@ def known_arguments(name: str) -> tuple[str, ...]:
     own = tuple(inspect.signature(getattr(import_module(entry.home), entry.cls)).parameters)
     if not entry.form:
         return own
-    return (*(argument for argument in own if argument not in ("n_modes", "reward")), *_form_fields(entry))
+    return (*(argument for argument in own if argument not in ("n_modes", "reward")), "goals", *_form_fields(entry))
 
 
 def has_goals(name: str) -> bool:
@@ -197,16 +197,21 @@ def _form_fields(entry: _Entry) -> tuple[str, ...]:
 def _with_form(name: str, entry: _Entry, parameters: dict[str, Any]) -> dict[str, Any]:
     """Arguments of the class from those of a name with a reward form: the form is made of its own, or is given."""
     form = getattr(import_module("swirl.rewards.forms"), entry.form)
+    parameters = dict(parameters)
+    goals = parameters.pop("goals", None)
+    if goals is not None and "places" in parameters:
+        raise ValueError(f"goals={goals!r} beside places={parameters['places']!r}: they are the same; give one of them")
     own = {key: parameters[key] for key in _form_fields(entry) if key in parameters}
     rest = {key: value for key, value in parameters.items() if key not in own}
     given = rest.pop("reward", None)
-    if given is not None and (own or not isinstance(given, form)):
-        beside = f" beside {', '.join(own)}" if own else ""
+    if given is not None and (own or goals is not None or not isinstance(given, form)):
+        beside = f" beside {', '.join(own) or 'goals'}" if own or goals is not None else ""
         raise ValueError(
-            f"reward={given!r}{beside}: {name} makes its own reward; give places=…, or reward=rewards.{entry.form}(…)"
+            f"reward={given!r}{beside}: {name} makes its own reward; give goals=…, or reward=rewards.{entry.form}(…)"
         )
-    reward = form(**own) if given is None else given
-    return {"n_modes": reward.n_modes, **rest, "reward": reward}
+    reward = form(**{"places": goals, **own}) if given is None else given
+    n_modes = "auto" if reward.places is None else reward.n_modes
+    return {"n_modes": n_modes, **rest, "reward": reward}
 
 
 def make(name: str, env: MDP | None = None, **parameters: Any) -> Any:
@@ -229,11 +234,14 @@ def make(name: str, env: MDP | None = None, **parameters: Any) -> Any:
     >>> make("rARHMM", env)
     ARHMM(MDP(...), switching='state')
 
-    Goals are named by their places, and the number of modes follows: one explores.
+    Goals are given by their places, with names or without; the number of modes follows, as one explores. Where none are
+    given the fit finds them: n_modes − 1 of them, or all that pay.
 
-    >>> goals = make("Goals", env, places=(1,))
+    >>> goals = make("Goals", env, goals={"water": 1})
     >>> goals.n_modes, goals.history, goals.switching
     (2, 3, 'until-reached')
+    >>> make("Goals", env, n_modes=3).reward.places, make("Goals", env).n_modes
+    (None, 'auto')
     """
     entry = _find(name)
     defaults = entry.defaults

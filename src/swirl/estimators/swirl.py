@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from copy import copy
 from dataclasses import replace
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -95,7 +95,8 @@ class SWIRL(EMEstimator, DiscreteEstimator):
     env
         Where each action leads.
     n_modes
-        Number of hidden modes K; 1 is maximum-entropy inverse reinforcement learning.
+        Number of hidden modes K; 1 is maximum-entropy inverse reinforcement learning. ``"auto"`` where goals are found
+        (``rewards.Goals(None)``): one for each that pays, and one that explores.
     history
         Number of states L that the reward sees: s_t, s_{t−1}, …; 1 is the Markov model.
     switching
@@ -135,6 +136,8 @@ class SWIRL(EMEstimator, DiscreteEstimator):
     remaining_gain_ : nats of the objective that going on would gain, as predicted from its last iterations
     restarts_ : every restart, with its parameters, traces and status
     restart_agreement_ : which of them came to the same result (`RestartAgreement`)
+    goals_ : for each mode the states that it walks to, () for one that explores; only of ``rewards.Goals``
+    goal_search_ : what the search for goals found (`selection.GoalSearch`), where the fit had to find them
 
     Examples
     --------
@@ -150,7 +153,7 @@ class SWIRL(EMEstimator, DiscreteEstimator):
         self,
         env: MDP,
         *,
-        n_modes: int = 2,
+        n_modes: int | Literal["auto"] = 2,
         history: int = 2,
         switching: str | Fixed = "state",
         reward: str | RewardForm = "state",
@@ -200,7 +203,35 @@ class SWIRL(EMEstimator, DiscreteEstimator):
 
     needed: ClassVar[tuple[str, ...]] = ("env", "rewards", "policies")
 
+    @property
+    def _form(self) -> RewardForm:
+        """The form of the reward, with the goals that the fit has found where it had to."""
+        search = vars(self).get("goal_search_")
+        return resolve_form(self.reward) if search is None else search.model.reward
+
+    @property
+    def _n_modes_given(self) -> bool:
+        form = resolve_form(self.reward)
+        return not (isinstance(form, Goals) and form.places is None and self.n_modes == "auto")
+
+    @property
+    def _n_modes(self) -> int:
+        return self._form.n_modes if "goal_search_" in vars(self) else int(self.n_modes)
+
+    def _find_goals(self, data: Trajectories) -> None:
+        vars(self).pop("goal_search_", None)  # of another fit
+        form = resolve_form(self.reward)
+        if not (isinstance(form, Goals) and form.places is None):
+            return
+        from swirl.estimators.goal_search import QUICK, search_goals
+
+        like = type(self)(**{**self.get_params(deep=False), **QUICK, "reward": form})
+        # So many as were asked for, whether they pay or not; else those that pay.
+        asked = {} if self.n_modes == "auto" else {"max_goals": int(self.n_modes) - 1, "strictness": -np.inf}
+        self.goal_search_ = search_goals(like, data, **asked)
+
     def _choose_prior(self, data: Trajectories) -> None:
+        self._find_goals(data)
         for name in ("reward_prior_", "prior_scores_"):  # of another fit
             vars(self).pop(name, None)
         if (adaptive := self._adaptive) is None:
@@ -216,7 +247,7 @@ class SWIRL(EMEstimator, DiscreteEstimator):
     @property
     def _adaptive(self) -> Adaptive | None:
         """The prior that each fit chooses, where it does."""
-        default = resolve_form(self.reward).priors.default
+        default = self._form.priors.default
         if not isinstance(default, Adaptive):
             return None
         prior = default if self.reward_prior is None else self.reward_prior
@@ -235,7 +266,8 @@ class SWIRL(EMEstimator, DiscreteEstimator):
 
     def _params_in_use(self) -> dict[str, Any]:
         chosen = {} if self._adaptive is None else {"reward_prior": self.reward_prior_}
-        return {**self.get_params(), **chosen}
+        found = {"reward": self._form, "n_modes": self._n_modes} if "goal_search_" in vars(self) else {}
+        return {**self.get_params(), **chosen, **found}
 
     def _problem(self, data: Trajectories) -> Problem:
         histories = Histories.reachable(self.env.successors, int(self.history))
@@ -266,9 +298,14 @@ class SWIRL(EMEstimator, DiscreteEstimator):
         whole_number("history", self.history, 1, faults)
         note_discount(self.discount, faults)
         note_temperature(self.temperature, self.n_modes, faults)
+        if isinstance(form := self.reward, Goals) and form.places is None:
+            if self.n_modes == 1:
+                faults.add('n_modes=1: goals are to be found, and one mode explores; give 2 or more, or "auto"')
+            if np.ndim(self.temperature):
+                faults.add("temperature: expected one number where goals are to be found")
 
     def _temperatures(self) -> Float[np.ndarray, "mode"]:
-        return temperatures(self.temperature, int(self.n_modes))
+        return temperatures(self.temperature, self._n_modes)
 
     def build_components(
         self,
@@ -281,13 +318,13 @@ class SWIRL(EMEstimator, DiscreteEstimator):
         `visited` are the contexts that the data visit, for forms that need rows for those only; `visits` the steps in
         each state.
         """
-        form = resolve_form(self.reward)
+        form = self._form
         prior = self._prior_in_use or form.priors.default
         if not form.priors.allows(prior):
             raise ValueError(f"reward_prior={self.reward_prior!r}: reward={self.reward!r} takes {form.priors.allowed}")
         settings = PolicySettings(self.discount, self._temperatures(), visited, self.env)
         rewards, rows = form.build(histories, prior, settings)
-        n_states, n_modes = self.env.n_states, int(self.n_modes)
+        n_states, n_modes = self.env.n_states, self._n_modes
         reached = form.wanted(n_states, n_modes)
         switching = build_switching(self.switching, n_states, n_modes, self.switching_prior, visits, reached)
         return Components(rewards, switching, initial_pseudocount=np.asarray(1.0)), rows
@@ -454,6 +491,16 @@ class SWIRL(EMEstimator, DiscreteEstimator):
             states = tuple(np.flatnonzero(worth[mode]).tolist())
             found.append(Goal(mode, states, cost, float(prior.expected_cost) if form.absorbing else None))
         return tuple(found)
+
+    @property
+    def goals_(self) -> tuple[tuple[int, ...], ...]:
+        """For each mode the states that it walks to, the most rewarding first; () for a mode that explores."""
+        if not isinstance(resolve_form(self.fitted_params["reward"]), Goals):
+            raise AttributeError("goals_: this model has no goals; make it with rewards.Goals, or make('Goals', env)")
+        worth, found = self.reward_map(), {goal.mode: goal.states for goal in self.goals}
+        return tuple(
+            tuple(sorted(found.get(mode, ()), key=lambda state: -worth[mode, state])) for mode in range(len(worth))
+        )
 
     @property
     def gauges(self) -> tuple[str, ...]:

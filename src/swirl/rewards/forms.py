@@ -4,7 +4,7 @@ A new form is a component (`component.RewardComponent`) in a file of its own, an
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, NamedTuple, cast
@@ -334,7 +334,8 @@ class Goals(RewardForm):
     Parameters
     ----------
     places
-        The goal of each mode: a state, or several that are one goal (a region).
+        The goal of each mode: a state, or several that are one goal (a region); with names, ``{"water": 116}``. None:
+        the fit finds them (`selection.discover_goals`), so many as there are modes for, or as pay (``n_modes="auto"``).
     kinds
         [state]: the kind of each place, as the habit sees it. A number instead: how far around it two places must
         look alike to be of one kind (`data.local_shape.place_kinds`).
@@ -349,11 +350,15 @@ class Goals(RewardForm):
         Whether a goal ends the walk that is planned. False: a free reward in each place, got each time.
     explores
         Whether there is a mode without goal.
+    names
+        What the goals are called, in their order; by default after their first state.
 
     Examples
     --------
     >>> Goals((116, 0)).n_modes
     3
+    >>> Goals({"water": 116, "home": [0, 1]}).mode_names(None)
+    ('explore', 'to water', 'to home')
     """
 
     gauges: ClassVar[tuple[str, ...]] = ("fitted",)
@@ -364,14 +369,33 @@ class Goals(RewardForm):
     place_history: int = 0
     absorbing: bool = True
     explores: bool = True
+    names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        if isinstance(self.places, Mapping):
+            object.__setattr__(self, "names", tuple(map(str, self.places)))
+            object.__setattr__(self, "places", tuple(self.places.values()))
+        self._check_habit()
+        if self.places is None:
+            if not (self.explores and self.absorbing) or self.names:
+                raise ValueError(
+                    "places=None: goals that the fit finds have no names, end the walk (absorbing=True), and "
+                    "one mode explores (explores=True)"
+                )
+            return
         # Files hold numbers as floats.
         listed: list[tuple[Any, ...]] = [(p,) if isinstance(p, Real) else tuple(p) for p in self.places]
         if not all(listed) or any(s < 0 or s != int(s) for place in listed for s in place):
             raise ValueError(f"places={self.places!r}: expected for each goal a state, or one or more states")
         found = tuple(tuple(int(s) for s in place) for place in listed)
         object.__setattr__(self, "places", found)
+        object.__setattr__(self, "names", tuple(map(str, self.names)))
+        if self.names and len(self.names) != len(found):
+            raise ValueError(f"names={self.names!r}: expected {counted(len(found), 'name')}, one for each goal")
+        if self.n_modes < 1:
+            raise ValueError("explores=False: without a goal and without exploring there is no mode; give places")
+
+    def _check_habit(self) -> None:
         if not isinstance(self.kinds, Real):
             object.__setattr__(self, "kinds", tuple(int(kind) for kind in self.kinds))
         elif self.kinds < 0:
@@ -379,23 +403,21 @@ class Goals(RewardForm):
         known = self.place_history
         if isinstance(known, bool) or not isinstance(known, Integral) or known < 0:
             raise ValueError(f"place_history={known!r}: expected a whole number, at least 0 (0: no place is known)")
-        if self.n_modes < 1:
-            raise ValueError("explores=False: without a goal and without exploring there is no mode; give places")
 
     @property
     def n_modes(self) -> int:
-        """One for each goal, and one for exploring."""
-        return len(self.places) + self.explores
+        """One for each goal, and one for exploring; of goals that are not found yet, that one alone."""
+        return len(self.places or ()) + self.explores
 
     def with_modes(self, n_modes: int) -> "Goals | None":
         """The habit alone, for one mode; for other numbers nothing says which goals.
 
         >>> Goals((116, 0), kinds=2).with_modes(1), Goals((116, 0)).with_modes(2)
-        (Goals(places=(), kinds=2, moves=None, place_history=0, absorbing=True, explores=True), None)
+        (Goals(places=(), kinds=2, moves=None, place_history=0, absorbing=True, explores=True, names=()), None)
         """
-        if n_modes == self.n_modes:
+        if n_modes == self.n_modes or (self.places is None and n_modes > 1):
             return self
-        return replace(self, places=(), explores=True) if n_modes == 1 else None
+        return replace(self, places=(), names=(), explores=True) if n_modes == 1 else None
 
     @property
     def priors(self) -> Priors:
@@ -404,6 +426,8 @@ class Goals(RewardForm):
 
     def wanted(self, n_states: int, n_modes: int) -> Bool[np.ndarray, "mode state"]:
         """The places that each mode wants; the exploring mode is the first."""
+        if self.places is None:
+            raise ValueError("rewards.Goals: places are not found yet: fit the model, or give them")
         if n_modes != self.n_modes:
             explore = " and the exploring mode" if self.explores else ""
             raise ValueError(
@@ -418,14 +442,14 @@ class Goals(RewardForm):
         return wanted
 
     def mode_names(self, state_names: tuple[str, ...] | None) -> tuple[str, ...]:
-        """The goal of each mode, "to 116"; of a region, its first place.
+        """The goal of each mode by its name, else "to 116"; of a region, its first place.
 
         >>> Goals((116, (0, 3))).mode_names(None)
         ('explore', 'to 116', 'to 0 …')
         """
-        named = [
+        named = [f"to {name}" for name in self.names] or [
             f"to {state_names[place[0]] if state_names else place[0]}{' …' if len(place) > 1 else ''}"
-            for place in self.places
+            for place in self.places or ()
         ]
         return (*(["explore"] if self.explores else []), *named)
 

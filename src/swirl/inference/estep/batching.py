@@ -62,7 +62,7 @@ def arrange(
     for width, groups in ((LANES, together), (1, alone)):
         if not groups:
             continue
-        starts = np.concatenate([[0], np.cumsum([width * lengths[group[0]] for group in groups])])
+        starts = np.concatenate([[0], np.cumsum([width * lengths[group[0]] for group in groups])]).astype(np.int64)
         own_symbols = np.full(starts[-1], n_symbols, dtype=np.int32)
         own_states = np.full(starts[-1], n_states, dtype=np.int32)
         for start, group in zip(starts[:-1], groups, strict=True):

@@ -1,9 +1,21 @@
-"""The loop that numba compiles; apart, because run-time shape checks cannot be woven into machine code."""
+"""The loop that numba compiles; apart, because run-time shape checks cannot be woven into machine code.
 
+Numba keeps what it compiled in files that are numbered, and an index that says which number is whose.  Two processes
+that start at once may give one number to two loops; a third then runs the wrong one, without a word.  So every loop has
+files of its own: its name says for how many modes and lanes it is, and of which source, and it has one signature.
+"""
+
+import hashlib
 from collections.abc import Callable
 from functools import cache
+from pathlib import Path
 
 import numpy as np
+
+SIGNATURE = (
+    "void(f8[::1], f8[:,:,::1], f8[:,::1], i4[::1], i4[::1], i8[::1], f8[::1], i8, i8, "
+    "f8[:,::1], f8[:,:,::1], f8[::1], f8[::1])"
+)
 
 
 @cache
@@ -16,11 +28,10 @@ def kernel(n_modes: int, n_lanes: int) -> Callable[..., None]:
 
     A chain that counts w times has β_T = w: all its counts are linear in β.
     """
-    from numba import njit
+    import numba
 
     K, B = n_modes, n_lanes
 
-    @njit(nogil=True, cache=True, error_model="numpy", fastmath={"contract", "reassoc", "nsz", "arcp"})
     def accumulate(initial, P, e, states, symbols, starts, weights, first, last, W, X, N1, log_likelihoods):
         longest = 0
         for group in range(first, last):
@@ -90,4 +101,7 @@ def kernel(n_modes: int, n_lanes: int) -> Callable[..., None]:
                     W[y, z] += g
                     N1[z] += g
 
-    return accumulate
+    source = hashlib.sha256(Path(__file__).read_bytes() + numba.__version__.encode()).hexdigest()[:12]
+    accumulate.__qualname__ = f"accumulate_{K}_modes_{B}_lanes_{source}"
+    options = {"nogil": True, "cache": True, "error_model": "numpy", "fastmath": {"contract", "reassoc", "nsz", "arcp"}}
+    return numba.njit(SIGNATURE, **options)(accumulate)
