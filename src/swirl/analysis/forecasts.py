@@ -290,10 +290,11 @@ def goal_forecast(
     where = check_places(goals, histories.n_states)
     choices = {number: place for number, place in enumerate(places) if is_choice(place)}
     taken = _choices(model, choices, goals, where)
-    chain = chain_of(model, taken.any(axis=0) if choices else None)
+    chain = chain_of(model, np.asarray(taken.any(axis=0)) if choices else None)
     there = np.repeat(where[:, histories.states], n_modes, axis=1)  # [goal, history · n_modes + mode]
-    table = model.choice_table()
-    chosen = np.einsum("zha,gha->hzg", table, taken).reshape(-1, len(places)) if choices else None
+    chosen = None
+    if choices and (table := model.choice_table()) is not None:
+        chosen = np.einsum("zha,gha->hzg", np.asarray(table), taken).reshape(-1, len(places))
     ahead = first_reached(chain, there, chosen, exact=exact)
     encoded, beliefs = model.mode_beliefs(data, known)
     cuts = _stretches(encoded)[1:-1]

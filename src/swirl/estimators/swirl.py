@@ -216,7 +216,7 @@ class SWIRL(EMEstimator, DiscreteEstimator):
 
     @property
     def _n_modes(self) -> int:
-        return self._form.n_modes if "goal_search_" in vars(self) else int(self.n_modes)
+        return int(self._form.n_modes or 1) if "goal_search_" in vars(self) else int(self.n_modes)
 
     def _find_goals(self, data: Trajectories) -> None:
         vars(self).pop("goal_search_", None)  # of another fit
