@@ -51,6 +51,7 @@ from swirl.estimators.markov import BackoffMarkov
 from swirl.estimators.save_load import versions
 from swirl.inference.mode_matching import adjusted_rand_index
 from swirl.reproduce.scale import SECOND, untested
+from swirl.text import counted as told
 
 RESULTS = Path(__file__).parent / "results"
 N_FOLDS = 3
@@ -286,7 +287,7 @@ def draw(table: list[dict[str, Any]], taken: dict[str, Any], number: list[dict[s
     for history, colour in colours.items():
         for held, marker in ((False, "o"), (True, "^")):
             own = [row for row in table if row["history"] == history and (row["held"] > 1) == held]
-            label = f"{history - 1} moves remembered" if held else None
+            label = f"{told(history - 1, 'move')} remembered" if held else None
             for axis, name in zip(upper, measures, strict=True):
                 x, y = [row[name] for row in own], [row["ARI"] for row in own]
                 axis.scatter(x, y, s=16, marker=marker, color=colour, alpha=0.75, linewidths=0, label=label)
@@ -298,7 +299,7 @@ def draw(table: list[dict[str, Any]], taken: dict[str, Any], number: list[dict[s
         for history in sorted({row["history"] for row in number}):
             own = sorted((row for row in number if row["history"] == history), key=lambda row: row["goals"])
             x, y = [row[name] for row in own], [row["ARI"] for row in own]
-            axis.plot(x, y, "-^", color=colours[history], label=f"{history - 1} moves remembered")
+            axis.plot(x, y, "-^", color=colours[history], label=f"{told(history - 1, 'move')} remembered")
             for row in own:
                 place = (row[name], row["ARI"])
                 axis.annotate(str(row["goals"]), place, xytext=(5, 4), textcoords="offset points", fontsize=8)
@@ -319,6 +320,7 @@ def page(record: dict[str, Any], table: list[dict[str, Any]]) -> str:
     setting, splits = record["setting"], record["splits"]
     shown = ("score", "F1 water", "F1 home", "ARI", "where_next")
     first, second = (splits[offset]["rows"]["goals"] for offset in ("0", str(SECOND)))
+    habit, counted = (splits["0"]["rows"][name] for name in ("the same habit without goals", "counts of order 7"))
     lines = [
         "# Goal-directed modes on the labyrinth",
         "",
@@ -326,8 +328,10 @@ def page(record: dict[str, Any], table: list[dict[str, Any]]) -> str:
         f"test sessions and finds direct runs with F1 {first['F1 water']:.2f} (water) and {first['F1 home']:.2f} "
         f"(home), ARI {first['ARI']:.2f}; second split {second['score']:.4f}, {second['F1 water']:.2f}, "
         f"{second['F1 home']:.2f}, {second['ARI']:.2f}. Published S-2, paper's split: −0.7178, 0.79, 0.58, 0.51. "
-        "**Counts without any mode predict better**, the next step and which goal is reached next: on this recording "
-        "goals are a description.",
+        "**Counts without any mode predict better**, the next step and which goal is reached next (water or exit: "
+        f"counts of order 7 {counted['where_next']:.3f} nats, goals {first['where_next']:.3f}, the same habit without goals "
+        f"{habit['where_next']:.3f}, base rate {splits['0']['base rate']:.3f}): on this recording goals are a "
+        "description, and no forecast.",
         "",
         f"Command: `{record['command']}`; versions {json.dumps(record['versions'])}. The rule is in the script's first "
         "lines; it was committed before any test session was scored, and the choice was made on sessions that neither "
@@ -387,8 +391,8 @@ def page(record: dict[str, Any], table: list[dict[str, Any]]) -> str:
     for held in (False, True):
         own = sorted((row for row in table if (row["held"] > 1) == held), key=lambda row: -row["score"])[:20]
         for row in own:
-            told = ", ".join(str(row[name]) for name in SETTING)
-            lines.append(f"| {told} | " + " | ".join(f"{row[name]:.4f}" for name in columns) + " |")
+            given = ", ".join(str(row[name]) for name in SETTING)
+            lines.append(f"| {given} | " + " | ".join(f"{row[name]:.4f}" for name in columns) + " |")
     return "\n".join(lines) + "\n"
 
 
