@@ -329,7 +329,7 @@ def page(record: dict[str, Any], table: list[dict[str, Any]]) -> str:
         f"(home), ARI {first['ARI']:.2f}; second split {second['score']:.4f}, {second['F1 water']:.2f}, "
         f"{second['F1 home']:.2f}, {second['ARI']:.2f}. Published S-2, paper's split: −0.7178, 0.79, 0.58, 0.51. "
         "**Counts without any mode predict better**, the next step and which goal is reached next (water or exit: "
-        f"counts of order 7 {counted['where_next']:.3f} nats, goals {first['where_next']:.3f}, the same habit without goals "
+        f"counts of order 7 {counted['where_next']:.3f} nats, goals {first['where_next']:.3f}, the habit without goals "
         f"{habit['where_next']:.3f}, base rate {splits['0']['base rate']:.3f}): on this recording goals are a "
         "description, and no forecast.",
         "",

@@ -17,7 +17,7 @@ EXCEPTIONS = {"data.from_files": "io"}
 MAX_AT_THE_TOP = 20
 
 NOT_AT_IMPORT = ("matplotlib", "xarray", "h5py", "h5netcdf", "pandas", "typer", "sklearn", "numba", "pooch")
-NOT_AT_IMPORT += ("pydantic", "pynwb", "pyarrow", "plotly", "jinja2")
+NOT_AT_IMPORT += ("pydantic", "pynwb", "pyarrow", "plotly", "jinja2", "optax", "scipy.optimize", "scipy.special")
 
 
 def name_of(path):

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import optax
 from jaxtyping import Array, Float, Int
 
 Vector = Float[Array, "..."]
@@ -221,6 +220,8 @@ def lbfgs(function: Callable[[Any], Array], start: Any, *, tol: float = 1e-8, ma
     >>> lbfgs(f, jnp.zeros(2), tol=1e-5).x.round(3).tolist()
     [1.0, 1.0]
     """
+    import optax  # takes as long to import as a small fit may take
+
     solver = optax.lbfgs()
     value_and_grad = optax.value_and_grad_from_state(function)
 

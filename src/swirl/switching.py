@@ -19,7 +19,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
-from scipy.special import log_softmax
 
 from swirl.optimise import lbfgs, maximise_logit, squared
 from swirl.precision import FloatArray
@@ -95,6 +94,12 @@ def bout_pseudocounts(
     return bouts.strength * bouts.steps * share[:, None, None] * (leave + bouts.stay * np.eye(n_modes))
 
 
+def _log_shares(odds: Float[np.ndarray, "*batch mode"]) -> Float[np.ndarray, "*batch mode"]:
+    """Logarithm of the softmax, in numpy."""
+    lower = odds - np.max(odds, axis=-1, keepdims=True)
+    return lower - np.log(np.sum(np.exp(lower), axis=-1, keepdims=True))
+
+
 STAY = 0.95  # of a random start, where nothing is believed about bouts
 
 
@@ -102,7 +107,7 @@ def sticky_start(rng: np.random.Generator, n_modes: int, stay: Any = STAY) -> Fl
     """Log-probabilities of a random table that keeps the mode with probability about `stay`."""
     spread = 0.3 * rng.standard_normal((n_modes, n_modes))
     bonus = np.log(stay / (1 - stay)) + np.log(max(n_modes - 1, 1))
-    return log_softmax(spread + bonus * np.eye(n_modes), axis=-1)
+    return _log_shares(spread + bonus * np.eye(n_modes))
 
 
 @jax.tree_util.register_dataclass
@@ -313,7 +318,7 @@ class UntilReached:
         n_modes = self.prior.shape[0]
         odds = np.zeros((n_modes, 2, 2))
         odds[..., 1] = np.array([-3.0, -1.0]) + 0.3 * rng.standard_normal((n_modes, 2))
-        return Leaving(log_softmax(odds, axis=-1), log_softmax(0.1 * rng.standard_normal(n_modes)))
+        return Leaving(_log_shares(odds), _log_shares(0.1 * rng.standard_normal(n_modes)))
 
     def log_transitions(self, parameters: Leaving) -> Transitions:
         """Log P_z(z'|z, s)."""

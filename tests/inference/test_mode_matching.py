@@ -4,6 +4,7 @@ from itertools import permutations
 
 import numpy as np
 import pytest
+from scipy.optimize import linear_sum_assignment
 
 from swirl.inference import mode_matching
 
@@ -90,3 +91,12 @@ def test_all_faults_of_the_paths_are_named_at_once():
         mode_matching.confusion(true, predicted, 2, 2)
     with pytest.raises(ValueError, match="2 sessions, predicted 1"):
         mode_matching.confusion(true, predicted[:1])
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (2, 2), (2, 4), (4, 2), (5, 5), (5, 3), (6, 4), (7, 7)])
+def test_the_assignment_is_the_hungarian_one(shape):
+    for seed in range(20):
+        cost = np.random.default_rng(seed).standard_normal(shape)
+        rows, columns = mode_matching.assignment(cost)
+        expected = linear_sum_assignment(cost)
+        assert (rows.tolist(), columns.tolist()) == (expected[0].tolist(), expected[1].tolist())

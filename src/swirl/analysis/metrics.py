@@ -5,11 +5,10 @@ from typing import Any, Literal
 
 import numpy as np
 from jaxtyping import Float
-from scipy.optimize import linear_sum_assignment
 
 from swirl.data.histories import Histories
 from swirl.data.mdp import MDP
-from swirl.inference.mode_matching import adjusted_rand_index, confusion
+from swirl.inference.mode_matching import adjusted_rand_index, assignment, confusion
 from swirl.rewards.gauge import canonical
 from swirl.rewards.tables import from_dense
 
@@ -36,7 +35,7 @@ def segmentation_accuracy(true: Sequence[Any], predicted: Sequence[Any]) -> floa
     n_true = 1 + max(int(path.max()) for path in true if len(path))
     n_predicted = 1 + max(int(path.max()) for path in predicted if len(path))
     together = np.asarray(confusion(true, predicted, n_true, n_predicted))
-    rows, columns = linear_sum_assignment(-together)
+    rows, columns = assignment(-together)
     return float(together[rows, columns].sum() / known)
 
 
@@ -83,7 +82,7 @@ def reward_correlation(
         raise ValueError(f'measure={measure!r}: expected "canonical" or "paper"')
     a, b = a[:, full], b[:, full]
     each = np.array([[pearson(x, y) for y in b] for x in a])
-    rows, columns = linear_sum_assignment(-each)
+    rows, columns = assignment(-each)
     partner = np.argmax(each, axis=1)  # true modes left over (fewer fitted modes) take their nearest
     partner[rows] = columns
     if measure == "canonical":

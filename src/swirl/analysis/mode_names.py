@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
 from swirl.analysis.behaviour import at, segment_summary
 from swirl.data.segments import find_segments, split_at_gaps
 from swirl.errors import renamed
+from swirl.inference.mode_matching import assignment
 
 PSEUDOCOUNT = 0.5  # arrivals, seen and expected: a mode of few steps is not named on the strength of one arrival
 
@@ -87,7 +87,7 @@ def name_modes(
     found = find_segments(modes, gaps)
     held = np.bincount(found.mode, weights=found.length, minlength=n_modes).astype(np.int64)
     names = [""] * n_modes
-    for mode, g in zip(*linear_sum_assignment(-score), strict=True):
+    for mode, g in zip(*assignment(-score), strict=True):
         if score[mode, g] > 0:
             names[mode] = list(goals)[g]
     others = [mode for mode in np.argsort(-held, kind="stable") if not names[mode]]

@@ -18,13 +18,13 @@ from typing import Any, cast
 import jax
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.optimize import linear_sum_assignment
 
 from swirl.data.histories import Histories
 from swirl.data.local_shape import Moves, name_moves, name_moves_as_in, place_kinds
 from swirl.data.mdp import MDP
 from swirl.errors import Faults, Notice
 from swirl.inference import em
+from swirl.inference.mode_matching import assignment
 from swirl.precision import float64, numpy_tree
 from swirl.rewards.forms import Goals, resolve_form
 from swirl.rewards.gauge import GaugeTooLargeError, canonical, least_values
@@ -209,7 +209,7 @@ def _modes_of(source: Any, form: Goals, model: Any) -> Int[np.ndarray, "mode"]:
     tables, _ = em.unpack(source._components, source.restarts_[source.best_restart_].parameters)
     stays = [np.einsum("szz->zs", table) for table in (model.mode_transitions_, np.exp(tables.log_transitions))]
     gaps = np.abs(model.policies_[:, None] - own[None]).mean(axis=(2, 3))
-    return linear_sum_assignment(gaps + np.abs(stays[0][:, None] - stays[1][None]).mean(axis=2))[1]
+    return assignment(gaps + np.abs(stays[0][:, None] - stays[1][None]).mean(axis=2))[1]
 
 
 def _goals_there(

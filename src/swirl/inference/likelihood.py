@@ -4,7 +4,6 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
-from scipy.special import logsumexp
 
 from swirl.data.encoding import Encoded
 from swirl.data.mdp import MDP
@@ -67,7 +66,7 @@ def move_log_likelihoods(
     with np.errstate(divide="ignore"):
         log_reach = np.log(reach(env, encoded.states[steps[first]], to[first], possible))
     joint = log_policies[:, encoded.histories[steps[first]]] + log_reach
-    return np.asarray(logsumexp(joint, axis=-1)).T[which.reshape(-1)]
+    return np.logaddexp.reduce(joint, axis=-1).T[which.reshape(-1)]
 
 
 def option_evidence(

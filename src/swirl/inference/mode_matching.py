@@ -10,13 +10,37 @@ To relabel a path: ``match[path]``.  To put arrays [mode, …] in the reference'
 """
 
 from collections.abc import Sequence
+from itertools import permutations
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.optimize import linear_sum_assignment
 
+FEW = 5  # modes of which all orders are tried
 Paths = Sequence[Int[np.ndarray, "_"]]
+
+
+def assignment(
+    cost: Float[np.ndarray, "row column"] | Int[np.ndarray, "row column"],
+) -> tuple[Int[np.ndarray, "pair"], Int[np.ndarray, "pair"]]:
+    """Rows and columns of the pairs with the least total cost, as many pairs as there can be (Hungarian matching).
+
+    Of few modes every order is tried, which needs no further import.
+
+    >>> assignment(np.array([[1, 0], [0, 1], [5, 5]]))
+    (array([0, 1]), array([1, 0]))
+    """
+    if max(cost.shape) > FEW:
+        from scipy.optimize import linear_sum_assignment
+
+        return linear_sum_assignment(cost)
+    if len(cost) > cost.shape[1]:
+        columns, rows = assignment(cost.T)
+        order = np.argsort(rows)
+        return rows[order], columns[order]
+    rows = np.arange(len(cost))
+    orders = np.array(list(permutations(range(cost.shape[1]), len(cost))), dtype=int).reshape(-1, len(cost))
+    return rows, orders[np.argmin(cost[rows, orders].sum(axis=1))]
 
 
 def match_modes(
@@ -34,7 +58,7 @@ def match_modes(
     n_other, n_reference = cost.shape
     if not np.all(np.isfinite(cost)):
         raise ValueError("cost must be finite: NaN or infinity cannot be compared")
-    matched, reference = linear_sum_assignment(cost)
+    matched, reference = assignment(cost)
     match = np.full(n_other, -1)
     match[matched] = reference
     left_over = np.flatnonzero(match < 0)

@@ -16,7 +16,6 @@ import numpy as np
 from jaxtyping import Bool, Float
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
-from scipy.sparse.linalg import lsmr
 
 from swirl.data.successors import Successors
 
@@ -273,6 +272,8 @@ def _null_space(matrix: np.ndarray) -> np.ndarray:
 
 def _least_squares(matrix: sparse.csr_array, target: np.ndarray) -> np.ndarray:
     """The x with least |matrix @ x − target|, for independent columns."""
+    from scipy.sparse.linalg import lsmr
+
     solution = np.zeros(_shape(matrix)[1])
     if 0 in _shape(matrix):
         return solution
