@@ -277,6 +277,30 @@ def _starts_table(alike: dict[str, Any]) -> list[str]:
     return [*lines, ""]
 
 
+def section(part: dict[str, Any]) -> list[str]:
+    """What one experiment's panel says, as lines of a page."""
+    lines = [part["text"], ""]
+    if "water or exit" in part:
+        told = part["water or exit"]
+        lines += [
+            "Water (node 116) or exit (action 3 in node 0), whichever comes next; base rate "
+            f"{told['base rate']:.4f} nats. Difference to {told['best without modes']}, the best without modes, "
+            "with its 95 % interval; below 0 is better.",
+            "",
+            "| model | log-loss | difference | from | to |",
+            "|---|---|---|---|---|",
+        ]
+        for model, (value, *difference) in told["rows"].items():
+            cells = (f"{x:+.4f}" if x == x else "–" for x in difference)
+            lines.append(f"| {model} | {value:.4f} | " + " | ".join(cells) + " |")
+        lines.append("")
+    if "ARI with the true modes" in part:
+        true = ", ".join(f"{model} {value:.3f}" for model, value in part["ARI with the true modes"].items())
+        lines += [f"Adjusted Rand index with the true modes: {true}.", ""]
+    lines += ["Starts, on the same training sessions:", "", *_starts_table(part["starts"])]
+    return lines
+
+
 def page(record: dict[str, Any]) -> str:
     """The results page."""
     lines = [
@@ -290,29 +314,9 @@ def page(record: dict[str, Any]) -> str:
     ]
     titles = {"labyrinth": "Labyrinth", "spontaneous": "Spontaneous behaviour", "gridworld": "Gridworld"}
     for name, title in titles.items():
-        if name not in record:
-            continue
-        part = record[name]
-        lines += [f"## {title}", "", part["text"], ""]
-        if "water or exit" in part:
-            told = part["water or exit"]
-            lines += [
-                "Water (node 116) or exit (action 3 in node 0), whichever comes next; base rate "
-                f"{told['base rate']:.4f} nats. Difference to {told['best without modes']}, the best without modes, "
-                "with its 95 % interval; below 0 is better.",
-                "",
-                "| model | log-loss | difference | from | to |",
-                "|---|---|---|---|---|",
-            ]
-            for model, (value, *difference) in told["rows"].items():
-                cells = (f"{x:+.4f}" if x == x else "–" for x in difference)
-                lines.append(f"| {model} | {value:.4f} | " + " | ".join(cells) + " |")
-            lines.append("")
-        if "ARI with the true modes" in part:
-            true = ", ".join(f"{model} {value:.3f}" for model, value in part["ARI with the true modes"].items())
-            lines += [f"Adjusted Rand index with the true modes: {true}.", ""]
-        lines += [f"Starts, on the same training sessions ({part['seconds']:.0f} s for this part):", ""]
-        lines += _starts_table(part["starts"])
+        if name in record:
+            seconds = f"This part took {record[name]['seconds']:.0f} s."
+            lines += [f"## {title}", "", *section(record[name]), seconds, ""]
     return "\n".join(lines).rstrip() + "\n"
 
 

@@ -3,6 +3,7 @@
     swirl reproduce all --output reproduction          # hours on two cores; goes on where it stopped
     git show HEAD:docs/results.md > before.md
     python studies/results_page.py reproduction --before before.md     # seconds: nothing is computed again
+    python studies/results_page.py                     # the page as it is, with the panels of studies/panels.py anew
 
 Figures go to docs/results/<experiment>/, made small (half size, 256 colours); tables of more than 40 rows are left in
 the reproduction's folder. With --before, each experiment ends with its headline figures that changed, old beside new.
@@ -10,10 +11,12 @@ the reproduction's folder. With --before, each experiment ends with its headline
 
 import argparse
 import json
+import re
 from importlib import import_module
 from io import BytesIO
 from pathlib import Path
 
+import panels
 from PIL import Image
 
 from swirl.estimators.save_load import versions
@@ -31,19 +34,30 @@ Made by `swirl reproduce all` and `python studies/results_page.py`{where}; {vers
 on folds of training sessions; test sessions were scored by the finished models. Ours stands beside the published
 figures, and each part says where they differ and why. Scores are nats per step.
 """
+QUESTION = "**Which model should one use?**"
 WHICH = """**Which model should one use?** It depends on the question, and no one model wins all of them.
 
 - *Labyrinth, what does it want, and when?* Goals that you name (`rewards.Goals((116, 0), kinds=3, place_history=1)`,
   with the priors of [the study](studies/labyrinth_goals.md)): direct runs to water and home with F1 {water:.2f} and
   {home:.2f} (published S-2 0.79 and 0.58) at {score:.4f} nats per step (published −0.7178), and the same modes from
   two halves of the sessions (ARI {twice:.3f}).
-- *Labyrinth, what comes next, and where is it going?* Counts without any mode, of order 7 ({counts:.4f}), or a shared
-  habit with mode goals (below), which is hardly ahead. So on this recording goals are a description:
+- *Labyrinth, what comes next?* Counts without any mode, of order 7 ({counts:.4f}), or a shared habit with mode goals
+  (below), which is hardly ahead. *Where is it going*, to the water or out? Counts again: {counted:.3f} nats, published
+  S-2 {published:.3f}, goals {forecast:.3f}; knowing nothing, {base:.3f}. So on this recording goals are a description:
   [habit or goal?](studies/habit_or_goal.md) says so too.
 - *Gridworld*, where rewards of histories are the truth: S-2.
-- *Spontaneous behaviour*, where states are syllables and no place can be walked to: a shared habit with mode goals, or
-  S-1 with rewards of state and action.
+- *Spontaneous behaviour*, where states are syllables and no place can be walked to: a shared habit with mode goals. Of
+  its 32 starts {near} are within 5 nats of the best, and they cut the test sessions alike (mean ARI {alike:.2f}; S-1
+  {other:.2f}); fits to two halves of the sessions do not ({halves:.2f}).
 """
+PANELS = {"Gridworld": "gridworld", "Water-restricted": "labyrinth", "Spontaneous": "spontaneous"}
+"""How the part of an experiment begins, and its panel."""
+BEGIN, END = "<!-- every measure -->", "<!-- end of every measure -->"
+MEASURES = (
+    "Nobody should read the next-step score alone: also where it is going, whether modes agree with what was done, and "
+    "whether they come out twice (fits to the even and to the odd training sessions); published parameters are the "
+    "authors' own. By [studies/panels.py](studies/panels.md)."
+)
 HEADLINES = (
     *("ours", "ours, action", "best start", "first split", "second split", "clean reading", "score", "test score"),
     *("F1, water runs", "F1, home runs", "mutual information", "adjusted Rand", "mean ARI", "test LL", "accuracy"),
@@ -111,21 +125,45 @@ def which_model() -> str:
     split = found["splits"]["0"]
     rows, twice = split["rows"], split["two halves of the sessions"]["mean ARI"]
     goals, counts = rows["goals"], rows["counts of order 7"]["score"]
+    panel = json.loads((Path(__file__).parent / "results" / "panels.json").read_text(encoding="utf-8"))
+    out, starts = panel["labyrinth"]["water or exit"], panel["spontaneous"]["starts"]
+    shared = next(row for row in panel["spontaneous"]["rows"] if row["model"] == "habit + goals")
     told = WHICH.format(
-        water=goals["F1 water"], home=goals["F1 home"], score=goals["score"], twice=twice, counts=counts
-    )
+        water=goals["F1 water"], home=goals["F1 home"], score=goals["score"], twice=twice, counts=counts,
+        counted=out["rows"]["counts"][0], published=out["rows"]["published S-2"][0], forecast=out["rows"]["goals"][0],
+        base=out["base rate"], near=starts["habit + goals"]["within 5 nats"],
+        alike=starts["habit + goals"]["mean ARI"], other=starts["S-1"]["mean ARI"], halves=shared["same_twice"],
+    )  # fmt: skip
     return minus(told)
+
+
+def with_panels(page: str) -> str:
+    """The page with what to use, and every measure at the end of each experiment, in the place of what was there."""
+    first, last = page.index(QUESTION), page.index("\n## ")
+    page = page[:first] + which_model() + page[last:]
+    found = json.loads((Path(__file__).parent / "results" / "panels.json").read_text(encoding="utf-8"))
+    parts = re.split(r"(?m)^(?=## )", re.sub(rf"(?s){BEGIN}.*?{END}\n*", "", page))
+    for i, part in enumerate(parts):
+        name = next((name for title, name in PANELS.items() if part.startswith(f"## {title}")), None)
+        if name in found:
+            lines = [BEGIN, "### Every measure, side by side", "", MEASURES, "", *panels.section(found[name]), END, ""]
+            parts[i] = part.rstrip("\n") + "\n\n" + minus("\n".join(lines)) + "\n"
+    return "".join(parts).rstrip("\n") + "\n"
 
 
 def main() -> None:
     """Write the page."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("reproduction", type=Path)
+    parser.add_argument("reproduction", type=Path, nargs="?", help="left out: only what studies/panels.py found anew")
     parser.add_argument("--docs", type=Path, default=DOCS)
     parser.add_argument("--before", type=Path, help="the page as it was, to tell what changed")
     parser.add_argument("--why", default="", help="why it changed, in a sentence or two")
     parser.add_argument("--where", default="", help="on which machines it was computed")
     options = parser.parse_args()
+    whole = options.docs / "results.md"
+    if options.reproduction is None:
+        whole.write_text(with_panels(whole.read_text(encoding="utf-8")), encoding="utf-8")
+        return
     before = options.before.read_text(encoding="utf-8") if options.before else ""
     made = ", ".join(f"{name} {number}" for name, number in versions().items())
     parts = [HEAD.format(where=f", {options.where}" if options.where else "", versions=made), which_model()]
@@ -142,7 +180,7 @@ def main() -> None:
                 (folder / f"{block.name}.png").write_bytes(small(block.figure))
         part = to_markdown(experiment, figures=f"results/{name}", level=2, max_rows=40)
         parts.append(part + "\n" + changes(before, part, experiment.title, options.why) if before else part)
-    (options.docs / "results.md").write_text("\n".join(parts), encoding="utf-8")
+    whole.write_text(with_panels("\n".join(parts)), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -360,6 +360,41 @@ def test_goals_of_the_study_are_walked_to_and_biases_are_no_goals():
     assert counts.max() > 1.5 * counts.mean()
 
 
+def test_committed_panels_are_the_pages():
+    module, results = study("panels"), study("results_page")
+    record = json.loads((STUDIES / "results" / "panels.json").read_text(encoding="utf-8"))
+    assert (STUDIES / "results" / "panels.md").read_text(encoding="utf-8") == module.page(record)
+    page = (STUDIES.parent / "docs" / "results.md").read_text(encoding="utf-8")
+    assert page == results.with_panels(page)
+    assert page.count(results.BEGIN) == 3
+    rows = {name: {row["model"]: row for row in record[name]["rows"]} for name in module.PARTS}
+    assert rows["labyrinth"]["published S-2"]["score"] == pytest.approx(-0.7178, abs=1e-4)  # as others found them
+    assert rows["spontaneous"]["published S-1"]["score"] == pytest.approx(-1.5567, abs=1e-4)
+    near = record["spontaneous"]["starts"]["habit + goals"]
+    assert near["starts"] == 32
+    assert near["within 5 nats"] >= 4
+    assert near["mean ARI"] >= 0.8
+
+
+@pytest.mark.slow
+def test_a_panel_of_the_gridworld_on_few_sessions():
+    found = study("panels").gridworld(None, quick=True)
+    assert {row["model"] for row in found["rows"]} == {"S-2", "S-1", "Goals", "counts", "truth"}
+    truth = next(row for row in found["rows"] if row["model"] == "truth")
+    assert truth["score"] >= max(row["score"] for row in found["rows"] if row["model"] != "truth") - 0.02
+    assert 0.3 < found["ARI with the true modes"]["truth"] <= 1
+
+
+def test_arrays_are_read_out_of_a_pickle_without_loading_it(tmp_path):
+    """What would run if it were loaded does not; the numbers come out."""
+    weights = np.empty(2, dtype=object)
+    weights[0], weights[1] = np.arange(6.0).reshape(2, 3), np.linspace(0, 1, 40)
+    np.savez(tmp_path / "a.npz", weights=weights)
+    first, second = (np.frombuffer(raw) for raw in study("panels").arrays_of(tmp_path / "a.npz", "weights"))
+    np.testing.assert_array_equal(first.reshape(2, 3), weights[0])
+    np.testing.assert_array_equal(second, weights[1])
+
+
 def test_committed_results_of_goal_discovery_are_the_page():
     module = study("goal_discovery")
     record = json.loads((STUDIES / "results" / "goal_discovery.json").read_text(encoding="utf-8"))

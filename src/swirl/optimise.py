@@ -65,8 +65,8 @@ def conjugate_gradient(
 
 
 def newton_cg(
-    value_and_gradient: Callable[[Vector], tuple[Array, Vector]],
-    curvature: Callable[[Vector], tuple[Callable[[Vector], Vector], Vector]],
+    function: Callable[[Vector], tuple[Array, Vector, Any]],
+    curvature: Callable[[Any], tuple[Callable[[Vector], Vector], Vector]],
     start: Vector,
     *,
     tol: float = 1e-9,
@@ -77,52 +77,52 @@ def newton_cg(
 
     Parameters
     ----------
-    value_and_gradient, curvature
-        f(x) and f'(x); x ↦ (v ↦ B(x) v, approximation of B's diagonal, all positive), with B positive definite (the
-        Hessian or its Gauss–Newton part).
+    function
+        x ↦ f(x), f'(x), and whatever was computed on the way that `curvature` needs: it is not computed again.
+    curvature
+        That ↦ (v ↦ B(x) v, approximation of B's diagonal, all positive), with B positive definite (the Hessian or its
+        Gauss–Newton part).
     tol
         Stop when the decrease that the model promises, ½ f'ᵀ B⁻¹ f', is below `tol`.
 
     Examples
     --------
-    >>> f = lambda x: (jnp.sum(jnp.cosh(x - 1.0)), jnp.sinh(x - 1.0))
-    >>> B = lambda x: (lambda v: jnp.cosh(x - 1.0) * v, jnp.ones(2))
+    >>> f = lambda x: (jnp.sum(jnp.cosh(x - 1.0)), jnp.sinh(x - 1.0), jnp.cosh(x - 1.0))
+    >>> B = lambda cosh: (lambda v: cosh * v, jnp.ones(2))
     >>> newton_cg(f, B, jnp.zeros(2), tol=1e-6).x.round(3).tolist()
     [1.0, 1.0]
     """
 
     def unfinished(state: tuple) -> Array:
-        _, _, _, done, step = state
+        *_, done, step = state
         return ~done & (step < max_steps)
 
     def advance(state: tuple) -> tuple:
-        x, value, gradient, _, step = state
+        x, value, gradient, known, _, step = state
         forcing = jnp.minimum(0.1, jnp.sqrt(jnp.sqrt(jnp.vdot(gradient, gradient))))
-        product, diagonal = curvature(x)
+        product, diagonal = curvature(known)
         direction = conjugate_gradient(product, -gradient, diagonal, tol=forcing, max_steps=max_cg_steps)
         slope = jnp.vdot(gradient, direction)
 
         # The function stands once in the loop (not once before it), which halves the time to compile.
         def too_long(search: tuple) -> Array:
-            length, new_value, _, tries = search
+            length, new_value, *_, tries = search
             return ~(new_value <= value + 1e-4 * length * slope) & (tries < 30)
 
         def shorten(search: tuple) -> tuple:
-            length, _, _, tries = search
+            length, *_, tries = search
             length = jnp.where(tries == 0, 1.0, length / 2)
-            return length, *value_and_gradient(x + length * direction), tries + 1
+            return length, *function(x + length * direction), tries + 1
 
-        untried = (jnp.ones_like(value), jnp.full_like(value, jnp.inf), gradient, 0)
-        length, new_value, new_gradient, _ = jax.lax.while_loop(too_long, shorten, untried)
+        untried = (jnp.ones_like(value), jnp.full_like(value, jnp.inf), gradient, known, 0)
+        length, new_value, new_gradient, new_known, _ = jax.lax.while_loop(too_long, shorten, untried)
         better = new_value < value
         done = ~better | (-slope / 2 < tol)
-        new = (x + length * direction, new_value, new_gradient)
-        kept = jax.tree.map(lambda a, b: jnp.where(better, a, b), new, (x, value, gradient))
+        new = (x + length * direction, new_value, new_gradient, new_known)
+        kept = jax.tree.map(lambda a, b: jnp.where(better, a, b), new, (x, value, gradient, known))
         return *kept, done, step + 1
 
-    value, gradient = value_and_gradient(start)
-    state = (start, value, gradient, jnp.array(False), 0)
-    x, value, _, _, steps = jax.lax.while_loop(unfinished, advance, state)
+    x, value, *_, steps = jax.lax.while_loop(unfinished, advance, (start, *function(start), jnp.array(False), 0))
     return Solution(x, value, jnp.asarray(steps))
 
 
@@ -190,10 +190,10 @@ def maximise_logit(
     def shown(x: Vector) -> Vector:
         return x if available is None else jnp.where(available, x, 0.0)
 
-    def value_and_gradient(x: Vector) -> tuple[Array, Vector]:
+    def function(x: Vector) -> tuple[Array, Vector, Vector]:
         log_p, prior = masked_log_softmax(logits(x), available), penalty(x)
         residual = shown(totals * jnp.exp(log_p) - counts)
-        return -jnp.sum(shown(counts * log_p)) + prior.value, transpose(residual)[0] + prior.gradient
+        return -jnp.sum(shown(counts * log_p)) + prior.value, transpose(residual)[0] + prior.gradient, x
 
     def curvature(x: Vector) -> tuple[Callable[[Vector], Vector], Vector]:
         p, prior = jnp.exp(masked_log_softmax(logits(x), available)), penalty(x)
@@ -206,7 +206,7 @@ def maximise_logit(
         return product, diagonal(totals * p * (1 - p))
 
     options = {"tol": 1e-7, "max_steps": max_steps, "max_cg_steps": max_cg_steps}
-    return newton_cg(value_and_gradient, curvature, start, **options).x
+    return newton_cg(function, curvature, start, **options).x
 
 
 def lbfgs(function: Callable[[Any], Array], start: Any, *, tol: float = 1e-8, max_steps: int = 50) -> Solution:

@@ -9,6 +9,7 @@ from sklearn.base import clone
 
 from small_worlds import world
 from swirl import datasets
+from swirl.analysis.bootstrap import bootstrap
 from swirl.analysis.goal_discovery import FoundGoal, GoalSearch, discover_goals
 from swirl.data.trajectories import Trajectories
 from swirl.estimators import goal_search
@@ -105,6 +106,14 @@ def test_a_model_that_is_told_no_goals_finds_them_when_it_is_fitted(tmp_path):
     read = load(tmp_path / "model.nc")
     assert read.goals_ == model.goals_
     np.testing.assert_array_equal(read.log_likelihood(data), model.log_likelihood(data))
+    draws = bootstrap(model, data, n_draws=5)
+    assert draws.rewards.shape == (5, 3, 25)
+    for mode, states in enumerate(model.goals_):
+        worth = draws.rewards[:, mode]
+        assert (worth[:, list(states)] > 0).all()
+        assert (np.delete(worth, states, axis=1) == 0).all()  # the reward of a goal has no gauge
+    assert len(model.use_restart(0).online_filter().update(12, 0)) == 3
+    assert model.transfer(datasets.gridworld_env(slip=0.1)).score(data) > model.score(data) - 0.5
     again = clone(model).set_params(n_modes=2).fit(data)  # the best one
     assert sorted(again.goals_) == [(), again.goal_search_.goals[0].place]
 

@@ -267,11 +267,11 @@ def test_gradient_and_curvature(monkeypatch):
     """What the Newton step is handed, against finite differences of the plain objective."""
     seen = {}
 
-    def catch(value_and_gradient, curvature, start, **_):
+    def catch(function, curvature, start, **_):
         directions = np.eye(start.size).reshape(-1, *start.shape)
-        seen["value"], seen["gradient"] = jax.jit(value_and_gradient)(start)
-        seen["product"] = jax.jit(lambda x, d: jax.vmap(curvature(x)[0])(d))(start, directions)
-        seen["diagonal"] = jax.jit(lambda x: curvature(x)[1])(start)
+        seen["value"], seen["gradient"], known = jax.jit(function)(start)
+        seen["product"] = jax.jit(lambda x, d: jax.vmap(curvature(x)[0])(d))(known, directions)
+        seen["diagonal"] = jax.jit(lambda x: curvature(x)[1])(known)
         return Solution(start, seen["value"], 0)
 
     monkeypatch.setattr(iq_learn, "newton_cg", catch)

@@ -119,9 +119,14 @@ def choices_by_state(model: Any) -> Float[np.ndarray, "mode state option"] | Non
 
 
 def _rewards(model: Any) -> Float[np.ndarray, "mode state"] | None:
-    """Least-norm reward of each place less the mode's mean over places; None where there is none, or it is too dear."""
+    """Least-norm reward of each place less the mode's mean over places; None where there is none, or it is too dear.
+
+    The reward of a goal has no gauge: it is as it was fitted, and 0 elsewhere.
+    """
     if not model.reward_symbol or model.histories.n_histories > MAX_HISTORIES:
         return None
+    if "canonical" not in model.gauges:
+        return model.reward_map()
     try:
         table = model.reward_map("canonical")
     except GaugeTooLargeError:

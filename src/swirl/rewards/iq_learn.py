@@ -136,18 +136,16 @@ class InverseQ(RewardComponent):
             shrunk = jax.vmap(self.penalty.product, in_axes=-1, out_axes=-1)(self._advantages(x, temperature))
             return self._advantages(shrunk, temperature) + jnp.where(available, RIDGE * x, 0.0) / temperature**2
 
-        def value_and_gradient(x: Array) -> tuple[Array, Array]:
+        def function(x: Array) -> tuple[Array, Array, Array]:
             values, log_pi = self._soft(x, temperature)
             pi = jnp.where(available, jnp.exp(log_pi), 0.0)
             r = self._rewards_of_steps(x, values)
             slope = prior_gradient(x)
             value = 0.5 * jnp.sum(weight * r**2) - jnp.sum(taken * log_pi) + 0.5 * jnp.vdot(x, slope)
-            return value, (totals * pi - taken) / temperature + pull(pi, weight * r) + slope
+            return value, (totals * pi - taken) / temperature + pull(pi, weight * r) + slope, pi
 
-        def curvature(x: Array):
+        def curvature(pi: Array):
             """Gauss–Newton: the multinomial's, the squared rewards', and the prior's; and its diagonal."""
-            _, log_pi = self._soft(x, temperature)
-            pi = jnp.where(available, jnp.exp(log_pi), 0.0)
 
             def product(d: Array) -> Array:
                 mean = jnp.sum(pi * d, axis=-1)
@@ -164,4 +162,4 @@ class InverseQ(RewardComponent):
         shrunk = jnp.asarray(self.penalty.leaf_precisions)[:, None] / temperature**2
 
         start = jnp.where(available, q, 0.0)
-        return newton_cg(value_and_gradient, curvature, start, tol=1e-7, max_steps=1, max_cg_steps=60).x
+        return newton_cg(function, curvature, start, tol=1e-7, max_steps=1, max_cg_steps=60).x

@@ -33,6 +33,8 @@ Environment = tuple[Array | np.ndarray, Array | np.ndarray, Array | np.ndarray]
 Number = int | float | Float[Array, ""] | Float[np.ndarray, ""]
 Temperature = int | float | Float[Array, "*#batch"] | Float[np.ndarray, "*#batch"]
 
+Method = Literal["newton", "sweeps"]
+
 # Of BiCGSTAB, within one Newton step.
 _INNER_STEPS = 200
 
@@ -183,7 +185,7 @@ def soft_values(
     temperature: Number | Rewards,
     tol: float = 1e-10,
     max_sweeps: int = 100_000,
-    method: Literal["newton", "sweeps"] = "newton",
+    method: Method = "newton",
     per_action: bool | None = None,
 ) -> Float[Array, "*modes node"]:
     """The fixed point V = soft_bellman(V), to a tolerance, implicit gradient (Algorithm 1, design.md#the-model).
@@ -230,9 +232,17 @@ def soft_values(
 
 
 def policy_values(
-    successors: Successors, policy: Table, rewards: Values, *, discount: Number, tol: float = 1e-10
+    successors: Successors,
+    policy: Table,
+    rewards: Values,
+    *,
+    discount: Number,
+    tol: float = 1e-10,
+    method: Method = "newton",
 ) -> Float[Array, "node"]:
     """What a policy earns, V = r + γ P_π V: the slope of `soft_values` where r is a change of the reward.
+
+    `method` is as there; "newton" is one linear solve, or a few.
 
     Examples
     --------
@@ -250,7 +260,7 @@ def policy_values(
         size=lambda x: jnp.max(jnp.abs(x)),
         bound=lambda values: precision * jnp.maximum(scale, jnp.max(jnp.abs(values))),
         contraction=gamma,
-        newton=True,
+        newton=method == "newton",
         max_sweeps=100_000,
     )
 
@@ -263,7 +273,7 @@ def log_policy_from_rewards(
     temperature: Number | Rewards,
     tol: float = 1e-10,
     max_sweeps: int = 100_000,
-    method: Literal["newton", "sweeps"] = "newton",
+    method: Method = "newton",
     per_action: bool | None = None,
 ) -> Float[Array, "*modes node action"]:
     """Log of the soft-optimal policy π = exp((Q − V)/α), through `soft_values` (Algorithm 1, design.md#the-model).
