@@ -235,7 +235,7 @@ def test_goals_are_compared_where_they_are_given(monkeypatch):
         compare(["Goals", "S-2"], train, test, env=world(), places=(1, 0), n_modes=2, reward="state-action")
     assert (offered["Goals"].n_modes, offered["Goals"].reward) == (3, Goals((1, 0)))
     assert (offered["S-2"].n_modes, offered["S-2"].reward) == (2, "state-action")
-    with pytest.raises(ValueError, match=r"Goals: say where the goals are, as in goals=\{'water': 116\}"):
+    with pytest.raises(ValueError, match=r"Goals: say where the goals are, as in places=\(116, 0\)"):
         compare(["Goals", "S-2"], train, test, env=world())
 
 

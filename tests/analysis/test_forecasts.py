@@ -175,6 +175,10 @@ def test_an_action_that_is_not_recorded_may_have_been_the_goal():
     assert reached_next(states, [2, (1, 7)], actions)[0].tolist() == [-1, -1, 1, 1, -1]  # it may have been, before 2
     assert reached_next(states, [2, (0, 5)], [[5, -1, 5, 7, 5]])[0].tolist() == [1, 0, 1, 1, 1]
     assert reached_next(states, [2, (1, 7)])[0].tolist() == [-1, -1, -1, -1, -1]  # no actions at all
+    model = truth("deterministic")
+    without = Trajectories(drawn(model).states, n_states=N_STATES, n_actions=N_ACTIONS)
+    with pytest.raises(ValueError, match="no action is recorded in state 1, so whether 0 was chosen is not known"):
+        metrics.next_goal_log_loss(model, without, {"does": (1, 0), "two": 2})
 
 
 @pytest.mark.parametrize(
@@ -190,6 +194,16 @@ def test_actions_that_cannot_be_goals_are_refused(goals, said):
     model = truth("deterministic")
     with pytest.raises(ValueError, match=said):
         metrics.next_goal_log_loss(model, drawn(model), goals)
+
+
+def test_two_actions_in_one_state_are_two_goals():
+    model = truth("deterministic")
+    data, goals = drawn(model), {"a": (1, 0), "b": (1, 1)}
+    loss = goal_forecast(model, data, goals).loss
+    assert metrics.next_goal_log_loss(model, data, goals) == pytest.approx(loss)
+    assert panel([model], data, goals).value(model.label, "next_goal") == pytest.approx(loss)
+    with pytest.raises(ValueError, match="state 1 has no action 9; several states are a list"):
+        panel([model], data, {"a": (1, 9)})
 
 
 def test_a_model_of_next_states_cannot_forecast_an_action():

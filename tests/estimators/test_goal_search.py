@@ -10,15 +10,19 @@ from sklearn.base import clone
 from small_worlds import world
 from swirl import datasets
 from swirl.analysis.bootstrap import bootstrap
+from swirl.analysis.comparison import compare
 from swirl.analysis.goal_discovery import FoundGoal, GoalSearch, discover_goals
+from swirl.analysis.grid_search import with_modes
+from swirl.analysis.verdicts import verdict
 from swirl.data.trajectories import Trajectories
 from swirl.estimators import goal_search
 from swirl.estimators.goal_search import screen
+from swirl.estimators.markov import BackoffMarkov
 from swirl.estimators.registry import load, make
 from swirl.estimators.swirl import SWIRL
 from swirl.inference.mstep import Parameters
 from swirl.precision import float64, numpy_tree
-from swirl.rewards import Goals
+from swirl.rewards import Goals, Tabular
 
 FORM = Goals(kinds=1, moves="action")
 
@@ -119,12 +123,59 @@ def test_a_model_that_is_told_no_goals_finds_them_when_it_is_fitted(tmp_path):
 
 
 @pytest.mark.slow
+def test_a_model_that_finds_its_goals_is_compared_and_judged():
+    env, data = datasets.gridworld_env(), walker()
+    train, test = data.split(every=4)
+    options = {"moves": "action", "n_restarts": 1, "max_iter": 30}
+    found = compare({"Goals": make("Goals-1", env, **options), "counts": BackoffMarkov(env, order=1)}, train, test)
+    assert found.best == "Goals"
+    assert found.one_mode is not None
+    judged = verdict(found.models["Goals"], train)
+    assert "could not be compared" not in " ".join(judged.reasons)
+
+
+@pytest.mark.slow
 def test_so_many_goals_are_found_as_are_asked_for_and_none_that_do_not_pay():
     env = datasets.gridworld_env()
     data = walks(env, 12, 100)
     options = {"moves": "action", "n_restarts": 1, "max_iter": 20, "switching": "until-reached"}
     assert make("Goals-1", env, **options).fit(data).goals_ == ((),)
     assert len(make("Goals-1", env, n_modes=2, **options).fit(data).goals_) == 2
+
+
+def test_twins_of_a_model_that_finds_its_goals():
+    env = datasets.gridworld_env()
+    for n_modes in ("auto", 3):
+        model = make("Goals", env, n_modes=n_modes)
+        assert with_modes(model, 1) == {"n_modes": 1, "reward": Goals()}
+        assert with_modes(model, 4) == {"n_modes": 4}
+    told = make("Goals", env, goals={"east": 4})
+    assert with_modes(told, 2) == {"n_modes": 2}
+    assert with_modes(told, 1)["reward"] == Goals()
+    assert with_modes(told, 3) is None
+
+
+def test_what_was_found_counts_only_while_it_is_asked_for():
+    model = make("Goals", datasets.gridworld_env())
+    found = make("Goals", datasets.gridworld_env(), goals=(4, 20))
+    model.goal_search_ = GoalSearch((), None, np.zeros(25), ((4,), (20,)), found)
+    assert (model._n_modes, model._form.places) == (3, ((4,), (20,)))
+    model.set_params(reward="state", n_modes=2)
+    assert (model._n_modes, model._form) == (2, Tabular("state"))
+    model.set_params(reward=Goals(None), n_modes=4)
+    assert (model._n_modes, model._form) == (4, Goals(None))
+
+
+def test_an_interrupted_search_is_no_search(monkeypatch):
+    env = datasets.gridworld_env()
+
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("swirl.inference.engines.HostIterations.advance", interrupted)
+    monkeypatch.setattr("swirl.inference.engines.DeviceIterations.advance", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        make("Goals-1", env, moves="action").fit(walks(env))
 
 
 def test_what_cannot_be_found_is_refused():
@@ -144,6 +195,12 @@ def test_what_cannot_be_found_is_refused():
         Goals((1,), names=("a", "b"))
     with pytest.raises(ValueError, match=r"goals=\{'a': 1\} beside places=\(1,\): they are the same"):
         make("Goals", env, goals={"a": 1}, places=(1,))
+    with pytest.raises(ValueError, match="data have 1 session: goals are found on folds, which needs two or more"):
+        make("Goals", env).fit(data[:1])
+    with pytest.raises(ValueError, match="n_modes=40: there are 25 states, so at most 26 modes"):
+        make("Goals", env, n_modes=40).fit(data)
+    with pytest.raises(ValueError, match=r"\(0, 3\) would be an action in a state, and a goal is a place.*\[0, 3\]"):
+        make("Goals", env, goals={"exit": (0, 3)})
     model = SWIRL(env, n_restarts=1, max_iter=1, history=1, reward="state-action").fit(data)
     with pytest.raises(AttributeError, match="this model has no goals"):
         model.goals_  # noqa: B018

@@ -97,7 +97,11 @@ def test_further_arguments_are_the_models():
         ("Goals-2", {"history": 3}, "history=3: Goals-2 has history=2"),
         ("Goals", {"reward": "state"}, "reward='state': Goals makes its own reward; give goals="),
         ("Goals", {"reward": Goals((1,)), "places": (2,)}, "beside places: Goals makes its own reward"),
-        ("Goals", {"colour": 1}, "colour: Goals has no such argument; it has env, history, .* places, kinds"),
+        (
+            "Goals",
+            {"colour": 1},
+            "colour: Goals has no such argument; it has n_modes, env, history, .* goals, places, kinds",
+        ),
         ("Markov--1", {}, "no such model; .* I-3, S-3, F-2, Markov-3 and the like"),
     ],
 )

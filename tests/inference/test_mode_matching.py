@@ -100,3 +100,9 @@ def test_the_assignment_is_the_hungarian_one(shape):
         rows, columns = mode_matching.assignment(cost)
         expected = linear_sum_assignment(cost)
         assert (rows.tolist(), columns.tolist()) == (expected[0].tolist(), expected[1].tolist())
+
+
+def test_an_assignment_of_nothing_and_of_no_numbers():
+    assert [part.size for part in mode_matching.assignment(np.zeros((3, 0)))] == [0, 0]
+    with pytest.raises(ValueError, match="invalid"):
+        mode_matching.assignment(np.full((2, 2), np.nan))

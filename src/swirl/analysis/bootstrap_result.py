@@ -54,7 +54,8 @@ class Bootstrap:
     policies: Float[np.ndarray, "draw mode state option"] | None
     """Probability of each option, the mean over earlier states; None for models of continuous recordings."""
     rewards: Float[np.ndarray, "draw mode state"] | None
-    """Reward of each place in the least-norm gauge less the mode's mean over places: differences between places."""
+    """Reward of each place in the least-norm gauge less the mode's mean over places: differences between places. Goals
+    (`rewards.Goals`) have no gauge: the reward itself, 0 elsewhere."""
     stability: tuple[Float[np.ndarray, "_"], ...]
     """For each session and step: the share of refits that decode the mode of the fit."""
     statuses: tuple[str, ...] = ()

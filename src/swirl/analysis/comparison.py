@@ -209,7 +209,8 @@ class _Work:
         if n_folds < 2:
             return
         own = {name: model.get_params() for name, model in self.models.items()}
-        kinds = [[name for name in own if (own[name].get("n_modes", 1) > 1) is several] for several in (True, False)]
+        modes = {name: own[name].get("n_modes", 1) for name in own}
+        kinds = [[name for name in own if (modes[name] != 1) is several] for several in (True, False)]
         rows = []
         for name in [name for name in own if any(name in kind and len(kind) > 1 for kind in kinds)]:
             began = time.perf_counter()
@@ -324,7 +325,8 @@ class _Work:
 def _complexity(params: Mapping[str, Any]) -> dict[str, Any]:
     """What `grid_search.choose` tells simple from less simple by, as plain values."""
     kinds = {"n_modes": int, "history": int, "switching": str}
-    return {key: kind(params[key]) for key, kind in kinds.items() if params.get(key) is not None}
+    told = {key: params[key] for key in kinds if params.get(key) is not None}
+    return {key: value if value == "auto" else kinds[key](value) for key, value in told.items()}
 
 
 def _same(model: HiddenModeEstimator, other: HiddenModeEstimator) -> bool:
@@ -354,7 +356,7 @@ def _candidates(candidates: Any, env: Any, parameters: dict[str, Any]) -> dict[s
         if not candidates or not all(isinstance(model, HiddenModeEstimator) for model in candidates.values()):
             raise ValueError(f"candidates={candidates!r}: expected a dict of name → model, with at least one")
         return {name: type(model)(**model.get_params()) for name, model in candidates.items()}
-    told = "places" in parameters or "goals" in parameters
+    told = "places" in parameters
     if candidates is None:  # goals are named by the user, or there are none
         candidates = [name for name in models() if not has_goals(name) or told]
     listed = isinstance(candidates, Sequence) and not isinstance(candidates, str) and len(candidates) > 0
@@ -367,7 +369,7 @@ def _candidates(candidates: Any, env: Any, parameters: dict[str, Any]) -> dict[s
     made, taken = {}, {}
     for name in candidates:
         if has_goals(name) and not told:
-            raise ValueError(f"{name}: say where the goals are, as in goals={{'water': 116}}")
+            raise ValueError(f"{name}: say where the goals are, as in places=(116, 0)")
         own, fixed = known_arguments(name), fixed_arguments(name)
         taken[name] = {k: v for k, v in parameters.items() if k in own and (k not in fixed or keeps(name, k, v))}
         made[name] = make(name, env, **taken[name])

@@ -297,6 +297,13 @@ def goal_forecast(
         chosen = np.einsum("zha,gha->hzg", np.asarray(table), taken).reshape(-1, len(places))
     ahead = first_reached(chain, there, chosen, exact=exact)
     encoded, beliefs = model.mode_beliefs(data, known)
+    for state, action in choices.values():
+        seen = encoded.states == state
+        if seen.any() and (encoded.actions[seen] < 0).all():
+            raise ValueError(
+                f"goals={goals!r}: no action is recorded in state {state}, so whether {action} was chosen is not "
+                "known; give states"
+            )
     cuts = _stretches(encoded)[1:-1]
     came = np.concatenate(reached_next(np.split(encoded.states, cuts), places, np.split(encoded.actions, cuts)))
     return _scored(encoded, _chances(encoded, beliefs, ahead, came), came)
@@ -329,8 +336,8 @@ def next_goal_log_loss(model: DiscreteEstimator, data: Any, goals: Mapping[str, 
     """Held-out log-loss of *which goal is reached next*, in nats per step: lower is better.
 
     The forecast at step t is made from s_1:t and a_1:t−1, by the causal filter and the model let run (a linear solve on
-    history × mode). Steps after a session's last arrival at a goal are left out. `panel` lays it beside other measures,
-    with intervals.
+    history × mode). Steps after a session's last arrival at a goal are left out. `panel` lays the same, from the states
+    alone, beside other measures, with intervals.
 
     Parameters
     ----------

@@ -181,7 +181,8 @@ def _complexity(settings: Mapping[str, Any]) -> tuple[int, int, int]:
     """Number of modes, length of the history, form of switching: what does not vary is the same for all."""
     history = settings.get("history", settings.get("order"))
     switching = SWITCHING.get(str(settings.get("switching")), 2)
-    return int(settings.get("n_modes") or 0), -1 if history is None else int(history), switching
+    n_modes = settings.get("n_modes") or 0
+    return np.iinfo(int).max if n_modes == "auto" else int(n_modes), -1 if history is None else int(history), switching
 
 
 def _worded(settings: Mapping[str, Any]) -> str:
@@ -327,7 +328,8 @@ def with_modes(model: HiddenModeEstimator, n_modes: int) -> dict[str, Any] | Non
     given = getattr(params.get("switching"), "table", None) is not None
     if "n_modes" not in params or np.ndim(params.get("temperature", 1.0)) > 0 or given:
         return None
-    if not isinstance(form := params.get("reward"), RewardForm) or form.n_modes in (None, n_modes):
+    form = params.get("reward")
+    other = form.with_modes(n_modes) if isinstance(form, RewardForm) else form
+    if other is form:
         return {"n_modes": n_modes}
-    other = form.with_modes(n_modes)
     return None if other is None else {"n_modes": n_modes, "reward": other}

@@ -284,7 +284,8 @@ def panel(
     goals
         Places that the animal may be going to, by name or in order: each a state, a list of several, or the tuple
         ``(state, action)``, an action that is chosen there (as for `next_goal_log_loss`; runs are then those to the
-        state). With two or more, which is reached next is forecast; with any, modes are compared with direct runs.
+        state). With two or more, which is reached next is forecast, from the states alone, so that all models know the
+        same; with any, modes are compared with direct runs.
         None: only what needs no goals.
     others
         name → further fits of the same model (to two halves of the sessions, to single animals, other restarts), or
@@ -423,8 +424,11 @@ def check_goals(
     if env is None:
         raise ValueError(f"goals={goals!r}: none of the models is of labelled states; leave them out")
     given = list(goals.values()) if isinstance(goals, Mapping) else list(goals)
+    check_places(goals, env.n_states)
+    for state, action in (place for place in given if is_choice(place)):
+        if not (0 <= state < env.n_states and 0 <= action < env.n_actions and env.available[state, action]):
+            raise ValueError(f"goals={goals!r}: state {state} has no action {action}; several states are a list")
     each = [place[0] if is_choice(place) else place for place in given]
-    check_places(each, env.n_states)
     found = [tuple(int(s) for s in np.atleast_1d(np.asarray(place))) for place in each]
     names = (
         list(goals)

@@ -70,12 +70,13 @@ def fit_halves(model: EMEstimator, data: Trajectories, *, callback: Callable[[st
     """Fit the model, itself with one mode and with one mode more, and counts, to each half of the sessions.
 
     Other numbers of modes are left out where the model has settings for each mode, counts where there are no states.
-    Of goals one mode is the habit alone.
+    Of goals one mode is the habit alone; goals that the fit has found are given to both halves.
     """
     of = model.score_type_of(data)
     settled = {**model.fitted_params, "max_iter": min(int(model.max_iter), MAX_ITERATIONS)}
     n_modes, paths = int(settled["n_modes"]), []
-    own, more, one = {"n_modes": n_modes}, with_modes(model, n_modes + 1), with_modes(model, 1)
+    like = type(model)(**settled)
+    own, more, one = {"n_modes": n_modes}, with_modes(like, n_modes + 1), with_modes(like, 1)
 
     def decode(settings: dict[str, Any], fitted: Any) -> None:
         if settings["n_modes"] == n_modes:
@@ -85,7 +86,7 @@ def fit_halves(model: EMEstimator, data: Trajectories, *, callback: Callable[[st
         return score_on_folds(rival, data, candidates, n_folds=2, of=of, callback=callback, on_fit=on_fit)
 
     rows = [own, *(other for other in (more, one) if other is not None and other != own)]
-    scored, counted = score(type(model)(**settled), rows, decode), None
+    scored, counted = score(like, rows, decode), None
     if model.histories is not None:
         counts, counted = score(make("Markov", model.world, target=of), [{}]), {"model": "Markov"}
         scored = joined([*((row, scored.rows([i])) for i, row in enumerate(rows)), (counted, counts)])

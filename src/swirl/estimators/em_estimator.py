@@ -168,9 +168,9 @@ class EMEstimator(HiddenModeEstimator):
                 self._set_agreement(self.compare_restarts(data))
         return self
 
-    def fit_to_score(self: F, data: Any, progress: bool | None = None) -> F:
+    def fit_to_score(self: F, data: Any, progress: bool | None = None, start: Parameters | None = None) -> F:
         """Fit for the score alone, without comparing restarts; an interrupted fit is no fit."""
-        self.fit(data, progress=progress, compare_restarts=False)
+        self.fit(data, progress=progress, start=start, compare_restarts=False)
         if any(restart.status == "interrupted" for restart in self.restarts_):
             raise KeyboardInterrupt  # `fit` ends well on Ctrl-C, but what is not done must not be compared
         return self

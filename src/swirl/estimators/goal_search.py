@@ -100,7 +100,7 @@ class GoalSearch:
 
     @property
     def places(self) -> tuple[tuple[int, ...], ...]:
-        """The goals, as `rewards.Goals` takes them."""
+        """The goals, as `rewards.Goals` takes them (`metrics.panel` takes several states of one goal as a list)."""
         return tuple(goal.place for goal in self.goals)
 
     def __str__(self) -> str:
@@ -165,7 +165,7 @@ def search_goals(
         whole.add(best)
         for path in paths:
             path.accept()
-    for goal in found[:-1]:  # one that was found before better ones may pay no more
+    for goal in found[:-1] if np.isfinite(strictness) else ():  # one that was found early may pay no more
         if len(found) == 1:
             break
         index = tried.index(goal.place)
@@ -225,7 +225,7 @@ class _Path:
     def _quiet_fit(self, model: Model, start: Parameters | None) -> Model:
         with warnings.catch_warnings():  # of a search; the model that is kept says its own
             warnings.simplefilter("ignore", Notice)
-            return model.fit(self.train, progress=False, start=start, compare_restarts=False)
+            return model.fit_to_score(self.train, progress=False, start=start)
 
     def _held_out(self, model: Model) -> Float[np.ndarray, "session"]:
         with quietly():

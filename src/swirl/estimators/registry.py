@@ -170,7 +170,7 @@ def known_arguments(name: str) -> tuple[str, ...]:
 
 
 def has_goals(name: str) -> bool:
-    """Whether a name is of goal-directed modes, which are nothing without places.
+    """Whether a name is of goal-directed modes, whose places are given, or found when they are fitted.
 
     >>> has_goals("Goals-2"), has_goals("S-2")
     (True, False)
@@ -235,7 +235,7 @@ def make(name: str, env: MDP | None = None, **parameters: Any) -> Any:
     ARHMM(MDP(...), switching='state')
 
     Goals are given by their places, with names or without; the number of modes follows, as one explores. Where none are
-    given the fit finds them: n_modes − 1 of them, or all that pay.
+    given the fit finds them: n_modes − 1 of them, or all that pay (at most six).
 
     >>> goals = make("Goals", env, goals={"water": 1})
     >>> goals.n_modes, goals.history, goals.switching
@@ -259,7 +259,7 @@ def make(name: str, env: MDP | None = None, **parameters: Any) -> Any:
     known = inspect.signature(cls).parameters
     unknown = [key for key in parameters if key not in known]
     if unknown:
-        has = known_arguments(name) if entry.form else tuple(known)
+        has = ("n_modes", *known_arguments(name)) if entry.form else tuple(known)
         raise ValueError(f"{', '.join(unknown)}: {name} has no such argument; it has {', '.join(has)}")
     takes_env = {"env": env} if "env" in known else {}
     return cls(**takes_env, **{**(entry.preset or {}), **defaults, **parameters})

@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from swirl.data.encoding import Encoded, Impossible, encode
+from swirl.data.folds import max_folds
 from swirl.data.histories import Histories
 from swirl.data.mdp import MDP
 from swirl.data.trajectories import Trajectories
@@ -96,7 +97,7 @@ class SWIRL(EMEstimator, DiscreteEstimator):
         Where each action leads.
     n_modes
         Number of hidden modes K; 1 is maximum-entropy inverse reinforcement learning. ``"auto"`` where goals are found
-        (``rewards.Goals(None)``): one for each that pays, and one that explores.
+        (``rewards.Goals(None)``): one for each that pays, at most six, and one that explores.
     history
         Number of states L that the reward sees: s_t, s_{t−1}, …; 1 is the Markov model.
     switching
@@ -204,10 +205,16 @@ class SWIRL(EMEstimator, DiscreteEstimator):
     needed: ClassVar[tuple[str, ...]] = ("env", "rewards", "policies")
 
     @property
+    def _search(self) -> Any:
+        """What the search for goals found, where the arguments ask for one; None: nothing (yet)."""
+        form, search = resolve_form(self.reward), vars(self).get("goal_search_")
+        asked = isinstance(form, Goals) and form.places is None
+        return search if asked and search and self.n_modes in ("auto", search.model.reward.n_modes) else None
+
+    @property
     def _form(self) -> RewardForm:
         """The form of the reward, with the goals that the fit has found where it had to."""
-        search = vars(self).get("goal_search_")
-        return resolve_form(self.reward) if search is None else search.model.reward
+        return resolve_form(self.reward) if self._search is None else self._search.model.reward
 
     @property
     def _n_modes_given(self) -> bool:
@@ -216,19 +223,25 @@ class SWIRL(EMEstimator, DiscreteEstimator):
 
     @property
     def _n_modes(self) -> int:
-        return int(self._form.n_modes or 1) if "goal_search_" in vars(self) else int(self.n_modes)
+        return int(self.n_modes) if self._search is None else int(self._form.n_modes or 1)
 
     def _find_goals(self, data: Trajectories) -> None:
-        vars(self).pop("goal_search_", None)  # of another fit
         form = resolve_form(self.reward)
         if not (isinstance(form, Goals) and form.places is None):
+            vars(self).pop("goal_search_", None)  # of another fit
             return
         from swirl.estimators.goal_search import QUICK, search_goals
 
+        n_folds = max_folds(data, 3)
+        if n_folds < 2:
+            raise ValueError(
+                f"data have {counted(len(data), 'session')}: goals are found on folds, which needs two or more; give "
+                "more sessions, or the goals"
+            )
         like = type(self)(**{**self.get_params(deep=False), **QUICK, "reward": form})
         # So many as were asked for, whether they pay or not; else those that pay.
         asked = {} if self.n_modes == "auto" else {"max_goals": int(self.n_modes) - 1, "strictness": -np.inf}
-        self.goal_search_ = search_goals(like, data, **asked)
+        self.goal_search_ = search_goals(like, data, n_folds=n_folds, **asked)
 
     def _choose_prior(self, data: Trajectories) -> None:
         self._find_goals(data)
@@ -266,7 +279,7 @@ class SWIRL(EMEstimator, DiscreteEstimator):
 
     def _params_in_use(self) -> dict[str, Any]:
         chosen = {} if self._adaptive is None else {"reward_prior": self.reward_prior_}
-        found = {"reward": self._form, "n_modes": self._n_modes} if "goal_search_" in vars(self) else {}
+        found = {} if self._search is None else {"reward": self._form, "n_modes": self._n_modes}
         return {**self.get_params(), **chosen, **found}
 
     def _problem(self, data: Trajectories) -> Problem:
@@ -301,6 +314,9 @@ class SWIRL(EMEstimator, DiscreteEstimator):
         if isinstance(form := self.reward, Goals) and form.places is None:
             if self.n_modes == 1:
                 faults.add('n_modes=1: goals are to be found, and one mode explores; give 2 or more, or "auto"')
+            elif self.n_modes != "auto" and isinstance(self.n_modes, int) and self.n_modes > self.env.n_states + 1:
+                n_states = self.env.n_states
+                faults.add(f"n_modes={self.n_modes}: there are {n_states} states, so at most {n_states + 1} modes")
             if np.ndim(self.temperature):
                 faults.add("temperature: expected one number where goals are to be found")
 

@@ -30,7 +30,7 @@ def assignment(
     >>> assignment(np.array([[1, 0], [0, 1], [5, 5]]))
     (array([0, 1]), array([1, 0]))
     """
-    if max(cost.shape) > FEW:
+    if max(cost.shape) > FEW or 0 in cost.shape or not np.isfinite(cost).all():
         from scipy.optimize import linear_sum_assignment
 
         return linear_sum_assignment(cost)

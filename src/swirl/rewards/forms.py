@@ -373,6 +373,12 @@ class Goals(RewardForm):
 
     def __post_init__(self) -> None:
         if isinstance(self.places, Mapping):
+            pair = next((p for p in self.places.values() if isinstance(p, tuple) and len(p) == 2), None)
+            if pair is not None:
+                raise ValueError(
+                    f"places={self.places!r}: {pair} would be an action in a state, and a goal is a place; for several "
+                    f"states of one goal give a list, {list(pair)}"
+                )
             object.__setattr__(self, "names", tuple(map(str, self.places)))
             object.__setattr__(self, "places", tuple(self.places.values()))
         self._check_habit()
@@ -410,14 +416,16 @@ class Goals(RewardForm):
         return len(self.places or ()) + self.explores
 
     def with_modes(self, n_modes: int) -> "Goals | None":
-        """The habit alone, for one mode; for other numbers nothing says which goals.
+        """The habit alone, for one mode; for other numbers nothing says which goals, unless they are to be found.
 
         >>> Goals((116, 0), kinds=2).with_modes(1), Goals((116, 0)).with_modes(2)
         (Goals(places=(), kinds=2, moves=None, place_history=0, absorbing=True, explores=True, names=()), None)
         """
-        if n_modes == self.n_modes or (self.places is None and n_modes > 1):
+        if n_modes == self.n_modes and self.places is not None:
             return self
-        return replace(self, places=(), names=(), explores=True) if n_modes == 1 else None
+        if n_modes == 1:
+            return replace(self, places=(), names=(), explores=True)
+        return self if self.places is None else None
 
     @property
     def priors(self) -> Priors:

@@ -127,8 +127,8 @@ def with_goals(run: Run, env: MDP, names: list[str] | None = None) -> Run:
             raise ValueError("goals=discover: `swirl fit --reward goals --goals discover` finds places; name them here")
         if "modes" in asked.model_fields_set:
             raise ValueError(f"modes={asked.modes}: how many there are is what --goals discover finds; leave it out")
-        return run.model_copy(update={"model": _changed(asked, reward=replace(base, places=()))})
-    form = replace(base, places=places_of(asked.goals, env))
+        return run.model_copy(update={"model": _changed(asked, reward=replace(base, places=(), names=()))})
+    form = replace(base, places=places_of(asked.goals, env), names=())
     return run.model_copy(update={"model": _changed(asked, reward=form, goals=None)})
 
 

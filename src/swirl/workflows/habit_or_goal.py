@@ -29,8 +29,8 @@ def run_habit_or_goal(
         raise ValueError(f"data have {sessions}: two or more are needed, since goals have to pay on sessions held out")
     began = time.perf_counter()
     found = habit_or_goal(
-        ready.train, ready.env, form.places or None, form=replace(form, places=()), n_folds=n_folds, runs=runs,
-        random_state=ready.run.fit.seed, callback=callback, **search_settings(ready.run),
+        ready.train, ready.env, form.places or None, form=replace(form, places=(), names=()), n_folds=n_folds,
+        runs=runs, random_state=ready.run.fit.seed, callback=callback, **search_settings(ready.run),
     )  # fmt: skip
     model = found.model
     if model is not None:

@@ -57,14 +57,16 @@ def suits(tables: Tables) -> bool:
 
 def expected_counts(tables: Tables, chains: Chains, *, active: Bool[np.ndarray, "restart"] | None = None) -> Counts:
     """Expected counts and log-likelihood for each restart; rows that are not `active` come back as zeros."""
-    log_initial = np.asarray(tables.log_initial)
+    log_initial = np.ascontiguousarray(tables.log_initial, dtype=float)
     n_restarts, n_modes = log_initial.shape
     initial = np.exp(log_initial)
     # One more "state" for the padding: its table is the identity.
     stay = np.broadcast_to(np.eye(n_modes), (n_restarts, 1, n_modes, n_modes))
-    transitions = np.concatenate([np.exp(np.asarray(tables.log_transitions)), stay], axis=1)
+    transitions = np.ascontiguousarray(
+        np.concatenate([np.exp(np.asarray(tables.log_transitions, dtype=float)), stay], axis=1)
+    )
     # Scaled so that the likeliest mode of each symbol has 1: nothing underflows unless all others did.
-    log_emissions = np.asarray(tables.log_emissions)
+    log_emissions = np.asarray(tables.log_emissions, dtype=float)
     highest = np.max(log_emissions, axis=-1)
     highest = np.where(np.isfinite(highest), highest, 0.0)
     emissions = np.ones((n_restarts, chains.n_symbols + 1, n_modes))
