@@ -3,6 +3,7 @@
 import contextlib
 import io
 import json
+import shlex
 import sys
 from types import SimpleNamespace
 
@@ -66,7 +67,7 @@ def test_figures_and_pages_are_written(demo):
     assert page.count("data:image/png;base64,") == 8  # each wide and narrow
     assert page.count("<h2") == 8
     assert 'href="report.html"' in page
-    assert all(word in page for word in ("MaxEnt", "one goal throughout"[1:], "name", "plot", "--modes"))
+    assert all(word in page for word in ("MaxEnt", "one goal throughout"[1:], "name", "plot", "--goals"))
     assert "http://" not in page
     assert "https://" not in page
 
@@ -95,6 +96,10 @@ def test_what_to_try_next_works_as_it_stands(demo, tmp_path, monkeypatch):
     for arguments in (["name", fit, *names], ["report", fit, "--comparison", compared, "--draws", "0"]):
         result = CliRunner().invoke(app, arguments)
         assert result.exit_code == 0, result.output
+    quick = ["--restarts", "1", "--max-iter", "2", "--no-verdict", "-o", "goals.nc"]
+    result = CliRunner().invoke(app, [*shlex.split(commands[2])[1:-2], *quick])
+    assert result.exit_code == 0, result.output
+    assert sorted(swirl.load("goals.nc").mode_names_) == ["explore", "to home", "to water"]
     named = swirl.load(fit)
     _, test = swirl.datasets.gridworld(n_sessions=50).trajectories.split(every=5)
     truth = np.array(["water", "home"])[np.concatenate(test.modes)]

@@ -64,6 +64,14 @@ def test_the_name_is_another_way_to_ask_for_them():
     assert build(settled({"name": "Goals-2", "goals": ["water"]}), MAZE).history == 2
 
 
+def test_goals_may_have_names_of_their_own():
+    form = settled({"reward": "goals", "goals": ["drink=water", "home"]}).model.reward
+    assert form.mode_names(MAZE.state_names) == ("explore", "to drink", "to home")
+    assert settled({"reward": "goals", "goals": ["water", "home"]}).model.reward.names == ()
+    before = {"kind": "Goals", "places": [0, 1], "names": ["here", "there"]}
+    assert settled({"reward": before, "goals": ["water"]}).model.reward == Goals((2,))
+
+
 def test_what_the_user_says_goes_before_what_follows():
     model = build(settled({"reward": "goals", "goals": ["water"], "switching": "state", "history": 2}), MAZE)
     assert (model.n_modes, model.history, model.switching) == (2, 2, "state")

@@ -95,6 +95,21 @@ def places_of(goals: list[Any], env: MDP) -> tuple[tuple[int, ...], ...]:
     return found
 
 
+def names_of(goals: list[Any], env: MDP) -> tuple[str, ...]:
+    """What goals are called, where any was given a name of its own; else nothing: they are called after their places.
+
+    >>> env = MDP.deterministic([[1], [2], [0]])
+    >>> names_of(["drink=2", "0"], env), names_of([2], env)
+    (('drink', '0'), ())
+    """
+    words = [str(goal).strip() for goal in goals]
+    own = ["" if word in (env.state_names or ()) else word.rpartition("=")[0].strip() for word in words]
+    named = Goals(places_of(goals, env), explores=False).mode_names(env.state_names)
+    return (
+        tuple(name or called.removeprefix("to ") for name, called in zip(own, named, strict=True)) if any(own) else ()
+    )
+
+
 def with_goals(run: Run, env: MDP, names: list[str] | None = None) -> Run:
     """The run with its goals as states of the environment: ``reward`` is then a `rewards.Goals`.
 
@@ -128,7 +143,7 @@ def with_goals(run: Run, env: MDP, names: list[str] | None = None) -> Run:
         if "modes" in asked.model_fields_set:
             raise ValueError(f"modes={asked.modes}: how many there are is what --goals discover finds; leave it out")
         return run.model_copy(update={"model": _changed(asked, reward=replace(base, places=(), names=()))})
-    form = replace(base, places=places_of(asked.goals, env), names=())
+    form = replace(base, places=places_of(asked.goals, env), names=names_of(asked.goals, env))
     return run.model_copy(update={"model": _changed(asked, reward=form, goals=None)})
 
 

@@ -159,12 +159,13 @@ def _can_report() -> bool:
 def _commands(output: Path, model: Path, names: list[str]) -> dict[str, str]:
     """Three things to try next: words → command."""
     program, fit = _program(), str(model)
-    plots, data, grid, three = (str(output / name) for name in ("plots", "sessions.csv", "grid.csv", "three.nc"))
-    anew = ["fit", data, "--env", grid, "--modes", "3", "-o", three]
+    plots, data, grid, goals = (str(output / name) for name in ("plots", "sessions.csv", "grid.csv", "goals.nc"))
+    anew = ["fit", data, "--env", grid, "--reward", "goals", "--goals", "home=(0, 0),water=(4, 3)", "-o", goals]
     tries = {
         "Call S-2’s modes by their names, in all that is made of the fit from now on:": ["name", fit, *names],
         "Draw every figure of the fit, for a paper or a talk, each with its numbers:": ["plot", fit, "-o", plots],
-        "Fit the same sessions anew, with three modes; your own recordings are fitted in the same way:": anew,
+        "Fit the same sessions with goals that you name, and one mode that explores (two minutes); your own recordings "
+        "are fitted in the same way:": anew,
     }
     return {words: shlex.join([*program, *arguments]) for words, arguments in tries.items()}
 
