@@ -279,7 +279,7 @@ def _starts_table(alike: dict[str, Any]) -> list[str]:
 
 def section(part: dict[str, Any]) -> list[str]:
     """What one experiment's panel says, as lines of a page."""
-    lines = [part["text"], ""]
+    lines = [part["text"].replace("\n+ better", "\n\\+ better"), ""]  # no list
     if "water or exit" in part:
         told = part["water or exit"]
         lines += [
