@@ -1,9 +1,9 @@
 """Four measures for the models of each experiment, the authors' published parameters among them.
 
-    python studies/panels.py gridworld     # some three minutes on two cores
-    python studies/panels.py labyrinth     # some fifteen; needs studies/results/labyrinth_goals.json
-    python studies/panels.py spontaneous   # some ten
-    python studies/panels.py gridworld --quick      # half a minute: few sessions, one start, nothing is written
+    python studies/panels.py gridworld     # three minutes on an NVIDIA H200; on two cores many times that
+    python studies/panels.py labyrinth     # three minutes there; needs studies/results/labyrinth_goals.json
+    python studies/panels.py spontaneous   # three minutes there
+    python studies/panels.py gridworld --quick      # few sessions, one start, nothing is written
 
 `--published FOLDER` is a checkout of the authors' repository (github.com/BRAINML-GT/SWIRL, commit 9a5c441, MIT); where
 it is not given, the published parameters are left out.  They lie there as numpy archives, partly of pickled objects:

@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import os
 from pathlib import Path
 
 import numpy as np
@@ -387,12 +388,18 @@ def test_a_panel_of_the_gridworld_on_few_sessions():
 
 def test_arrays_are_read_out_of_a_pickle_without_loading_it(tmp_path):
     """What would run if it were loaded does not; the numbers come out."""
-    weights = np.empty(2, dtype=object)
-    weights[0], weights[1] = np.arange(6.0).reshape(2, 3), np.linspace(0, 1, 40)
+
+    class Runs:
+        def __reduce__(self):
+            return os.mkdir, (str(tmp_path / "it ran"),)
+
+    weights = np.empty(3, dtype=object)
+    weights[0], weights[1], weights[2] = np.arange(6.0).reshape(2, 3), np.linspace(0, 1, 40), Runs()
     np.savez(tmp_path / "a.npz", weights=weights)
     first, second = (np.frombuffer(raw) for raw in study("panels").arrays_of(tmp_path / "a.npz", "weights"))
     np.testing.assert_array_equal(first.reshape(2, 3), weights[0])
     np.testing.assert_array_equal(second, weights[1])
+    assert not (tmp_path / "it ran").exists()
 
 
 def test_committed_results_of_goal_discovery_are_the_page():

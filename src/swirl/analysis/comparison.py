@@ -356,9 +356,8 @@ def _candidates(candidates: Any, env: Any, parameters: dict[str, Any]) -> dict[s
         if not candidates or not all(isinstance(model, HiddenModeEstimator) for model in candidates.values()):
             raise ValueError(f"candidates={candidates!r}: expected a dict of name → model, with at least one")
         return {name: type(model)(**model.get_params()) for name, model in candidates.items()}
-    told = "places" in parameters
     if candidates is None:  # goals are named by the user, or there are none
-        candidates = [name for name in models() if not has_goals(name) or told]
+        candidates = [name for name in models() if not has_goals(name) or "places" in parameters]
     listed = isinstance(candidates, Sequence) and not isinstance(candidates, str) and len(candidates) > 0
     if not listed or not all(isinstance(name, str) for name in candidates):
         raise ValueError(
@@ -368,7 +367,7 @@ def _candidates(candidates: Any, env: Any, parameters: dict[str, Any]) -> dict[s
         raise ValueError("env: models given by name need the environment; pass env=")
     made, taken = {}, {}
     for name in candidates:
-        if has_goals(name) and not told:
+        if has_goals(name) and "places" not in parameters:
             raise ValueError(f"{name}: say where the goals are, as in places=(116, 0)")
         own, fixed = known_arguments(name), fixed_arguments(name)
         taken[name] = {k: v for k, v in parameters.items() if k in own and (k not in fixed or keeps(name, k, v))}

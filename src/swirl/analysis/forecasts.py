@@ -266,8 +266,7 @@ def goal_forecast(
     data
         Sessions that it was not fitted to.
     goals
-        Two or more, by name or in order; none may be part of another. Each is a state, a list of several, or an action
-        in a state, the tuple ``(state, action)``, which is reached when it is chosen.
+        Two or more, as for `next_goal_log_loss`; none may be part of another.
     known
         What the forecast at step t is made from: ``"next_state"``, the states s_1:t; ``"action"``, also the actions
         a_1:t−1.
@@ -287,9 +286,11 @@ def goal_forecast(
     if len(places) < 2:
         raise ValueError(f"goals={goals!r}: expected two or more places; which is reached next is the question")
     histories, n_modes = model.histories, len(model.initial_modes_)
-    where = check_places(goals, histories.n_states)
     choices = {number: place for number, place in enumerate(places) if is_choice(place)}
-    taken = _choices(model, choices, goals, where)
+    if choices and model.target != "action":
+        raise ValueError(f"goals={goals!r}: {model.label} is of next states and knows no actions; give states")
+    where = check_places(goals, np.asarray(model.world.available))
+    taken = _choices(model, choices, len(places))
     chain = chain_of(model, np.asarray(taken.any(axis=0)) if choices else None)
     there = np.repeat(where[:, histories.states], n_modes, axis=1)  # [goal, history · n_modes + mode]
     chosen = None
@@ -310,25 +311,13 @@ def goal_forecast(
 
 
 def _choices(
-    model: DiscreteEstimator, choices: Mapping[int, Any], goals: Any, where: Bool[np.ndarray, "goal state"]
+    model: DiscreteEstimator, choices: Mapping[int, Any], n_goals: int
 ) -> Bool[np.ndarray, "goal history option"]:
     """At which histories, by which option, each goal that is an action in a state is reached."""
-    available = np.asarray(option_successors(model.histories, model.target).available)
-    taken = np.zeros((len(where), *available.shape), dtype=bool)
-    if choices and model.target != "action":
-        raise ValueError(f"goals={goals!r}: {model.label} is of next states and knows no actions; give states")
+    shape = np.shape(option_successors(model.histories, model.target).available)
+    taken = np.zeros((n_goals, *shape), dtype=bool)
     for number, (state, action) in choices.items():
-        here = model.histories.states == state
-        if not (0 <= action < available.shape[1] and available[here][:, action].any()):
-            raise ValueError(
-                f"goals={goals!r}: in state {state} there is no action {action}; (state, action) is an action in a "
-                f"state, and several states are a list, [{state}, {action}]"
-            )
-        if where[:, state].any():
-            raise ValueError(f"goals={goals!r}: state {state} is itself a goal, so what is done there comes too late")
-        taken[number, here, action] = True
-    if (taken.sum(axis=0) > 1).any():
-        raise ValueError(f"goals={goals!r}: the same action in the same state is there twice")
+        taken[number, model.histories.states == state, action] = True
     return taken
 
 
@@ -364,31 +353,41 @@ def next_goal_log_loss(model: DiscreteEstimator, data: Any, goals: Mapping[str, 
     return goal_forecast(model, data, goals, known=known).loss
 
 
-def check_places(goals: Mapping[str, Any] | Sequence[Any], n_states: int) -> Bool[np.ndarray, "place state"]:
-    """Where each of some places is; raises where a state is unknown or in two of them.
+def check_places(
+    goals: Mapping[str, Any] | Sequence[Any], available: Bool[np.ndarray, "state action"]
+) -> Bool[np.ndarray, "place state"]:
+    """Where each of some goals is; raises where a state or an action is unknown, or in two of them.
 
     A goal that is an action in a state is nowhere: coming there is not enough.
 
-    >>> check_places({"water": 3, "home": [0, 1], "leaves": (2, 5)}, 4).astype(int).tolist()
+    >>> check_places({"water": 3, "home": [0, 1], "leaves": (2, 5)}, np.ones((4, 6), bool)).astype(int).tolist()
     [[0, 0, 0, 1], [1, 1, 0, 0], [0, 0, 0, 0]]
     """
     given = list(goals.values()) if isinstance(goals, Mapping) else list(goals)
-    where = np.zeros((len(given), n_states), dtype=bool)
+    n_states, n_actions = available.shape
+    where, taken = np.zeros((len(given), n_states), dtype=bool), np.zeros((n_states, n_actions), dtype=bool)
     for number, place in enumerate(given):
         if is_choice(place):
             continue
         states = np.atleast_1d(np.asarray(place))
-        if (
-            not states.size
-            or not np.issubdtype(states.dtype, np.integer)
-            or states.min() < 0
-            or states.max() >= n_states
-        ):
+        whole = states.size > 0 and np.issubdtype(states.dtype, np.integer)
+        if not whole or states.min() < 0 or states.max() >= n_states:
             raise ValueError(f"goals={goals!r}: expected for each a state, or several, from 0 to {n_states - 1}")
         where[number, states] = True
     shared = np.flatnonzero(where.sum(axis=0) > 1)
     if len(shared):
         raise ValueError(f"goals={goals!r}: state {some(shared.tolist())} is in more than one of them")
+    for state, action in (place for place in given if is_choice(place)):
+        if not (0 <= state < n_states and 0 <= action < n_actions and available[state, action]):
+            raise ValueError(
+                f"goals={goals!r}: in state {state} there is no action {action}; (state, action) is an action in a "
+                f"state, and several states are a list, [{state}, {action}]"
+            )
+        if where[:, state].any():
+            raise ValueError(f"goals={goals!r}: state {state} is itself a goal, so what is done there comes too late")
+        if taken[state, action]:
+            raise ValueError(f"goals={goals!r}: the same action in the same state is there twice")
+        taken[state, action] = True
     return where
 
 

@@ -424,10 +424,7 @@ def check_goals(
     if env is None:
         raise ValueError(f"goals={goals!r}: none of the models is of labelled states; leave them out")
     given = list(goals.values()) if isinstance(goals, Mapping) else list(goals)
-    check_places(goals, env.n_states)
-    for state, action in (place for place in given if is_choice(place)):
-        if not (0 <= state < env.n_states and 0 <= action < env.n_actions and env.available[state, action]):
-            raise ValueError(f"goals={goals!r}: state {state} has no action {action}; several states are a list")
+    check_places(goals, np.asarray(env.available))
     each = [place[0] if is_choice(place) else place for place in given]
     found = [tuple(int(s) for s in np.atleast_1d(np.asarray(place))) for place in each]
     names = (

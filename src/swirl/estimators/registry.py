@@ -210,7 +210,7 @@ def _with_form(name: str, entry: _Entry, parameters: dict[str, Any]) -> dict[str
             f"reward={given!r}{beside}: {name} makes its own reward; give goals=…, or reward=rewards.{entry.form}(…)"
         )
     reward = form(**{"places": goals, **own}) if given is None else given
-    n_modes = "auto" if reward.places is None else reward.n_modes
+    n_modes = "auto" if reward.to_be_found else reward.n_modes
     return {"n_modes": n_modes, **rest, "reward": reward}
 
 

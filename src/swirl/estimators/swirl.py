@@ -207,9 +207,8 @@ class SWIRL(EMEstimator, DiscreteEstimator):
     @property
     def _search(self) -> Any:
         """What the search for goals found, where the arguments ask for one; None: nothing (yet)."""
-        form, search = resolve_form(self.reward), vars(self).get("goal_search_")
-        asked = isinstance(form, Goals) and form.places is None
-        return search if asked and search and self.n_modes in ("auto", search.model.reward.n_modes) else None
+        search = vars(self).get("goal_search_") if resolve_form(self.reward).to_be_found else None
+        return search if search and self.n_modes in ("auto", search.model.reward.n_modes) else None
 
     @property
     def _form(self) -> RewardForm:
@@ -218,16 +217,14 @@ class SWIRL(EMEstimator, DiscreteEstimator):
 
     @property
     def _n_modes_given(self) -> bool:
-        form = resolve_form(self.reward)
-        return not (isinstance(form, Goals) and form.places is None and self.n_modes == "auto")
+        return not (resolve_form(self.reward).to_be_found and self.n_modes == "auto")
 
     @property
     def _n_modes(self) -> int:
         return int(self.n_modes) if self._search is None else int(self._form.n_modes or 1)
 
     def _find_goals(self, data: Trajectories) -> None:
-        form = resolve_form(self.reward)
-        if not (isinstance(form, Goals) and form.places is None):
+        if not resolve_form(self.reward).to_be_found:
             vars(self).pop("goal_search_", None)  # of another fit
             return
         from swirl.estimators.goal_search import QUICK, search_goals
@@ -238,7 +235,7 @@ class SWIRL(EMEstimator, DiscreteEstimator):
                 f"data have {counted(len(data), 'session')}: goals are found on folds, which needs two or more; give "
                 "more sessions, or the goals"
             )
-        like = type(self)(**{**self.get_params(deep=False), **QUICK, "reward": form})
+        like = type(self)(**{**self.get_params(deep=False), **QUICK})
         # So many as were asked for, whether they pay or not; else those that pay.
         asked = {} if self.n_modes == "auto" else {"max_goals": int(self.n_modes) - 1, "strictness": -np.inf}
         self.goal_search_ = search_goals(like, data, n_folds=n_folds, **asked)
@@ -311,7 +308,7 @@ class SWIRL(EMEstimator, DiscreteEstimator):
         whole_number("history", self.history, 1, faults)
         note_discount(self.discount, faults)
         note_temperature(self.temperature, self.n_modes, faults)
-        if isinstance(form := self.reward, Goals) and form.places is None:
+        if resolve_form(self.reward).to_be_found:
             if self.n_modes == 1:
                 faults.add('n_modes=1: goals are to be found, and one mode explores; give 2 or more, or "auto"')
             elif self.n_modes != "auto" and isinstance(self.n_modes, int) and self.n_modes > self.env.n_states + 1:

@@ -65,6 +65,11 @@ class RewardForm(ABC):
         """The number of modes that a model with this form must have; None: any."""
         return None
 
+    @property
+    def to_be_found(self) -> bool:
+        """Whether it has goals that the fit has to find."""
+        return False
+
     def with_modes(self, n_modes: int) -> "RewardForm | None":
         """The same form for another number of modes; None where there is none."""
         del n_modes
@@ -414,6 +419,11 @@ class Goals(RewardForm):
     def n_modes(self) -> int:
         """One for each goal, and one for exploring; of goals that are not found yet, that one alone."""
         return len(self.places or ()) + self.explores
+
+    @property
+    def to_be_found(self) -> bool:
+        """Whether places are not given."""
+        return self.places is None
 
     def with_modes(self, n_modes: int) -> "Goals | None":
         """The habit alone, for one mode; for other numbers nothing says which goals, unless they are to be found.

@@ -50,7 +50,7 @@ def read_goals(given: str | dict[str, Any] | None, env: MDP) -> dict[str, list[i
         return None
     if isinstance(given, str):
         words = split_goals(given)
-        names = [part.rpartition("=")[0].strip() or part.split("+")[0].strip() for part in words]
+        names = [_own_name(part, env) or part.split("+")[0].strip() for part in words]
     else:
         names, words = list(given), list(given.values())
     twice = sorted({name for name in names if names.count(name) > 1})
@@ -95,19 +95,23 @@ def places_of(goals: list[Any], env: MDP) -> tuple[tuple[int, ...], ...]:
     return found
 
 
+def _own_name(goal: Any, env: MDP) -> str:
+    """The name in "drink=water"; nothing where there is none, or where all of it is the name of a state."""
+    word = str(goal).strip()
+    return "" if word in (env.state_names or ()) else word.rpartition("=")[0].strip()
+
+
 def names_of(goals: list[Any], env: MDP) -> tuple[str, ...]:
-    """What goals are called, where any was given a name of its own; else nothing: they are called after their places.
+    """What goals are called: their own names, else their first places; nothing where none has a name of its own.
 
     >>> env = MDP.deterministic([[1], [2], [0]])
-    >>> names_of(["drink=2", "0"], env), names_of([2], env)
+    >>> names_of(["drink=2", "0+1"], env), names_of([2], env)
     (('drink', '0'), ())
     """
-    words = [str(goal).strip() for goal in goals]
-    own = ["" if word in (env.state_names or ()) else word.rpartition("=")[0].strip() for word in words]
-    named = Goals(places_of(goals, env), explores=False).mode_names(env.state_names)
-    return (
-        tuple(name or called.removeprefix("to ") for name, called in zip(own, named, strict=True)) if any(own) else ()
-    )
+    own = [_own_name(goal, env) for goal in goals]
+    if not any(own):
+        return ()
+    return tuple(name or str(goal).split("+")[0].strip() for name, goal in zip(own, goals, strict=True))
 
 
 def with_goals(run: Run, env: MDP, names: list[str] | None = None) -> Run:
