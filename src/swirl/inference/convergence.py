@@ -11,8 +11,8 @@ Gains that do not shrink promise no end.  EM can also rest on a plateau and leav
 have risen over the last fifth of all iterations either; then, were it to go on as 1 / iterations, four times that rise
 would remain.
 
-Extrapolated iterations (`engines.extrapolate`) say nothing of plain EM's rate, so each stretch of them ends with some
-plain ones.
+Quasi-Newton steps (`quasi_newton`) say nothing of plain EM's rate, so each stretch of them ends with some plain ones:
+when they promise little, and from time to time.
 """
 
 from collections.abc import Iterator
@@ -21,10 +21,11 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-PLAIN = 50  # iterations before any is extrapolated: far from its end EM's steps are no guide
+PLAIN = 50  # iterations before the first quasi-Newton step: far from its end EM's steps are no guide
 WINDOW = 5
 TAIL = 2 * WINDOW
-STRETCH = 20
+STRETCH = 10
+LITTLE = 0.1  # of the tolerance: quasi-Newton steps that promise no more are followed by plain ones
 ROUNDING = 1e-11  # of the objective: gains below are noise
 
 
@@ -38,12 +39,12 @@ class Stretch(NamedTuple):
 
 
 def schedule(accelerated: bool) -> Iterator[Stretch]:
-    """Say how EM goes on, for ever.  It depends on nothing but the number of iterations, so results do not either.
+    """Say how EM goes on, for ever; `em.run` leaves out accelerated stretches that promise little.
 
     >>> from itertools import islice
-    >>> [(s.n, s.accelerated) for s in islice(schedule(True), 12)]
+    >>> [(s.n, s.accelerated) for s in islice(schedule(True), 16)]
     [(10, False), (5, False), (5, False), (5, False), (5, False), (5, False), (5, False), (5, False), (5, False), \
-(20, True), (10, False), (20, True)]
+(10, True), (10, True), (10, True), (10, True), (10, True), (10, False), (10, True)]
     """
     made = TAIL
     yield Stretch(TAIL, accelerated=False, asks=True)
@@ -53,10 +54,11 @@ def schedule(accelerated: bool) -> Iterator[Stretch]:
             yield Stretch(n, accelerated=False, asks=True)
             made += n
         else:
-            n = 2 * (max(STRETCH, made // 5) // 2)
-            yield Stretch(n, accelerated=True, asks=False)
+            pieces = max(PLAIN, made // 3) // STRETCH
+            for _ in range(pieces):
+                yield Stretch(STRETCH, accelerated=True, asks=False)
             yield Stretch(TAIL, accelerated=False, asks=True)
-            made += n + TAIL
+            made += pieces * STRETCH + TAIL
 
 
 def remaining_gain(trace: Float[np.ndarray, "iteration"]) -> float:

@@ -16,7 +16,7 @@ import jax
 import numpy as np
 from jaxtyping import Bool, Float
 
-from swirl.inference.convergence import Stretch, recent_gain, remaining_gain, schedule, unfinished
+from swirl.inference.convergence import LITTLE, Stretch, recent_gain, remaining_gain, schedule, unfinished
 from swirl.inference.engines import Engine, Iterations, choose, tables_and_prior
 from swirl.inference.estep.counts import Chains, Tables
 from swirl.inference.initialise import starting_points
@@ -133,6 +133,12 @@ class _Ledger:
             if self.remaining[r] <= tol and abs(recent_gain(trace)) <= tol:
                 self.status[r] = "converged"
 
+    def promising(self, promise: Float[np.ndarray, "restart"]) -> bool:
+        """Whether quasi-Newton steps promise any restart that is running more than a little."""
+        running = self.running
+        little = LITTLE * np.maximum(self.tol, self.emissions.noise * np.abs(self.objectives[-1]))
+        return bool((running & ~(promise <= little)).any())
+
     @property
     def running(self) -> Bool[np.ndarray, "restart"]:
         return np.array([not status for status in self.status])
@@ -164,8 +170,8 @@ def run(
     """Fit by EM from `n_restarts` starting points (`initialise.starting_points`, or `start`), all of which are kept.
 
     A restart ends when no more than `tol` nats remain to be gained (`convergence`), when `max_iter` M-steps are made,
-    or when something is wrong; Ctrl-C ends them all and keeps what they have. After the first iterations every other
-    one is extrapolated (`engines`).
+    or when something is wrong; Ctrl-C ends them all and keeps what they have. After the first iterations most are
+    quasi-Newton steps (`quasi_newton`).
     New starting points first take a few steps under a milder prior where the prior has one (`Components.warm_up`).
     """
     began = time.perf_counter()
@@ -187,12 +193,14 @@ def run(
         made = max_iter if interrupted else 0
         try:
             for stretch in schedule(components.accelerated):
+                if stretch.accelerated and not ledger.promising(state.promise):
+                    continue
                 left = Stretch(min(stretch.n, max_iter - made), stretch.accelerated, stretch.asks)
                 done = 0
                 while done < left.n and (running := ledger.running).any():
                     # Rows and state are entered together: Ctrl-C in the long call leaves both as they were.
                     state, rows = iterations.advance(
-                        components, state, running, accelerated=left.accelerated, made=done, most=left.n - done
+                        components, state, running, accelerated=left.accelerated, most=left.n - done
                     )
                     seconds, news = time.perf_counter() - began, []
                     for log_likelihood, log_prior in zip(*rows, strict=True):
@@ -226,7 +234,7 @@ def _warm_up(iterations: Iterations, milder: Components, start: Parameters) -> t
         state = iterations.first(milder, start)
         everyone = np.ones(len(state.log_prior), dtype=bool)
         while made < WARM_UP:
-            state, rows = iterations.advance(milder, state, everyone, accelerated=False, made=made, most=WARM_UP - made)
+            state, rows = iterations.advance(milder, state, everyone, accelerated=False, most=WARM_UP - made)
             parameters, made = state.parameters, made + len(rows.log_priors)
     except KeyboardInterrupt:
         return numpy_tree(parameters), True

@@ -3,11 +3,7 @@
 A chunk has a dynamic trip count, so that one compilation serves every chunk, the host can show progress, and Ctrl-C
 is heard between chunks.
 
-Every other iteration may be extrapolated (SQUAREM; Varadhan & Roland 2008).  With θ_1 = M(θ_0), θ_2 = M(θ_1),
-
-    r = θ_1 − θ_0,    v = θ_2 − 2 θ_1 + θ_0,    θ' = θ_0 + 2 a r + a² v,    a = ‖r‖ / ‖v‖ ≥ 1
-
-(a = 1 is θ_2).  Where the objective at θ' is below that at θ_1, EM goes on from θ_1: it never falls.
+An iteration is EM's own, or a quasi-Newton step that EM's own prepares (`quasi_newton`).
 """
 
 import time
@@ -23,11 +19,11 @@ from jaxtyping import Array, Bool, Float
 from swirl.inference.estep import associative, numba_loop, scan
 from swirl.inference.estep.counts import Chains, Counts, Tables
 from swirl.inference.mstep import Components, Parameters
+from swirl.inference.quasi_newton import Memory, at_rest, blank, judge, propose
 from swirl.precision import float64, numpy_tree
 
 Engine = Literal["auto", "compiled", "associative", "scan"]
 ENGINES = ("auto", "compiled", "associative", "scan")
-FIRST_REACH, REACH_FACTOR = 4.0, 4.0  # of an extrapolation: at most so far at first, more where that went well
 CHUNK = 32
 SECONDS_PER_CHUNK = 0.2
 
@@ -38,15 +34,18 @@ class State(NamedTuple):
     parameters: Parameters
     counts: Counts
     log_prior: Any
-    anchor: Parameters
-    """Where an extrapolation starts: the parameters one iteration ago."""
-    reach: Any
-    """How far an extrapolation may go, of each restart."""
+    memory: Memory | None
+    """What quasi-Newton steps have learnt; None where there can be none."""
 
     @property
     def objective(self) -> Any:
         """Log-likelihood plus log-priors."""
         return self.counts.log_likelihood + self.log_prior
+
+    @property
+    def promise(self) -> Any:
+        """What the last quasi-Newton step of each restart promised to gain, in nats."""
+        return np.full(np.shape(self.log_prior), np.inf) if self.memory is None else np.asarray(self.memory.slope) / 2
 
 
 class Rows(NamedTuple):
@@ -64,6 +63,11 @@ def _chosen(on: Any, new: Any, old: Any) -> Any:
         return xp.where(on.reshape((-1,) + (1,) * (np.ndim(a) - 1)), a, b)
 
     return jax.tree.map(pick, new, old)
+
+
+def moved(state: State, taken: Any, new: State) -> State:
+    """The new state of the restarts that take it; what was learnt is kept by all."""
+    return _chosen(taken, new._replace(memory=None), state._replace(memory=None))._replace(memory=new.memory)
 
 
 @jax.jit
@@ -90,38 +94,6 @@ def improve_restarts(
     return better, tables, log_prior
 
 
-@jax.jit
-def extrapolate(
-    components: Components, anchor: Parameters, middle: Parameters, new: Parameters, reach: Float[Array, "restart"]
-) -> tuple[Parameters, Tables, Array, Float[Array, "restart"]]:
-    """Extrapolate from three iterates of every restart; the chains it leads to, and the length a that was wanted."""
-
-    def size(tree: Any) -> Array:
-        leaves = [jnp.sum(jnp.reshape(leaf, (reach.shape[0], -1)) ** 2, axis=1) for leaf in jax.tree.leaves(tree)]
-        return jnp.sqrt(sum(leaves[1:], leaves[0]))
-
-    step = jax.tree.map(lambda x0, x1: x1 - x0, anchor, middle)
-    bend = jax.tree.map(lambda x0, x1, x2: x2 - 2 * x1 + x0, anchor, middle, new)
-    wanted = size(step) / jnp.maximum(size(bend), 1e-300)
-    length = jnp.clip(wanted, 1.0, reach)
-
-    def move(x0: Array, r: Array, v: Array) -> Array:
-        a = length.reshape((-1,) + (1,) * (jnp.ndim(x0) - 1))
-        return x0 + 2 * a * r + a**2 * v
-
-    trial = jax.vmap(components.normalised)(jax.tree.map(move, anchor, step, bend))
-    return trial, *tables_and_prior(components, trial), wanted
-
-
-def take_or_stay(new: State, old: State, wanted: Any) -> State:
-    """Take the extrapolated states that are no worse; where one is, stay, and reach less far next time."""
-    xp = np if isinstance(new.reach, np.ndarray) else jnp
-    better = xp.isfinite(new.objective) & (new.objective >= old.objective)
-    limited = wanted >= old.reach
-    farther = xp.where(better, old.reach * REACH_FACTOR, xp.maximum(old.reach / REACH_FACTOR, 1.0))
-    return _chosen(better, new, old)._replace(reach=xp.where(limited, farther, old.reach))
-
-
 @dataclass
 class HostIterations:
     """One iteration per call: compiled M-step, numba E-step."""
@@ -136,8 +108,8 @@ class HostIterations:
         """E-step of the starting point."""
         tables, log_prior = tables_and_prior(components, parameters)
         counts = numba_loop.expected_counts(numpy_tree(tables), self.chains)
-        reach = np.full(len(counts.log_likelihood), FIRST_REACH)
-        return State(parameters, counts, np.asarray(log_prior), parameters, reach)
+        memory = blank(parameters, np) if components.accelerated else None
+        return State(parameters, counts, np.asarray(log_prior), memory)
 
     def advance(
         self,
@@ -146,23 +118,34 @@ class HostIterations:
         running: Bool[np.ndarray, "restart"],
         *,
         accelerated: bool,
-        made: int,
         most: int,
     ) -> tuple[State, Rows]:
-        """Make one iteration, extrapolated where it is an odd one of an `accelerated` stretch."""
+        """Make one iteration."""
         del most  # needed only by engines that make several
-        extrapolated = accelerated and made % 2 == 1
-        parameters, tables, log_prior = improve_restarts(components, state.parameters, state.counts, running)
-        wanted = np.ones_like(state.reach)
-        if extrapolated:
-            parameters, tables, log_prior, wanted = extrapolate(
-                components, state.anchor, state.parameters, parameters, state.reach
-            )
-        counts = numba_loop.expected_counts(numpy_tree(tables), self.chains, active=running)
-        new = State(parameters, counts, np.asarray(log_prior), state.parameters, state.reach)
-        new = take_or_stay(new, state, np.asarray(wanted)) if extrapolated else new
-        state = _chosen(running, new, state)  # an ended restart keeps what it has
+        state = (self._climb if accelerated else self._step)(components, state, running)
         return state, Rows(np.asarray(state.counts.log_likelihood)[None], state.log_prior[None])
+
+    def _step(self, components: Components, state: State, running: Bool[np.ndarray, "restart"]) -> State:
+        """EM's own iteration."""
+        parameters, tables, log_prior = improve_restarts(components, state.parameters, state.counts, running)
+        counts = numba_loop.expected_counts(numpy_tree(tables), self.chains, active=running)
+        memory = None if state.memory is None else at_rest(state.memory)
+        return moved(state, running, State(parameters, counts, np.asarray(log_prior), memory))
+
+    def _climb(self, components: Components, state: State, running: Bool[np.ndarray, "restart"]) -> State:
+        """A quasi-Newton step, or a shorter one where the last was too long."""
+        if state.memory is None:
+            raise ValueError("quasi-Newton steps need a memory: this component has none")
+        fresh, improved = running & (np.asarray(state.memory.failures) == 0), state.parameters
+        if fresh.any():
+            improved, *_ = improve_restarts(components, state.parameters, state.counts, fresh)
+        parameters, tables, log_prior, memory = propose(
+            components, state.memory, state.parameters, state.counts, improved
+        )
+        counts = numba_loop.expected_counts(numpy_tree(tables), self.chains, active=running)
+        log_prior = np.asarray(log_prior)
+        taken, memory = judge(memory, state.objective, counts.log_likelihood + log_prior)
+        return moved(state, running & taken, State(parameters, counts, log_prior, memory))
 
 
 @partial(jax.jit, static_argnames="in_parallel")
@@ -179,7 +162,8 @@ def _device_first(
 ) -> State:
     tables, log_prior = tables_and_prior(components, parameters)
     counts = device_counts(tables, chains, in_parallel)
-    return State(parameters, counts, log_prior, parameters, jnp.full(log_prior.shape, FIRST_REACH))
+    memory = blank(parameters, jnp) if components.accelerated else None
+    return State(parameters, counts, log_prior, memory)
 
 
 @partial(jax.jit, static_argnames="in_parallel")
@@ -189,38 +173,31 @@ def _device_chunk(
     state: State,
     running: Bool[Array, "restart"],
     accelerated: Array,
-    made: Array,
     most: Array,
     in_parallel: bool,
 ) -> tuple[State, Array, Array]:
-    """Make `most` iterations, the odd ones of an `accelerated` stretch extrapolated; `made` were made of it before."""
-    blank = jnp.zeros((CHUNK, running.shape[0]))
-
-    def entered(i: Array, carry: tuple, new: State) -> tuple:
-        state, log_likelihoods, log_priors = carry
-        state = _chosen(running, new, state)
-        rows = (log_likelihoods.at[i].set(state.counts.log_likelihood), log_priors.at[i].set(state.log_prior))
-        return state, *rows
+    """Make `most` iterations, all `accelerated` or none."""
+    rows = jnp.zeros((CHUNK, running.shape[0]))
 
     def advance(i: Array, carry: tuple) -> tuple:
-        state = carry[0]
-        plain, tables, log_prior = improve_restarts(components, state.parameters, state.counts, running)
-        if not components.accelerated:
-            counts = device_counts(tables, chains, in_parallel)
-            return entered(i, carry, State(plain, counts, log_prior, state.parameters, state.reach))
-        leaps = accelerated & ((made + i) % 2 == 1)
-        trial, far_tables, far_log_prior, wanted = extrapolate(
-            components, state.anchor, state.parameters, plain, state.reach
-        )
-        parameters, tables, log_prior = jax.tree.map(
-            lambda a, b: jnp.where(leaps, a, b), (trial, far_tables, far_log_prior), (plain, tables, log_prior)
-        )
+        state, log_likelihoods, log_priors = carry
+        memory, taken = state.memory, running
+        improved, tables, log_prior = improve_restarts(components, state.parameters, state.counts, running)
+        new = (improved, tables, log_prior, memory)
+        if memory is not None:
+            climb = partial(propose, components, memory, state.parameters, state.counts)
+            new = jax.lax.cond(accelerated, lambda *_: climb(improved), lambda *same: same, *new)
+        parameters, tables, log_prior, memory = new
         counts = device_counts(tables, chains, in_parallel)
-        new = State(parameters, counts, log_prior, state.parameters, state.reach)
-        new = jax.tree.map(lambda a, b: jnp.where(leaps, a, b), take_or_stay(new, state, wanted), new)
-        return entered(i, carry, new)
+        if memory is not None:
+            good, judged = judge(memory, state.objective, counts.log_likelihood + log_prior)
+            taken = running & (good | ~accelerated)
+            memory = jax.tree.map(partial(jnp.where, accelerated), judged, at_rest(memory))
+        state = moved(state, taken, State(parameters, counts, log_prior, memory))
+        entered = (log_likelihoods.at[i].set(state.counts.log_likelihood), log_priors.at[i].set(state.log_prior))
+        return state, *entered
 
-    return jax.lax.fori_loop(0, most, advance, (state, blank, blank))
+    return jax.lax.fori_loop(0, most, advance, (state, rows, rows))
 
 
 @dataclass
@@ -246,14 +223,13 @@ class DeviceIterations:
         running: Bool[np.ndarray, "restart"],
         *,
         accelerated: bool,
-        made: int,
         most: int,
     ) -> tuple[State, Rows]:
         """Make as many iterations as fit into a fraction of a second, at most `most`."""
         fitting = SECONDS_PER_CHUNK / self.seconds_per_iteration if self.seconds_per_iteration > 0 else CHUNK
         n = int(np.clip(fitting, 1, min(most, CHUNK)))
         began = time.perf_counter()
-        numbers = (np.asarray(accelerated), np.asarray(made), np.asarray(n))
+        numbers = (np.asarray(accelerated), np.asarray(n))
         state, log_likelihoods, log_priors = _device_chunk(
             components, self.chains, state, running, *numbers, self.in_parallel
         )

@@ -21,6 +21,7 @@ from swirl.inference.engines import Engine
 from swirl.inference.estep import numba_loop
 from swirl.inference.estep.batching import LANES
 from swirl.inference.messages import STEPS_PER_BATCH
+from swirl.inference.quasi_newton import n_pairs
 from swirl.rewards.component import ProblemSizes
 from swirl.rewards.forms import RewardForm, resolve_form
 from swirl.switching import Fixed
@@ -135,6 +136,8 @@ def of_sizes(s: Sizes) -> Prediction:
     working = own.numbers + (switches if s.switching == "state" else 0)
     if s.switching == "state-net":
         working += 5 * switches + 176 * s.n_restarts * (s.n_states + s.n_modes**2)
+    numbers = s.n_restarts * s.n_modes * (max(own.rows * s.n_actions, s.n_histories) + s.n_states)  # that EM moves
+    working += (3 * n_pairs(numbers) + 8) * numbers
     if compiled:
         messages = s.n_threads * s.longest * min(LANES, s.n_sessions) * (s.n_modes + 1)
     else:  # pairs of modes at every step, in several copies: XLA's own account of its buffers, half of it on a GPU
