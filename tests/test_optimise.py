@@ -9,7 +9,7 @@ import pytest
 from scipy.optimize import minimize
 
 from swirl import precision
-from swirl.optimise import conjugate_gradient, lbfgs, newton_cg
+from swirl.optimise import Gather, conjugate_gradient, lbfgs, newton_cg
 
 N_ROWS, N_OPTIONS, N_WEIGHTS = 12, 4, 6
 
@@ -264,3 +264,17 @@ def test_lbfgs_never_ends_worse_where_the_function_is_no_number(cliff):
     assert found.value <= float(in_double(valley, START, cliff))
     assert found.value == pytest.approx(float(in_double(valley, found.x, cliff)), rel=1e-9)
     assert np.max(found.x["a"]) < cliff
+
+
+@pytest.mark.parametrize("even", [True, False])
+def test_a_gather_and_its_transpose_are_those_of_jax(even):
+    rng = np.random.default_rng(0)
+    index = rng.integers(40, size=(30, 2)) if even else np.zeros((30, 2), dtype=int)
+    gather = Gather.of(index, 40)
+    assert (gather.readers is not None) is even  # one entry that all read would fill memory
+    with precision.float64():
+        x, slopes = jnp.asarray(rng.standard_normal((3, 40))), jnp.asarray(rng.standard_normal((3, 30, 2)))
+        got, back = jax.vjp(gather, x)
+        expected, back_again = jax.vjp(lambda v: v[:, index], x)
+        np.testing.assert_array_equal(got, expected)
+        np.testing.assert_allclose(back(slopes)[0], back_again(slopes)[0], rtol=1e-12, atol=1e-14)

@@ -9,14 +9,73 @@ Written for one problem; `jax.vmap` runs modes and restarts side by side.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, Int
 
+from swirl.precision import FloatArray
+
 Vector = Float[Array, "..."]
+UNEVEN = 8  # times as many readers as there are, filled up: then some entry is read much more often than others
 HIDDEN = -1e30  # logit of an option that is not available: finite, so that 0 · logit is 0
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Gather:
+    """Entries of a vector by their places; the transpose, a sum over the places that read an entry, is made in a fixed
+    order: as a gather of its own, where entries are read about equally often, else as JAX does it.
+    """
+
+    index: Int[FloatArray, "..."]
+    readers: Int[FloatArray, "entry reader"] | None
+    """Places, as numbers of the flat index, that read each entry, filled up with their total number; None: uneven."""
+
+    @classmethod
+    def of(cls, index: Int[np.ndarray, "..."], n_entries: int) -> "Gather":
+        """Find who reads what.
+
+        >>> Gather.of(np.array([2, 0, 2]), 3).readers.tolist()
+        [[1, 3], [3, 3], [0, 2]]
+        """
+        flat = np.ravel(index)
+        counts = np.bincount(flat, minlength=n_entries)
+        most = int(counts.max(initial=0))
+        if n_entries * most > UNEVEN * max(len(flat), 1):
+            return cls(index.astype(np.int32), None)
+        readers = np.full((n_entries, most), len(flat), dtype=np.int32)
+        order = np.argsort(flat, kind="stable")
+        within = np.arange(len(flat)) - np.repeat(np.cumsum(counts) - counts, counts)
+        readers[flat[order], within] = order
+        return cls(index.astype(np.int32), readers)
+
+    def __call__(self, values: Float[Array, "... entry"]) -> Array:
+        """The entries, along the last axis."""
+        index = jnp.asarray(self.index)
+        return values[..., index] if self.readers is None else _take(values, index, jnp.asarray(self.readers))
+
+
+@jax.custom_vjp
+def _take(values: Array, index: Array, readers: Array) -> Array:
+    return values[..., index]
+
+
+def _taken(values: Array, index: Array, readers: Array) -> tuple[Array, tuple[Array, Array]]:
+    return values[..., index], (index, readers)
+
+
+def _returned(kept: tuple[Array, Array], slopes: Array) -> tuple[Array, None, None]:
+    index, readers = kept
+    flat = slopes.reshape(*slopes.shape[: slopes.ndim - index.ndim], -1)
+    filled = jnp.concatenate([flat, jnp.zeros((*flat.shape[:-1], 1), flat.dtype)], axis=-1)
+    return jnp.sum(filled[..., readers], axis=-1), None, None
+
+
+_take.defvjp(_taken, _returned)
 
 
 class Solution(NamedTuple):

@@ -12,19 +12,25 @@ from scipy.special import logsumexp
 
 import reference_messages as reference
 from swirl import precision
-from swirl.inference.engines import device_counts
-from swirl.inference.estep import numba_loop, scan
+from swirl.inference.engines import choose, device_counts
+from swirl.inference.estep import numba_loop, pallas_kernel, scan
 from swirl.inference.estep.counts import Chains, Counts, Tables
 
 SHORT = [6, 1, 4, 1, 2, 6]  # chains short enough for enumeration; one shape for most tests, so few compiles
 needs_numba = pytest.mark.skipif(not numba_loop.available(), reason="numba is not installed (swirl-irl[fast])")
-ENGINES = [pytest.param("compiled", marks=needs_numba), "associative", "scan"]
+KERNEL = pytest.param("kernel", marks=pytest.mark.slow)  # on the CPU only to be checked
+ENGINES = [pytest.param("compiled", marks=needs_numba), KERNEL, "associative", "scan"]
 
 
 def counts_by(engine, tables, chains, **options):
     """Counts of every restart, whichever road computes them."""
     if engine == "compiled":
         return numba_loop.expected_counts(tables, chains, **options)
+    if engine == "kernel":  # as a GPU would run it, step by step on the CPU
+        with precision.float64():
+            groups = [pallas_kernel.Sorted.of(g, chains.n_symbols, chains.n_states) for g in scan.pad(chains)]
+            parts = [pallas_kernel.expected_counts(tables, group, interpret=True) for group in groups]
+            return precision.numpy_tree(jax.tree.map(lambda *leaves: sum(leaves[1:], leaves[0]), *parts))
     with precision.float64():
         return precision.numpy_tree(device_counts(tables, scan.pad(chains), engine == "associative"))
 
@@ -166,6 +172,26 @@ def test_a_symbol_that_no_mode_emits_does_no_harm_while_it_is_not_seen(engine):
 
 
 @pytest.mark.slow
+@pytest.mark.slow
+@pytest.mark.parametrize("threads", [1, 1_000_000])  # one part of each chain, and parts of 16 steps
+def test_kernels_agree_with_the_scan_however_chains_and_sums_are_cut(threads, monkeypatch):
+    monkeypatch.setattr(pallas_kernel, "THREADS", threads)
+    monkeypatch.setattr(pallas_kernel, "PIECE", 32)
+    rng = np.random.default_rng(8)
+    drawn = random_chains(rng, [150, 100, 100, 70, 33, 2, 1], n_symbols=3, n_states=2)
+    times = np.array([1, 3, 0, 2, 1, 1, 5])
+    chains = Chains(drawn.symbols, drawn.states, drawn.offsets, 3, 2, times)
+    tables = random_tables(rng, 2, 3, 3, 2, sharpness=8.0)
+    assert_close(counts_by("kernel", tables, chains), counts_by("scan", tables, chains), 1e-10)
+
+
+def test_kernels_are_refused_where_there_is_no_gpu_for_them(large):
+    tables, chains = large
+    if not pallas_kernel.available():
+        with pytest.raises(ValueError, match=r'engine="kernel" needs an NVIDIA GPU .* use engine="auto"'):
+            choose("kernel", chains, tables)
+
+
 @needs_numba
 @pytest.mark.parametrize("sharpness", [1.0, 20.0])
 def test_both_roads_agree_on_more_data(large, sharpness):

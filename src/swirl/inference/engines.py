@@ -7,6 +7,7 @@ An iteration is EM's own, or a quasi-Newton step that EM's own prepares (`quasi_
 """
 
 import time
+import warnings
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal, NamedTuple
@@ -16,14 +17,17 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
-from swirl.inference.estep import associative, numba_loop, scan
+from swirl.inference.estep import associative, numba_loop, pallas_kernel, scan
 from swirl.inference.estep.counts import Chains, Counts, Tables
 from swirl.inference.mstep import Components, Parameters
 from swirl.inference.quasi_newton import Memory, at_rest, blank, judge, propose
 from swirl.precision import float64, numpy_tree
 
-Engine = Literal["auto", "compiled", "associative", "scan"]
-ENGINES = ("auto", "compiled", "associative", "scan")
+Engine = Literal["auto", "compiled", "kernel", "associative", "scan"]
+ENGINES = ("auto", "compiled", "kernel", "associative", "scan")
+Groups = tuple[scan.PaddedChains, ...] | tuple[pallas_kernel.Sorted, ...]
+# Sums in one order on a GPU too, so that the same fit gives the same bits; slower, so only where it is needed.
+IN_ORDER: Any = {"xla_gpu_deterministic_ops": True}
 CHUNK = 32
 SECONDS_PER_CHUNK = 0.2
 
@@ -149,27 +153,29 @@ class HostIterations:
 
 
 @partial(jax.jit, static_argnames="in_parallel")
-def device_counts(tables: Tables, chains: tuple[scan.PaddedChains, ...], in_parallel: bool) -> Counts:
-    """Counts of every restart, summed over the groups of chains."""
+def device_counts(tables: Tables, chains: Groups, in_parallel: bool = False) -> Counts:
+    """Counts of every restart, summed over the groups of chains: by kernels where their steps are sorted."""
     expected = associative.expected_counts if in_parallel else scan.expected_counts
-    parts = [jax.vmap(partial(expected, chains=group))(tables) for group in chains]
+    parts = [
+        pallas_kernel.expected_counts(tables, group)
+        if isinstance(group, pallas_kernel.Sorted)
+        else jax.vmap(partial(expected, chains=group))(tables)
+        for group in chains
+    ]
     return jax.tree.map(lambda *leaves: sum(leaves[1:], leaves[0]), *parts)
 
 
-@partial(jax.jit, static_argnames="in_parallel")
-def _device_first(
-    components: Components, parameters: Parameters, chains: tuple[scan.PaddedChains, ...], in_parallel: bool
-) -> State:
+@partial(jax.jit, static_argnames="in_parallel", compiler_options=IN_ORDER)
+def _device_first(components: Components, parameters: Parameters, chains: Groups, in_parallel: bool) -> State:
     tables, log_prior = tables_and_prior(components, parameters)
     counts = device_counts(tables, chains, in_parallel)
     memory = blank(parameters, jnp) if components.accelerated else None
     return State(parameters, counts, log_prior, memory)
 
 
-@partial(jax.jit, static_argnames="in_parallel")
 def _device_chunk(
     components: Components,
-    chains: tuple[scan.PaddedChains, ...],
+    chains: Groups,
     state: State,
     running: Bool[Array, "restart"],
     accelerated: Array,
@@ -200,11 +206,15 @@ def _device_chunk(
     return jax.lax.fori_loop(0, most, advance, (state, rows, rows))
 
 
+_chunk = jax.jit(_device_chunk, static_argnames="in_parallel")
+_chunk_in_order = jax.jit(_device_chunk, static_argnames="in_parallel", compiler_options=IN_ORDER)
+
+
 @dataclass
 class DeviceIterations:
     """Chunks of iterations in one compiled call, on whatever device JAX computes."""
 
-    chains: tuple[scan.PaddedChains, ...]
+    chains: Groups
     in_parallel: bool
     seconds_per_iteration: float = field(default=np.inf)
 
@@ -214,7 +224,15 @@ class DeviceIterations:
 
     def first(self, components: Components, parameters: Parameters) -> State:
         """E-step of the starting point."""
-        return _device_first(components, parameters, self.chains, self.in_parallel)
+        try:
+            return _device_first(components, parameters, self.chains, self.in_parallel)
+        except Exception as fault:
+            if not isinstance(self.chains[0], pallas_kernel.Sorted):
+                raise
+            warnings.warn(f"the kernels of the E-step failed on this device, so a scan is used: {fault}", stacklevel=2)
+            plain: Any = tuple(group.chains for group in self.chains if isinstance(group, pallas_kernel.Sorted))
+            self.chains, self.in_parallel = plain, True
+            return _device_first(components, parameters, self.chains, self.in_parallel)
 
     def advance(
         self,
@@ -230,9 +248,9 @@ class DeviceIterations:
         n = int(np.clip(fitting, 1, min(most, CHUNK)))
         began = time.perf_counter()
         numbers = (np.asarray(accelerated), np.asarray(n))
-        state, log_likelihoods, log_priors = _device_chunk(
-            components, self.chains, state, running, *numbers, self.in_parallel
-        )
+        fixed = components.emissions.fixed_order and components.latent is None
+        make = _chunk if fixed and isinstance(self.chains[0], pallas_kernel.Sorted) else _chunk_in_order
+        state, log_likelihoods, log_priors = make(components, self.chains, state, running, *numbers, self.in_parallel)
         rows = Rows(np.asarray(log_likelihoods)[:n], np.asarray(log_priors)[:n])
         self.seconds_per_iteration = (time.perf_counter() - began) / n
         return state, rows
@@ -249,8 +267,9 @@ Iterations = HostIterations | DeviceIterations
 
 
 def choose(engine: Engine, chains: Chains, tables: Tables) -> Iterations:
-    """Pick the engine: numba on the CPU where it is installed, a parallel scan on a GPU; where they would not be exact,
-    a scan of logarithms.  An engine that is asked for by name and would not be exact is refused.
+    """Pick the engine: numba on the CPU where it is installed, kernels on a GPU (a parallel scan where they cannot be
+    compiled); where they would not be exact, a scan of logarithms.  An engine that is asked for by name and would not
+    be exact is refused.
 
     >>> chains = Chains(np.zeros(2, int), np.zeros(2, int), np.array([0, 2]), n_symbols=1, n_states=1)
     >>> tables = Tables(np.log([[0.5, 0.5]]), np.log([[[[0.9, 0.1], [0.1, 0.9]]]]), np.zeros((1, 1, 2)))
@@ -259,7 +278,7 @@ def choose(engine: Engine, chains: Chains, tables: Tables) -> Iterations:
     """
     if engine not in ENGINES:
         raise ValueError(f"engine={engine!r}: expected one of {', '.join(ENGINES)}")
-    if engine in ("compiled", "associative") and not numba_loop.suits(tables):
+    if engine in ("compiled", "kernel", "associative") and not numba_loop.suits(tables):
         min_switch, min_start = (float(np.exp(np.min(t))) for t in (tables.log_transitions, tables.log_initial))
         raise ValueError(
             f"engine={engine!r} works with plain probabilities and would be wrong here, as a mode's share can fall "
@@ -267,10 +286,17 @@ def choose(engine: Engine, chains: Chains, tables: Tables) -> Iterations:
             f"least likely first mode {min_start:.3g} (expected: none 0, and no action all but impossible in one "
             'mode only); use engine="auto" or engine="scan", which works with logarithms'
         )
-    if engine == "auto":
-        on_cpu = jax.default_backend() == "cpu"
-        fast = "compiled" if on_cpu else "associative"
-        engine = fast if numba_loop.suits(tables) and (not on_cpu or numba_loop.available()) else "scan"
+    if engine == "kernel" and not pallas_kernel.available():
+        raise ValueError('engine="kernel" needs an NVIDIA GPU and a JAX that compiles for it: use engine="auto"')
+    if engine == "auto" and not numba_loop.suits(tables):
+        engine = "scan"
+    elif engine == "auto" and jax.default_backend() == "cpu":
+        engine = "compiled" if numba_loop.available() else "scan"
+    elif engine == "auto":
+        engine = "kernel" if pallas_kernel.available() else "associative"
     if engine == "compiled":
         return HostIterations(chains)
-    return DeviceIterations(jax.device_put(scan.pad(chains)), in_parallel=engine == "associative")
+    groups: Any = scan.pad(chains)
+    if engine == "kernel":
+        groups = tuple(pallas_kernel.Sorted.of(group, chains.n_symbols, chains.n_states) for group in groups)
+    return DeviceIterations(jax.device_put(groups), in_parallel=engine == "associative")

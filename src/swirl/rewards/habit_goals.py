@@ -19,7 +19,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from swirl.data.histories import Histories
-from swirl.optimise import masked_log_softmax, maximise_logit, squared
+from swirl.optimise import Gather, masked_log_softmax, maximise_logit, squared
 from swirl.precision import FloatArray
 from swirl.priors import Gaussian
 from swirl.rewards.component import Footprint, ProblemSizes, RewardComponent
@@ -40,13 +40,13 @@ class HabitGoalsParameters(NamedTuple):
 class HabitGoalsReward(RewardComponent):
     """The component of the model that turns counts of (row, action) into parts of values."""
 
-    following: Int[FloatArray, "row action branch"]
-    """Where each action leads, as places in `active`."""
+    following: Gather
+    """Where each action of each row leads, branch by branch, as places in `active`."""
     probability: Float[FloatArray, "row action branch"]
     available: Bool[FloatArray, "row action"]
     active: Int[FloatArray, "active"]
     """Histories whose parts the rows' choices depend on, short ones first: all others stay at the prior's mode, 0."""
-    parents: tuple[Int[FloatArray, "_"], ...]
+    parents: tuple[Gather, ...]
     """For each size from 2 on: which of the active histories of one state less each active one of that size extends."""
     habit_precision: Float[FloatArray, "habit"]
     """Of each active part; empty where there is no habit."""
@@ -58,6 +58,12 @@ class HabitGoalsReward(RewardComponent):
     discount: Float[FloatArray, ""]
     temperature: Float[FloatArray, "mode"]
     sequential_restarts: ClassVar[bool] = True
+
+    @property
+    def fixed_order(self) -> bool:
+        """Whether all sums are made in one order on any device."""
+        return all(gather.readers is not None for gather in (self.following, *self.parents))
+
     # One step per M-step, as for `state.StateReward`: the counts move on anyway.
     max_steps: int = field(default=1, metadata={"static": True})
     max_cg_steps: int = field(default=60, metadata={"static": True})
@@ -88,8 +94,9 @@ class HabitGoalsReward(RewardComponent):
         active = active[active < histories.n_histories]
         first = np.searchsorted(sizes[active], np.arange(1, histories.length + 2))  # place of the first of each size
         parents = tuple(
-            (np.searchsorted(active, histories.dropped[active[first[n] : first[n + 1]]]) - first[n - 1]).astype(
-                np.int32
+            Gather.of(
+                np.searchsorted(active, histories.dropped[active[first[n] : first[n + 1]]]) - first[n - 1],
+                int(first[n] - first[n - 1]),
             )
             for n in range(1, histories.length)
         )
@@ -97,7 +104,7 @@ class HabitGoalsReward(RewardComponent):
         with_goals = active[active < n_short]
         habits = [] if habit is None else np.asarray(habit.strengths(histories.length))[sizes[active] - 1]
         return cls(
-            np.searchsorted(active, following).astype(np.int32),
+            Gather.of(np.searchsorted(active, following), len(active)),
             np.asarray(successors.probability)[rows],
             np.asarray(successors.available)[rows],
             active,
@@ -182,18 +189,18 @@ class HabitGoalsReward(RewardComponent):
         parts = jnp.pad(goals, ((0, 0), (0, self.active.shape[0] - self.n_goals)))
         if self.n_habits:
             parts = parts + habit
-        values = self._sums(parts)[:, jnp.asarray(self.following)]
+        values = self.following(self._sums(parts))
         expected = values[..., 0] if values.shape[-1] == 1 else jnp.sum(self.probability * values, axis=-1)
         return jnp.multiply((self.discount / jnp.asarray(self.temperature))[:, None, None], expected)
 
     def _sums(self, parts: Float[Array, "mode active"]) -> Float[Array, "mode active"]:
         """V of the active histories: V(h) = V(h without its oldest state) + part(h), size by size."""
-        first = parts.shape[1] - sum(len(parents) for parents in self.parents)
+        sizes = [len(parents.index) for parents in self.parents]
+        first = parts.shape[1] - sum(sizes)
         values = [parts[:, :first]]
-        for parents in self.parents:
-            own = parts[:, first : first + len(parents)]
-            values.append(own + values[-1][:, jnp.asarray(parents)])
-            first += len(parents)
+        for size, parents in zip(sizes, self.parents, strict=True):
+            values.append(parts[:, first : first + size] + parents(values[-1]))
+            first += size
         return jnp.concatenate(values, axis=1)
 
     def _log_policy(self, x: Float[Array, "unknown"]) -> Float[Array, "mode row action"]:
