@@ -7,7 +7,9 @@ FOLDER holds the labyrinth's two .npy files; without it a random walk on a simul
 
 import argparse
 import time
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import jax
 import numpy as np
@@ -16,10 +18,13 @@ from swirl.data.mdp import MDP
 from swirl.data.trajectories import Trajectories
 from swirl.estimators.swirl import SWIRL
 from swirl.inference import em
-from swirl.inference.engines import device_counts
-from swirl.inference.estep import scan
+from swirl.inference.engines import choose, device_counts, tables_and_prior
+from swirl.inference.estep import pallas_kernel, scan
 from swirl.inference.estep.counts import Chains, Tables
 from swirl.precision import float64, numpy_tree
+from swirl.priors import Cauchy, Gaussian
+
+REPEATS = 50
 
 
 def labyrinth(folder: Path | None) -> tuple[MDP, Trajectories]:
@@ -51,8 +56,8 @@ def timed(function, repeats: int = 5) -> tuple[float, object]:
     return float(np.median(times)), result
 
 
-def e_steps(n_chains: int, n_steps: int, n_modes: int = 3) -> None:
-    """Both roads on this device against the CPU, and their speed."""
+def e_steps(n_chains: int, n_steps: int, n_modes: int = 3, n_restarts: int = 1, real: Any = np.float64) -> None:
+    """Every road on this device against the scan of logarithms: how fast, how near, and the same bits twice?"""
     rng = np.random.default_rng(0)
     n_symbols, n_states = 508, 127
     total = n_chains * n_steps
@@ -64,23 +69,90 @@ def e_steps(n_chains: int, n_steps: int, n_modes: int = 3) -> None:
         n_states,
     )
     tables = Tables(
-        np.log(np.full((1, n_modes), 1 / n_modes)),
-        np.log(rng.dirichlet(np.ones(n_modes), size=(1, n_states, n_modes))),
-        np.log(rng.uniform(0.05, 1, size=(1, n_symbols, n_modes))),
+        np.log(np.full((n_restarts, n_modes), 1 / n_modes)),
+        np.log(rng.dirichlet(np.ones(n_modes), size=(n_restarts, n_states, n_modes))),
+        np.log(rng.uniform(0.05, 1, size=(n_restarts, n_symbols, n_modes))),
     )
     with float64():
-        groups = jax.device_put(scan.pad(chains))
-        results = {}
-        for name, parallel in (("scan", False), ("associative", True)):
-            seconds, counts = timed(lambda p=parallel: device_counts(tables, groups, p))
-            results[name] = numpy_tree(counts)
-            print(f"E-step float64 {n_chains} x {n_steps} K={n_modes} {name:12s} {seconds * 1e3:9.3f} ms "
-                  f"{total / seconds / 1e6:10.1f} M steps/s")  # fmt: skip
-    worst = max(
-        float(np.max(np.abs(a - b) / (1 + np.abs(b))))
-        for a, b in zip(jax.tree.leaves(results["scan"]), jax.tree.leaves(results["associative"]), strict=True)
-    )
-    print(f"   largest relative difference of the two roads: {worst:.2e}")
+        tables = jax.device_put(jax.tree.map(lambda x: x.astype(real), tables))
+        padded, reference = scan.pad(chains), None
+        for name in ("scan", "associative", "kernel"):
+            if name == "kernel" and not pallas_kernel.available():
+                print("no NVIDIA GPU here: no kernels")
+                continue
+            if name != "kernel" and real is np.float32:
+                continue
+            groups = padded
+            if name == "kernel":
+                groups = tuple(pallas_kernel.Sorted.of(group, n_symbols, n_states) for group in padded)
+            groups = jax.device_put(groups)
+            seconds, counts = timed(lambda g=groups, n=name: device_counts(tables, g, n == "associative"))
+            again = device_counts(tables, groups, name == "associative")
+            same = all(map(np.array_equal, jax.tree.leaves(numpy_tree(counts)), jax.tree.leaves(numpy_tree(again))))
+            print(f"E-step {np.dtype(real).name} {n_restarts} x {n_chains} x {n_steps} K={n_modes} {name:12s} "
+                  f"{seconds * 1e3:9.3f} ms {n_restarts * total / seconds / 1e9:8.3f} G steps/s  same bits {same}",
+                  end="")  # fmt: skip
+            inside = timed(lambda g=groups, n=name: repeated(tables, g, n == "associative"), 3)[0] / REPEATS
+            counts = numpy_tree(counts)
+            reference = counts if reference is None else reference
+            pairs = zip(jax.tree.leaves(counts), jax.tree.leaves(reference), strict=True)
+            worst = max(float(np.max(np.abs(a - b) / (1 + np.abs(b)))) for a, b in pairs)
+            print(f"  in a compiled loop {inside * 1e3:9.3f} ms  against the scan {worst:.1e}", flush=True)
+
+
+@partial(jax.jit, static_argnames="in_parallel")
+def repeated(tables: Tables, groups: Any, in_parallel: bool) -> Tables:
+    """E-steps one after the other, as EM makes them: without the way from Python to the device."""
+
+    def again(_: int, same: Tables) -> Tables:
+        counts = device_counts(same, groups, in_parallel)
+        kept = 0.0 * counts.log_likelihood[:, None]  # all that comes out is used, so that none of it is left out
+        return Tables(
+            same.log_initial + 0.0 * counts.initial + kept,
+            same.log_transitions + 0.0 * counts.transitions,
+            same.log_emissions + 0.0 * counts.emissions,
+        )
+
+    return jax.lax.fori_loop(0, REPEATS, again, tables)
+
+
+def plain(env: MDP, data: Trajectories, history: int, n_iterations: int) -> None:
+    """EM's own iterations, one restart, after compiling."""
+    prior = Gaussian(0.02, backoff=3.0, of="value")
+    _, chains, components, _ = SWIRL(env, n_modes=3, history=history, reward_prior=prior).em_problem(data)
+    with float64():
+        start = em.stack([components.random_parameters(np.random.default_rng(0), 1.0)])
+        iterations = choose("auto", chains, numpy_tree(tables_and_prior(components, numpy_tree(start))[0]))
+        everyone = np.ones(1, dtype=bool)
+
+        def run() -> Any:
+            state, made = iterations.first(components, start), 0
+            while made < n_iterations:
+                state, rows = iterations.advance(
+                    components, state, everyone, accelerated=False, most=n_iterations - made
+                )
+                made += len(rows.log_priors)
+            return state.log_prior
+
+        seconds, _ = timed(run, 3)
+    print(f"S-{history} K=3, {n_iterations} plain iterations, normal prior on values: {seconds:.3f} s", flush=True)
+
+
+def starts(env: MDP, data: Trajectories, n_starts: int) -> None:
+    """Default fits to their end, twice: seconds, passes, and whether both have the same bits."""
+    for name, prior in (("normal prior on values", Gaussian(0.02, backoff=3.0, of="value")), ("Cauchy", Cauchy())):
+        model = SWIRL(env, n_modes=3, history=2, reward_prior=prior)
+        _, chains, components, _ = model.em_problem(data)
+        runs, seconds = [], []
+        for _ in range(2):
+            began = time.perf_counter()
+            runs.append(em.run(components, chains, n_restarts=n_starts, seed=0, max_iter=2000, tol=0.01))
+            seconds.append(time.perf_counter() - began)
+        same = all(np.array_equal(a.objective_trace, b.objective_trace) for a, b in zip(*runs, strict=True))
+        ends = [r.n_iterations for r in runs[1]]
+        print(f"S-2 K=3 {name}, {n_starts} starts to their end: first {seconds[0]:.2f} s, second {seconds[1]:.3f} s, "
+              f"{sum(r.converged for r in runs[1])} converged, after {min(ends)} to {max(ends)} passes; "
+              f"same bits {same}; best objective {max(r.objective for r in runs[1]):.3f}", flush=True)  # fmt: skip
 
 
 def fits(env: MDP, data: Trajectories, history: int, n_iterations: int, n_restarts: int = 1) -> None:
@@ -95,7 +167,7 @@ def fits(env: MDP, data: Trajectories, history: int, n_iterations: int, n_restar
             start = em.stack([components.random_parameters(np.random.default_rng(1), 1.0)])
             with jax.default_device(devices[0]):
                 few = {"n_restarts": 1, "seed": 0, "max_iter": 3, "tol": 1e-12, "start": start}
-                first[place] = em.run(components, chains, engine="associative", **few)[0].objective_trace
+                first[place] = em.run(components, chains, engine="auto", **few)[0].objective_trace
     if len(first) == 2:
         gap = np.abs(first["gpu"] - first["cpu"]) / np.abs(first["cpu"])
         print(f"S-{history}: objective on the GPU against the CPU, iterations 0 to 3: {[f'{g:.0e}' for g in gap]}")
@@ -108,7 +180,7 @@ def fits(env: MDP, data: Trajectories, history: int, n_iterations: int, n_restar
         with jax.default_device(devices[0]):
             for attempt in ("first", "second"):
                 began = time.perf_counter()
-                result = em.run(components, chains, engine="associative", **settings)
+                result = em.run(components, chains, engine="auto", **settings)
                 seconds = time.perf_counter() - began
                 print(f"S-{history} K=3 {n_restarts} restarts, 20 + {n_iterations} iterations, {place} {attempt} run "
                       f"{seconds:8.3f} s   objective {result[0].objective:.6f}")  # fmt: skip
@@ -124,15 +196,24 @@ def main() -> None:
     """Check and time everything; one table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path)
+    parser.add_argument("--against-cpu", action="store_true", help="also the same fits on this machine's CPU (minutes)")
     options = parser.parse_args()
     print("jax", jax.__version__, jax.devices())
     e_steps(190, 500)
+    e_steps(190, 500, n_restarts=8)
     e_steps(20_000, 500)
+    if jax.default_backend() == "gpu":
+        e_steps(200_000, 500, real=np.float32)
     env, data = labyrinth(options.data)
-    fits(env, data, 1, 50)
-    fits(env, data, 2, 80)
-    fits(env, data, 2, 80, n_restarts=8)
-    fits(env, data, 4, 50)
+    starts(env, data, 8)
+    starts(env, data, 32)
+    plain(env, data, 2, 100)
+    plain(env, data, 4, 70)
+    if options.against_cpu:
+        fits(env, data, 1, 50)
+        fits(env, data, 2, 80)
+        fits(env, data, 2, 80, n_restarts=8)
+        fits(env, data, 4, 50)
 
 
 if __name__ == "__main__":

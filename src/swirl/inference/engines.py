@@ -26,8 +26,6 @@ from swirl.precision import float64, numpy_tree
 Engine = Literal["auto", "compiled", "kernel", "associative", "scan"]
 ENGINES = ("auto", "compiled", "kernel", "associative", "scan")
 Groups = tuple[scan.PaddedChains, ...] | tuple[pallas_kernel.Sorted, ...]
-# Sums in one order on a GPU too, so that the same fit gives the same bits; slower, so only where it is needed.
-IN_ORDER: Any = {"xla_gpu_deterministic_ops": True}
 CHUNK = 32
 SECONDS_PER_CHUNK = 0.2
 
@@ -165,7 +163,7 @@ def device_counts(tables: Tables, chains: Groups, in_parallel: bool = False) -> 
     return jax.tree.map(lambda *leaves: sum(leaves[1:], leaves[0]), *parts)
 
 
-@partial(jax.jit, static_argnames="in_parallel", compiler_options=IN_ORDER)
+@partial(jax.jit, static_argnames="in_parallel")
 def _device_first(components: Components, parameters: Parameters, chains: Groups, in_parallel: bool) -> State:
     tables, log_prior = tables_and_prior(components, parameters)
     counts = device_counts(tables, chains, in_parallel)
@@ -173,6 +171,7 @@ def _device_first(components: Components, parameters: Parameters, chains: Groups
     return State(parameters, counts, log_prior, memory)
 
 
+@partial(jax.jit, static_argnames="in_parallel")
 def _device_chunk(
     components: Components,
     chains: Groups,
@@ -204,10 +203,6 @@ def _device_chunk(
         return state, *entered
 
     return jax.lax.fori_loop(0, most, advance, (state, rows, rows))
-
-
-_chunk = jax.jit(_device_chunk, static_argnames="in_parallel")
-_chunk_in_order = jax.jit(_device_chunk, static_argnames="in_parallel", compiler_options=IN_ORDER)
 
 
 @dataclass
@@ -248,9 +243,9 @@ class DeviceIterations:
         n = int(np.clip(fitting, 1, min(most, CHUNK)))
         began = time.perf_counter()
         numbers = (np.asarray(accelerated), np.asarray(n))
-        fixed = components.emissions.fixed_order and components.latent is None
-        make = _chunk if fixed and isinstance(self.chains[0], pallas_kernel.Sorted) else _chunk_in_order
-        state, log_likelihoods, log_priors = make(components, self.chains, state, running, *numbers, self.in_parallel)
+        state, log_likelihoods, log_priors = _device_chunk(
+            components, self.chains, state, running, *numbers, self.in_parallel
+        )
         rows = Rows(np.asarray(log_likelihoods)[:n], np.asarray(log_priors)[:n])
         self.seconds_per_iteration = (time.perf_counter() - began) / n
         return state, rows

@@ -30,11 +30,6 @@ class EmissionComponent(ABC):
     sequential_restarts: ClassVar[bool] = False
     """Whether restarts go one at a time on a CPU: side by side each would take as many steps as the slowest."""
 
-    @property
-    def fixed_order(self) -> bool:
-        """Whether all sums are made in one order on any device, without XLA being told to, which takes longer."""
-        return False
-
     @abstractmethod
     def random_parameters(self, rng: np.random.Generator, scale: float) -> Any:
         """Draw the starting point of one restart.

@@ -58,12 +58,6 @@ class HabitGoalsReward(RewardComponent):
     discount: Float[FloatArray, ""]
     temperature: Float[FloatArray, "mode"]
     sequential_restarts: ClassVar[bool] = True
-
-    @property
-    def fixed_order(self) -> bool:
-        """Whether all sums are made in one order on any device."""
-        return all(gather.readers is not None for gather in (self.following, *self.parents))
-
     # One step per M-step, as for `state.StateReward`: the counts move on anyway.
     max_steps: int = field(default=1, metadata={"static": True})
     max_cg_steps: int = field(default=60, metadata={"static": True})
