@@ -30,7 +30,7 @@ from swirl.analysis.bootstrap import TooFewRefitsError, bootstrap, quantities
 from swirl.analysis.bootstrap_result import logit, spread_of
 from swirl.estimators.save_load import versions
 from swirl.estimators.swirl import SWIRL
-from swirl.inference.convergence import TAIL, remaining_gain, schedule
+from swirl.inference.convergence import remaining_gain
 from swirl.priors import Cauchy, Dirichlet, Gaussian
 
 RESULTS = Path(__file__).parent / "results"
@@ -70,24 +70,12 @@ def problem(name: str, n_sessions: int | None = None) -> tuple[Any, Any]:
     return world.env, world.trajectories.split(every=5)[0]
 
 
-def asked_at(n_iterations: int, accelerated: bool) -> list[int]:
-    """The iterations after which the rule was asked."""
-    made, found = 0, []
-    for stretch in schedule(accelerated):
-        made += stretch.n
-        if made > n_iterations:
-            return found
-        if stretch.asks:
-            found.append(made)
-    return found
-
-
-def predictions(trace: np.ndarray, end: float) -> list[tuple[float, float]]:
+def predictions(restart: Any, end: float) -> list[tuple[float, float]]:
     """(predicted, actual) remaining gain wherever the rule was asked and had a finite answer."""
-    pairs = []
-    for k in asked_at(len(trace) - 1, accelerated=True):
+    trace, pairs = restart.objective_trace, []
+    for k in restart.asked:
         predicted = remaining_gain(trace[: k + 1])
-        if k >= TAIL and BETWEEN[0] <= predicted <= BETWEEN[1]:
+        if BETWEEN[0] <= predicted <= BETWEEN[1]:
             pairs.append((predicted, float(end - trace[k])))
     return pairs
 
@@ -133,7 +121,7 @@ def one_problem(name: str, *, n_sessions: int | None = None, n_draws: int = DRAW
         # The tolerance is out of reach, so that it does go on; it starts anew with plain iterations.
         further = own.refitted(prepared, None, tol=1e-300, max_iter=ON * restart.n_iterations)
         row["gain"] = further.restarts_[0].objective - restart.objective
-        row["predictions"] = predictions(restart.objective_trace, further.restarts_[0].objective)
+        row["predictions"] = predictions(restart, further.restarts_[0].objective)
         try:
             boot = bootstrap(own, train, n_draws=n_draws)
         except TooFewRefitsError as fault:

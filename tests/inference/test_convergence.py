@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from small_worlds import recording, world
+from swirl import datasets
 from swirl.estimators.swirl import SWIRL
 from swirl.inference import convergence, em, engines
 from swirl.inference.convergence import recent_gain, remaining_gain, schedule, unfinished
@@ -115,3 +116,23 @@ def test_the_size_of_a_chunk_changes_nothing(monkeypatch):
     parts = model.fit(recording(history=2), engine="scan")
     for a, b in zip(whole.restarts_, parts.restarts_, strict=True):
         np.testing.assert_allclose(a.objective_trace, b.objective_trace, rtol=1e-7)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("asked_twice", [True, False])
+def test_a_plateau_is_not_an_end(asked_twice, monkeypatch):
+    """The second start rests 0.1 nats below its end for more than a hundred iterations of EM."""
+    if not asked_twice:
+        ask = em._Ledger.ask
+        monkeypatch.setattr(em, "CONFIRM", 0)
+        monkeypatch.setattr(em._Ledger, "ask", lambda ledger, **_: ask(ledger, accelerated=False))
+    grid = datasets.gridworld(n_sessions=20, n_steps=60)
+    train = grid.trajectories.split(every=5)[0]
+    model = SWIRL(grid.env, n_modes=2, history=2, reward_prior=Cauchy(), n_restarts=3).fit(train)
+    assert all(r.converged for r in model.restarts_)
+    prepared = model.em_problem(train)
+    gains = [
+        model.use_restart(k).refitted(prepared, None, tol=1e-300, max_iter=500).restarts_[0].objective - r.objective
+        for k, r in enumerate(model.restarts_)
+    ]
+    assert (max(gains) <= 0.05) is asked_twice

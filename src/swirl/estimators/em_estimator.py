@@ -124,8 +124,9 @@ class EMEstimator(HiddenModeEstimator):
         callback
             Called with an `em.Progress` after each iteration.
         engine
-            Which E-step: ``"compiled"`` (numba), ``"associative"`` or ``"scan"`` (XLA), or ``"auto"``. The first two
-            are refused where modes can (all but) never switch, as they would be wrong.
+            Which E-step: ``"compiled"`` (numba, on the CPU), ``"kernel"`` (on an NVIDIA GPU), ``"associative"`` or
+            ``"scan"`` (XLA), or ``"auto"``. All but ``"scan"`` are refused where modes can (all but) never switch, as
+            they would be wrong.
         compare_restarts
             See at the end which restarts came to the same result (`restart_agreement_`): one decoding of the data each.
         """

@@ -12,7 +12,8 @@ have risen over the last fifth of all iterations either; then, were it to go on 
 would remain.
 
 Quasi-Newton steps (`quasi_newton`) say nothing of plain EM's rate, so each stretch of them ends with some plain ones:
-when they promise little, and from time to time.
+when they promise little, and from time to time.  They leave a plateau sooner than EM does, so once they have begun the
+answer must be the same twice, with `CONFIRM` of them in between.
 """
 
 from collections.abc import Iterator
@@ -25,6 +26,7 @@ PLAIN = 50  # iterations before the first quasi-Newton step: far from its end EM
 WINDOW = 5
 TAIL = 2 * WINDOW
 STRETCH = 10
+CONFIRM = 20
 LITTLE = 0.1  # of the tolerance: quasi-Newton steps that promise no more are followed by plain ones
 ROUNDING = 1e-11  # of the objective: gains below are noise
 

@@ -9,14 +9,14 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import jax
 import numpy as np
 from jaxtyping import Bool, Float
 
-from swirl.inference.convergence import LITTLE, Stretch, recent_gain, remaining_gain, schedule, unfinished
+from swirl.inference.convergence import CONFIRM, LITTLE, Stretch, recent_gain, remaining_gain, schedule, unfinished
 from swirl.inference.engines import Engine, Iterations, choose, tables_and_prior
 from swirl.inference.estep.counts import Chains, Tables
 from swirl.inference.initialise import starting_points
@@ -53,6 +53,8 @@ class Restart:
     """"converged", "iterations ran out", "interrupted", "objective fell" or "not finite"."""
     remaining_gain: float = float("inf")
     """What EM would still gain, in nats, as predicted at the end (`convergence`); ∞ where nothing can be said."""
+    asked: tuple[int, ...] = ()
+    """Iterations after which it was asked whether EM has converged: each follows ten plain ones. Not saved."""
 
     @property
     def objective(self) -> float:
@@ -98,6 +100,9 @@ class _Ledger:
     status: list[str]
     remaining: np.ndarray
     lengths: np.ndarray
+    rested: np.ndarray
+    """Objective of each restart when it was asked last, if little was left to gain; −∞ otherwise."""
+    asked: list[int] = field(default_factory=list)
 
     @classmethod
     def open(
@@ -106,7 +111,8 @@ class _Ledger:
         n = len(log_likelihood)
         objective = log_likelihood + log_prior
         lengths = np.ones(n, dtype=int)
-        return cls(tol, emissions, [objective], [log_likelihood], [""] * n, np.full(n, np.inf), lengths)
+        nothing, never = np.full(n, np.inf), np.full(n, -np.inf)
+        return cls(tol, emissions, [objective], [log_likelihood], [""] * n, nothing, lengths, never)
 
     def record(self, log_likelihood: np.ndarray, log_prior: np.ndarray) -> None:
         """Enter one iteration; a restart ends where something is wrong."""
@@ -121,8 +127,12 @@ class _Ledger:
         self.log_likelihoods.append(log_likelihood)
         self.lengths[running] = len(self.objectives)
 
-    def ask(self) -> None:
-        """Settle which restarts have converged; the last iterations were plain ones."""
+    def ask(self, *, accelerated: bool) -> None:
+        """Settle which restarts have converged; the last iterations were plain ones.
+
+        Where some before them were `accelerated` it is not enough to be asked once.
+        """
+        self.asked.append(len(self.objectives) - 1)
         for r in np.flatnonzero(self.running).tolist():
             trace = self.trace(self.objectives, r)
             tol = max(self.tol, self.emissions.noise * abs(trace[-1]))
@@ -130,8 +140,10 @@ class _Ledger:
                 self.remaining[r] = abs(recent_gain(trace))
             else:
                 self.remaining[r] = remaining_gain(trace)
-            if self.remaining[r] <= tol and abs(recent_gain(trace)) <= tol:
+            little = self.remaining[r] <= tol and abs(recent_gain(trace)) <= tol
+            if little and (not accelerated or trace[-1] - self.rested[r] <= tol):
                 self.status[r] = "converged"
+            self.rested[r] = trace[-1] if little else -np.inf
 
     def promising(self, promise: Float[np.ndarray, "restart"]) -> bool:
         """Whether quasi-Newton steps promise any restart that is running more than a little."""
@@ -151,7 +163,8 @@ class _Ledger:
         trace, status = self.trace(self.objectives, r), self.status[r]
         remaining = float(self.remaining[r]) if status == "converged" else unfinished(trace)
         log_likelihoods = self.trace(self.log_likelihoods, r)
-        return Restart(parameters, trace, log_likelihoods, occupancy, status or otherwise, remaining)
+        asked = tuple(at for at in self.asked if at < len(trace))
+        return Restart(parameters, trace, log_likelihoods, occupancy, status or otherwise, remaining, asked)
 
 
 def run(
@@ -190,10 +203,10 @@ def run(
         ledger = _Ledger.open(
             tol, type(components.emissions), np.asarray(state.counts.log_likelihood), np.asarray(state.log_prior)
         )
-        made = max_iter if interrupted else 0
+        made, climbed, since = max_iter if interrupted else 0, False, 0
         try:
             for stretch in schedule(components.accelerated):
-                if stretch.accelerated and not ledger.promising(state.promise):
+                if stretch.accelerated and since >= CONFIRM and not ledger.promising(state.promise):
                     continue
                 left = Stretch(min(stretch.n, max_iter - made), stretch.accelerated, stretch.asks)
                 done = 0
@@ -211,8 +224,9 @@ def run(
                     if callback is not None:
                         for progress in news:
                             callback(progress)
+                climbed, since = climbed or left.accelerated, since + left.n if left.accelerated else 0
                 if left.asks:
-                    ledger.ask()
+                    ledger.ask(accelerated=climbed)
                 if made >= max_iter or not ledger.running.any():
                     break
         except KeyboardInterrupt:

@@ -5,6 +5,7 @@ machines simply add.  Nothing here knows of rewards: a chain emits *symbols* (a 
 and its mode switches with a table chosen by the state.
 
 `numba_loop`   a plain loop through numba (`numba_kernel`), several chains at a time (`batching`): for the CPU;
-`associative`  a parallel scan over time through XLA: for GPUs;
+`pallas_kernel`  kernels for NVIDIA GPUs, each chain cut in time, sums in a fixed order;
+`associative`  a parallel scan over time through XLA: for other GPUs;
 `scan`         the loop through XLA in logarithms: any device, exact where the others would underflow.
 """
