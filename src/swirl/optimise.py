@@ -92,7 +92,7 @@ def conjugate_gradient(
     diagonal: Vector,
     *,
     tol: Array | float,
-    max_steps: int,
+    max_steps: int | Array,
 ) -> Vector:
     """Solve B d = target roughly, for positive definite B given by its `product`, scaled by `diagonal`.
 
@@ -130,7 +130,7 @@ def newton_cg(
     *,
     tol: float = 1e-9,
     max_steps: int = 20,
-    max_cg_steps: int = 100,
+    max_cg_steps: int | Array = 100,
 ) -> Solution:
     """Minimise a convex function by truncated Newton steps with backtracking.
 
@@ -222,7 +222,7 @@ def maximise_logit(
     diagonal: Callable[[Float[Array, "*choice option"]], Vector],
     available: Any = None,
     max_steps: int,
-    max_cg_steps: int,
+    max_cg_steps: int | Array,
 ) -> Vector:
     """Maximise Σ counts · log softmax(logits(x)) − penalty(x) by `newton_cg`: a penalised multinomial logit.
 

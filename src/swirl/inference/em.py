@@ -208,6 +208,8 @@ def run(
             for stretch in schedule(components.accelerated):
                 if stretch.accelerated and since >= CONFIRM and not ledger.promising(state.promise):
                     continue
+                if stretch.accelerated and not climbed:
+                    components, climbed = components.settled(), True
                 left = Stretch(min(stretch.n, max_iter - made), stretch.accelerated, stretch.asks)
                 done = 0
                 while done < left.n and (running := ledger.running).any():
@@ -224,7 +226,7 @@ def run(
                     if callback is not None:
                         for progress in news:
                             callback(progress)
-                climbed, since = climbed or left.accelerated, since + left.n if left.accelerated else 0
+                since = since + left.n if left.accelerated else 0
                 if left.asks:
                     ledger.ask(accelerated=climbed)
                 if made >= max_iter or not ledger.running.any():

@@ -53,6 +53,10 @@ class Components:
         emissions = self.emissions.warm_up()
         return None if emissions is None else replace(self, emissions=emissions)
 
+    def settled(self) -> "Components":
+        """The same model with the M-steps that quasi-Newton steps want."""
+        return replace(self, emissions=self.emissions.settled())
+
     @property
     def accelerated(self) -> bool:
         """Whether parameters may be extrapolated: wherever a point between and beyond others means something."""

@@ -44,6 +44,10 @@ class EmissionComponent(ABC):
         """The same component under a prior with fewer local optima, for the first steps; None: no need of one."""
         return None
 
+    def settled(self) -> "EmissionComponent":
+        """The same component with the M-steps that quasi-Newton steps want; of the same shapes."""
+        return self
+
     @abstractmethod
     def log_emissions(self, parameters: Any, /) -> Float[Array, "symbol mode"]:
         """Logarithm of the probability (or density) of every symbol in every mode: what the E-step reads."""

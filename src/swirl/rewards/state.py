@@ -10,6 +10,7 @@ met by a normal one that touches it from above at the present rewards (majorise,
 """
 
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
 import jax
@@ -28,9 +29,20 @@ from swirl.rewards.gauge import MAX_BLOCK
 from swirl.rewards.soft_q import expected_next, log_policy_from_values, soft_future, uniform_expected_next
 
 MILDER_STRENGTH = 30.0
-# With quasi-Newton steps, on the labyrinth (S-2, eight starts, all converged): 230 to 520 passes with three, 310 to 510
-# with two, 570 to 850 with one.
-REWEIGHTINGS = 3
+
+
+class Effort(NamedTuple):
+    """How much one M-step does."""
+
+    reweightings: int
+    cg_steps: int
+
+
+# Under a Cauchy prior the curvatures of parts differ by factors of thousands, and 50 steps leave most of the way. At
+# first that is better: measured on the labyrinth (S-2, eight starts), M-steps that go all the way end in optima that
+# are some 150 nats lower. Quasi-Newton steps want them exact: with 200 steps, three reweightings need 230 to 520 passes
+# to the end, two 310 to 510, one 570 to 850.
+FIRST, SETTLED = Effort(10, 50), Effort(3, 200)
 MIN_GAIN = 1e-4  # nats; a reweighting that gained less was the last
 
 
@@ -63,10 +75,9 @@ class StateReward(RewardComponent):
     sequential_restarts: ClassVar[bool] = True
     # One step per M-step: measured on the labyrinth, as good per iteration as five and less than half the time.
     max_steps: int = field(default=1, metadata={"static": True})
-    reweightings: int = field(default=REWEIGHTINGS, metadata={"static": True})
+    reweightings: Int[FloatArray, ""] = field(default_factory=partial(np.asarray, FIRST.reweightings))
     """Of a Cauchy prior, per M-step."""
-    # Under a Cauchy prior the curvatures of parts differ by factors of thousands: 50 steps leave most of the way.
-    max_cg_steps: int = field(default=200, metadata={"static": True})
+    max_cg_steps: Int[FloatArray, ""] = field(default_factory=partial(np.asarray, FIRST.cg_steps))
 
     @classmethod
     def build(
@@ -124,6 +135,13 @@ class StateReward(RewardComponent):
             return None
         stronger = tuple(MILDER_STRENGTH * precision for precision in self.penalty.precisions)
         return replace(self, width=self.temperature, penalty=replace(self.penalty, precisions=stronger))
+
+    def settled(self) -> "StateReward":
+        """The same component with M-steps that solve what they set out to solve."""
+        if self.width is None:
+            return self
+        effort = {"reweightings": np.asarray(SETTLED.reweightings), "max_cg_steps": np.asarray(SETTLED.cg_steps)}
+        return replace(self, **effort)
 
     def log_policy(self, parameters: ValueParameters) -> Float[Array, "mode context action"]:
         """Log π_z(a|h) for each context."""
@@ -232,5 +250,5 @@ class StateReward(RewardComponent):
             diagonal=diagonal,
             available=jnp.asarray(self.contexts.available),
             max_steps=self.max_steps,
-            max_cg_steps=self.max_cg_steps,
+            max_cg_steps=jnp.asarray(self.max_cg_steps),
         )
