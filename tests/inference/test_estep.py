@@ -12,7 +12,7 @@ from scipy.special import logsumexp
 
 import reference_messages as reference
 from swirl import precision
-from swirl.inference.engines import choose, device_counts
+from swirl.inference.engines import DeviceIterations, choose, device_counts
 from swirl.inference.estep import numba_loop, pallas_kernel, scan
 from swirl.inference.estep.counts import Chains, Counts, Tables
 
@@ -190,6 +190,15 @@ def test_kernels_are_refused_where_there_is_no_gpu_for_them(large):
     if not pallas_kernel.available():
         with pytest.raises(ValueError, match=r'engine="kernel" needs an NVIDIA GPU .* use engine="auto"'):
             choose("kernel", chains, tables)
+
+
+@pytest.mark.skipif(pallas_kernel.available(), reason="here the kernels do not fail")
+def test_where_the_kernels_fail_a_scan_steps_in_and_says_so(small):
+    tables, chains, expected = small
+    groups = tuple(pallas_kernel.Sorted.of(group, chains.n_symbols, chains.n_states) for group in scan.pad(chains))
+    iterations = DeviceIterations(groups, in_parallel=False)
+    with precision.float64(), pytest.warns(UserWarning, match="kernels of the E-step failed on this device"):
+        assert_close(iterations.counts(tables), expected, 1e-10)
 
 
 @needs_numba

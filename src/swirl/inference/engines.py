@@ -8,9 +8,10 @@ An iteration is EM's own, or a quasi-Newton step that EM's own prepares (`quasi_
 
 import time
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -23,6 +24,7 @@ from swirl.inference.mstep import Components, Parameters
 from swirl.inference.quasi_newton import Memory, at_rest, blank, judge, propose
 from swirl.precision import float64, numpy_tree
 
+T = TypeVar("T")
 Engine = Literal["auto", "compiled", "kernel", "associative", "scan"]
 ENGINES = ("auto", "compiled", "kernel", "associative", "scan")
 Groups = tuple[scan.PaddedChains, ...] | tuple[pallas_kernel.Sorted, ...]
@@ -215,19 +217,23 @@ class DeviceIterations:
 
     def counts(self, tables: Tables) -> Counts:
         """E-step of given chains."""
-        return numpy_tree(device_counts(tables, self.chains, self.in_parallel))
+        return numpy_tree(self._first_try(lambda: device_counts(tables, self.chains, self.in_parallel)))
 
     def first(self, components: Components, parameters: Parameters) -> State:
         """E-step of the starting point."""
+        return self._first_try(lambda: _device_first(components, parameters, self.chains, self.in_parallel))
+
+    def _first_try(self, call: Callable[[], T]) -> T:
+        """Make the first call; where the kernels fail on this device, go on without them."""
         try:
-            return _device_first(components, parameters, self.chains, self.in_parallel)
+            return call()
         except Exception as fault:
             if not isinstance(self.chains[0], pallas_kernel.Sorted):
                 raise
-            warnings.warn(f"the kernels of the E-step failed on this device, so a scan is used: {fault}", stacklevel=2)
+            warnings.warn(f"the kernels of the E-step failed on this device, so a scan is used: {fault}", stacklevel=3)
             plain: Any = tuple(group.chains for group in self.chains if isinstance(group, pallas_kernel.Sorted))
             self.chains, self.in_parallel = plain, True
-            return _device_first(components, parameters, self.chains, self.in_parallel)
+            return call()
 
     def advance(
         self,
@@ -288,7 +294,8 @@ def choose(engine: Engine, chains: Chains, tables: Tables) -> Iterations:
     elif engine == "auto" and jax.default_backend() == "cpu":
         engine = "compiled" if numba_loop.available() else "scan"
     elif engine == "auto":
-        engine = "kernel" if pallas_kernel.available() else "associative"
+        few = tables.log_initial.shape[-1] <= pallas_kernel.MOST_MODES
+        engine = "kernel" if few and pallas_kernel.available() else "associative"
     if engine == "compiled":
         return HostIterations(chains)
     groups: Any = scan.pad(chains)

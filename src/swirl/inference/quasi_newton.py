@@ -106,31 +106,23 @@ def gradient(components: Components, parameters: Parameters, counts: Counts) -> 
 def direction(
     memory: Memory, slopes: Float[FloatArray, "restart number"], em_step: Float[FloatArray, "restart number"]
 ) -> Float[Array, "restart number"]:
-    """The two loops of L-BFGS, EM's step standing for B⁻¹ g.
+    """The two loops of L-BFGS, EM's step standing for B⁻¹ g."""
+    steps, falls = jnp.asarray(memory.steps), jnp.asarray(memory.falls)
+    curvature = jnp.sum(steps * falls, axis=-1)
+    inverse = jnp.where(curvature > 0, 1 / jnp.where(curvature > 0, curvature, 1.0), 0.0)
+    pairs = (steps, falls, jnp.asarray(memory.em_falls), inverse)
 
-    All products of two vectors are made at once, and the loops are then over numbers: q = g − Σ a_i y_i,
-    p = d − Σ a_i u_i + Σ c_i s_i.
-    """
-    S, Y, U = (jnp.asarray(pairs) for pairs in (memory.steps, memory.falls, memory.em_falls))
-    n = S.shape[0]
-    sy, yu = jnp.einsum("irn,jrn->ijr", S, Y), jnp.einsum("irn,jrn->ijr", Y, U)
-    sg, yd = jnp.einsum("irn,rn->ir", S, slopes), jnp.einsum("irn,rn->ir", Y, em_step)
-    curved = [sy[i, i] > 0 for i in range(n)]
-    a: list[Array] = [jnp.zeros(())] * n
-    for i in reversed(range(n)):
-        along = sg[i]
-        for j in range(i + 1, n):
-            along = along - a[j] * sy[i, j]
-        a[i] = jnp.where(curved[i], along / jnp.where(curved[i], sy[i, i], 1.0), 0.0)
-    c: list[Array] = []
-    for i in range(n):
-        along = yd[i]
-        for j in range(n):
-            along = along - a[j] * yu[i, j]
-        for j in range(i):
-            along = along + c[j] * sy[j, i]
-        c.append(jnp.where(curved[i], a[i] - along / jnp.where(curved[i], sy[i, i], 1.0), 0.0))
-    return jnp.asarray(em_step) + jnp.einsum("ir,irn->rn", jnp.stack(c), S) - jnp.einsum("ir,irn->rn", jnp.stack(a), U)
+    def back(carry: tuple, pair: tuple) -> tuple:
+        (q, p), (s, y, u, rho) = carry, pair
+        a = rho * jnp.sum(s * q, axis=-1)
+        return (q - a[:, None] * y, p - a[:, None] * u), a
+
+    def forth(p: Array, pair: tuple) -> tuple:
+        (s, y, _, rho), a = pair
+        return p + (a - rho * jnp.sum(y * p, axis=-1))[:, None] * s, None
+
+    (_, p), a = jax.lax.scan(back, (jnp.asarray(slopes), jnp.asarray(em_step)), pairs, reverse=True)
+    return jax.lax.scan(forth, p, (pairs, a))[0]
 
 
 @jax.jit

@@ -30,6 +30,7 @@ from swirl.precision import FloatArray
 LANES = 32  # chains per program: one warp
 THREADS = 131_072  # parts are made until so many can walk at once
 SHORTEST = 16  # steps of a part
+MOST_MODES = 8  # a step takes K³ multiplications, written out one by one: more would take long to compile
 PIECE = 512  # steps that one program adds up
 FINEST = 48  # sums of pieces are whole numbers of 2⁻⁴⁸, or coarser where there are many steps
 
@@ -282,7 +283,7 @@ def _walk(
     block, part, r = pl.program_id(0), pl.program_id(1), pl.program_id(2)
     lane = block * LANES + jnp.arange(LANES)
     transition, emission = _table(triton, P, e, r, (K, S, Y))
-    begin, own = part * length, r * (n_parts * length + 1)
+    begin, own = part * length, r.astype(jnp.int64) * (n_parts * length + 1)  # messages may be more than 2³¹
 
     def at(t: Array) -> Array:
         return (own + t) * n_lanes + lane
@@ -349,7 +350,7 @@ def _sum(steps, first, size, out, pl, triton, n_values, n_times, n_lanes, values
     def add(i: Array, totals: tuple) -> tuple:
         own = i * LANES + lane
         known = own < n
-        at = r * (n_times * n_lanes) + triton.load(steps.at[start + own], mask=known, other=0)
+        at = r.astype(jnp.int64) * (n_times * n_lanes) + triton.load(steps.at[start + own], mask=known, other=0)
         return tuple(total + value for total, value in zip(totals, values(at, known), strict=True))
 
     zero = jnp.zeros(LANES, out.dtype)
