@@ -18,6 +18,7 @@ from swirl.inference.estep.counts import Chains, Counts, Tables
 
 SHORT = [6, 1, 4, 1, 2, 6]  # chains short enough for enumeration; one shape for most tests, so few compiles
 needs_numba = pytest.mark.skipif(not numba_loop.available(), reason="numba is not installed (swirl-irl[fast])")
+without_kernels = pytest.mark.skipif(pallas_kernel.available(), reason="here the kernels do run")
 KERNEL = pytest.param("kernel", marks=pytest.mark.slow)  # on the CPU only to be checked
 ENGINES = [pytest.param("compiled", marks=needs_numba), KERNEL, "associative", "scan"]
 
@@ -172,7 +173,6 @@ def test_a_symbol_that_no_mode_emits_does_no_harm_while_it_is_not_seen(engine):
 
 
 @pytest.mark.slow
-@pytest.mark.slow
 @pytest.mark.parametrize("threads", [1, 1_000_000])  # one part of each chain, and parts of 16 steps
 def test_kernels_agree_with_the_scan_however_chains_and_sums_are_cut(threads, monkeypatch):
     monkeypatch.setattr(pallas_kernel, "THREADS", threads)
@@ -185,14 +185,14 @@ def test_kernels_agree_with_the_scan_however_chains_and_sums_are_cut(threads, mo
     assert_close(counts_by("kernel", tables, chains), counts_by("scan", tables, chains), 1e-10)
 
 
+@without_kernels
 def test_kernels_are_refused_where_there_is_no_gpu_for_them(large):
     tables, chains = large
-    if not pallas_kernel.available():
-        with pytest.raises(ValueError, match=r'engine="kernel" needs an NVIDIA GPU .* use engine="auto"'):
-            choose("kernel", chains, tables)
+    with pytest.raises(ValueError, match=r'engine="kernel" needs an NVIDIA GPU .* use engine="auto"'):
+        choose("kernel", chains, tables)
 
 
-@pytest.mark.skipif(pallas_kernel.available(), reason="here the kernels do not fail")
+@without_kernels
 def test_where_the_kernels_fail_a_scan_steps_in_and_says_so(small):
     tables, chains, expected = small
     groups = tuple(pallas_kernel.Sorted.of(group, chains.n_symbols, chains.n_states) for group in scan.pad(chains))
@@ -201,6 +201,7 @@ def test_where_the_kernels_fail_a_scan_steps_in_and_says_so(small):
         assert_close(iterations.counts(tables), expected, 1e-10)
 
 
+@pytest.mark.slow
 @needs_numba
 @pytest.mark.parametrize("sharpness", [1.0, 20.0])
 def test_both_roads_agree_on_more_data(large, sharpness):

@@ -41,7 +41,7 @@ class Effort(NamedTuple):
 # Under a Cauchy prior the curvatures of parts differ by factors of thousands, and 50 steps leave most of the way. At
 # first that is better: measured on the labyrinth (S-2, eight starts), M-steps that go all the way end in optima that
 # are some 150 nats lower. Quasi-Newton steps want them exact: with 200 steps, three reweightings need 230 to 520 passes
-# to the end, two 310 to 510, one 570 to 850.
+# to the end, two 310 to 510, one 570 to 850 (when the rule of convergence was asked once).
 FIRST, SETTLED = Effort(10, 50), Effort(3, 200)
 MIN_GAIN = 1e-4  # nats; a reweighting that gained less was the last
 
