@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from swirl.inference.estep.counts import Counts, Tables
-from swirl.inference.estep.scan import PaddedChains
+from swirl.inference.estep.scan import PaddedChains, probabilities
 
 Scaled = tuple[Float[Array, "*n mode next_mode"], Float[Array, "*n"]]
 
@@ -34,15 +34,11 @@ def _follow(left: Scaled, right: Scaled) -> Scaled:
 
 def expected_counts(tables: Tables, chains: PaddedChains) -> Counts:
     """Expected counts and log-likelihood for one restart; the plain loop it equals is in `scan.expected_counts`."""
-    n_symbols, n_modes = tables.log_emissions.shape
+    n_symbols = tables.log_emissions.shape[0]
     n_states = tables.log_transitions.shape[0]
-    log_emissions = jnp.concatenate([tables.log_emissions, jnp.zeros((1, n_modes))])
-    highest = jnp.max(log_emissions, axis=-1)
-    highest = jnp.where(jnp.isfinite(highest), highest, 0.0)
-    emissions = jnp.exp(log_emissions - highest[:, None])
-    transitions = jnp.concatenate([jnp.exp(tables.log_transitions), jnp.eye(n_modes)[None]])
+    emissions, highest, transitions = probabilities(tables)
     symbols, states = jnp.asarray(chains.symbols), jnp.asarray(chains.states)
-    weights = jnp.asarray(chains.weights, log_emissions.dtype)
+    weights = jnp.asarray(chains.weights, emissions.dtype)
 
     first = jnp.exp(tables.log_initial) * emissions[symbols[0]]
     steps = transitions[states[:-1]] * emissions[symbols[1:]][..., None, :]

@@ -24,7 +24,7 @@ import numpy as np
 from jaxtyping import Array, Int
 
 from swirl.inference.estep.counts import Counts, Tables
-from swirl.inference.estep.scan import PaddedChains
+from swirl.inference.estep.scan import PaddedChains, probabilities
 from swirl.precision import FloatArray
 
 LANES = 32  # chains per program: one warp
@@ -116,14 +116,9 @@ def expected_counts(tables: Tables, chains: Sorted, *, interpret: bool = False) 
     from jax.experimental import pallas as pl
     from jax.experimental.pallas import triton
 
-    log_emissions = jnp.asarray(tables.log_emissions)
-    n_restarts, n_symbols, K = log_emissions.shape
-    n_states, real = tables.log_transitions.shape[1], log_emissions.dtype
-    highest = jnp.max(log_emissions, axis=-1)
-    highest = jnp.where(jnp.isfinite(highest), highest, 0.0)
-    emissions = jnp.concatenate([jnp.exp(log_emissions - highest[..., None]), jnp.ones((n_restarts, 1, K), real)], 1)
-    stay = jnp.broadcast_to(jnp.eye(K, dtype=real), (n_restarts, 1, K, K))
-    transitions = jnp.concatenate([jnp.exp(jnp.asarray(tables.log_transitions)), stay], axis=1)
+    n_restarts, n_symbols, K = tables.log_emissions.shape
+    n_states, real = tables.log_transitions.shape[1], jnp.asarray(tables.log_emissions).dtype
+    emissions, highest, transitions = probabilities(tables)
 
     data = chains.chains
     n_steps, n_chains = data.symbols.shape
@@ -177,8 +172,7 @@ def expected_counts(tables: Tables, chains: Sorted, *, interpret: bool = False) 
     unit = unit.astype(jnp.float64)
     pairs = summed(_switches, chains.by_state, n_states, alpha, u, shape=(K, K))
     logs = jnp.sum(jnp.log(inverse.reshape(n_restarts, n_times, n_lanes)[:, 1:]), axis=1)
-    seen = jnp.concatenate([highest, jnp.zeros((n_restarts, 1), real)], axis=1)[:, symbols]
-    log_likelihoods = jnp.log(begun) - logs + jnp.sum(seen, axis=1)  # of each chain
+    log_likelihoods = jnp.log(begun) - logs + jnp.sum(highest[:, symbols], axis=1)  # of each chain
     return Counts(
         initial=jnp.sum(gamma.reshape(n_restarts, n_times, n_lanes, K)[:, 0], axis=1),
         transitions=pairs * transitions[:, :n_states],

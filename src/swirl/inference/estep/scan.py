@@ -53,6 +53,24 @@ def _pad(chains: Chains, members: Int[np.ndarray, "member"]) -> PaddedChains:
     return PaddedChains(np.ascontiguousarray(symbols.T), np.ascontiguousarray(states.T), weights)
 
 
+def probabilities(
+    tables: Tables,
+) -> tuple[Float[Array, "*restart symbol mode"], Float[Array, "*restart symbol"], Float[Array, "*restart state K K"]]:
+    """Emissions, scaled to 1 in the likeliest mode of each symbol; the logarithms of these scales; transitions.
+
+    Each has one more row for the padding, which says nothing and stays.
+    """
+    log_emissions = jnp.asarray(tables.log_emissions)
+    *restarts, _, n_modes = log_emissions.shape
+    real = log_emissions.dtype
+    log_emissions = jnp.concatenate([log_emissions, jnp.zeros((*restarts, 1, n_modes), real)], axis=-2)
+    highest = jnp.max(log_emissions, axis=-1)
+    highest = jnp.where(jnp.isfinite(highest), highest, 0.0)
+    stay = jnp.broadcast_to(jnp.eye(n_modes, dtype=real), (*restarts, 1, n_modes, n_modes))
+    transitions = jnp.concatenate([jnp.exp(jnp.asarray(tables.log_transitions)), stay], axis=-3)
+    return jnp.exp(log_emissions - highest[..., None]), highest, transitions
+
+
 def expected_counts(tables: Tables, chains: PaddedChains) -> Counts:
     """Expected counts and log-likelihood for one restart; `jax.vmap` runs several.
 
