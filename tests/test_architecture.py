@@ -9,9 +9,9 @@ from pathlib import Path
 SOURCE = Path(__file__).parent.parent / "src" / "swirl"
 
 # A package may import only those before it; inside one, imports make no circle.
-PACKAGES = ("_version", "text", "errors", "system", "precision", "optimise", "priors", "data", "io", "switching")
-PACKAGES += ("rewards", "inference", "estimators", "analysis", "datasets", "plots", "report", "workflows", "reproduce")
-PACKAGES += ("cli", "__init__", "__main__")
+PACKAGES = ("_version", "text", "errors", "system", "precision", "compiling", "optimise", "priors", "data", "io")
+PACKAGES += ("switching", "rewards", "inference", "estimators", "analysis", "datasets", "plots", "report")
+PACKAGES += ("workflows", "reproduce", "cli", "__init__", "__main__")
 # `Trajectories.from_csv` and its like import their reader when they are called.
 EXCEPTIONS = {"data.from_files": "io"}
 MAX_AT_THE_TOP = 20

@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from copy import copy
 from dataclasses import replace
 from numbers import Integral, Real
@@ -12,6 +12,7 @@ import jax
 import numpy as np
 from jaxtyping import Float, Int
 
+from swirl.compiling import on_host_if_small
 from swirl.data.encoding import Encoded
 from swirl.data.trajectories import Trajectories
 from swirl.errors import Faults
@@ -126,13 +127,28 @@ class EMEstimator(HiddenModeEstimator):
         engine
             Which E-step: ``"compiled"`` (numba, on the CPU), ``"kernel"`` (on an NVIDIA GPU), ``"associative"`` or
             ``"scan"`` (XLA), or ``"auto"``. All but ``"scan"`` are refused where modes can (all but) never switch, as
-            they would be wrong.
+            they would be wrong. With ``"auto"`` a small fit runs on the CPU, also where there is a GPU.
         compare_restarts
             See at the end which restarts came to the same result (`restart_agreement_`): one decoding of the data each.
         """
         del y  # scikit-learn's signature
         data = as_trajectories(data)
         self._check_arguments()
+        n_modes = self.n_modes if isinstance(self.n_modes, Integral) else 2
+        size = int(data.n_steps) * int(self.n_restarts) * int(n_modes) ** 2
+        with on_host_if_small(size) if engine == "auto" else nullcontext():
+            return self._fit(data, resume, start, progress, callback, engine, compare_restarts)
+
+    def _fit(
+        self: F,
+        data: Trajectories,
+        resume: bool,
+        start: Parameters | None,
+        progress: bool | None,
+        callback: Callable[[em.Progress], Any] | None,
+        engine: em.Engine,
+        compare_restarts: bool,
+    ) -> F:
         if not resume:
             self._choose_prior(data)
         problem = self._problem(data)

@@ -16,6 +16,7 @@ import jax
 import numpy as np
 from jaxtyping import Bool, Float
 
+from swirl.compiling import device, jit
 from swirl.inference.convergence import CONFIRM, LITTLE, Stretch, recent_gain, remaining_gain, schedule, unfinished
 from swirl.inference.engines import Engine, Iterations, choose, tables_and_prior
 from swirl.inference.estep.counts import Chains, Tables
@@ -77,7 +78,7 @@ def stack(parameters: list[Parameters]) -> Parameters:
     return jax.tree.map(lambda *leaves: np.stack(leaves), *parameters)
 
 
-@jax.jit
+@jit(loops=False)
 def _unpack(components: Components, parameters: Parameters) -> tuple[Tables, Any]:
     return replace(components, latent=None).tables(parameters), components.emissions.fitted(parameters.emissions)
 
@@ -305,8 +306,8 @@ def progress_line(wanted: bool | None, max_iter: int) -> Iterator[Callable[[Any]
         yield lambda _: None
         return
     pause, before, after = (0.1, "\r\x1b[2K", "") if terminal else (10.0, "", "\n")
-    device = jax.devices()[0]
-    place = device.platform if device.platform == device.device_kind else f"{device.platform} ({device.device_kind})"
+    on = device()
+    place = on.platform if on.platform == on.device_kind else f"{on.platform} ({on.device_kind})"
     drawn = 0.0
 
     def show(state: Any) -> None:

@@ -18,6 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
+from swirl.compiling import jit, on_cpu
 from swirl.inference.estep import associative, numba_loop, pallas_kernel, scan
 from swirl.inference.estep.counts import Chains, Counts, Tables
 from swirl.inference.mstep import Components, Parameters
@@ -74,18 +75,18 @@ def moved(state: State, taken: Any, new: State) -> State:
     return _chosen(taken, new._replace(memory=None), state._replace(memory=None))._replace(memory=new.memory)
 
 
-@jax.jit
+@jit(loops=False)
 def tables_and_prior(components: Components, parameters: Parameters) -> tuple[Tables, Array]:
     """The hidden chain and the log-prior of every restart."""
     return jax.vmap(lambda p: (components.tables(p), components.log_prior(p)))(parameters)
 
 
-@jax.jit
+@jit
 def improve_restarts(
     components: Components, parameters: Parameters, counts: Counts, active: Bool[Array, "restart"]
 ) -> tuple[Parameters, Tables, Array]:
     """One M-step of every restart that is `active`, and the chains it leads to."""
-    if jax.default_backend() == "cpu" and components.emissions.sequential_restarts:
+    if on_cpu() and components.emissions.sequential_restarts:
 
         def one(each: tuple[Parameters, Counts, Array]) -> Parameters:  # a restart that has ended costs nothing
             return jax.lax.cond(each[2], components.improve, lambda same, _: same, *each[:2])
@@ -291,7 +292,7 @@ def choose(engine: Engine, chains: Chains, tables: Tables) -> Iterations:
         raise ValueError('engine="kernel" needs an NVIDIA GPU and a JAX that compiles for it: use engine="auto"')
     if engine == "auto" and not numba_loop.suits(tables):
         engine = "scan"
-    elif engine == "auto" and jax.default_backend() == "cpu":
+    elif engine == "auto" and on_cpu():
         engine = "compiled" if numba_loop.available() else "scan"
     elif engine == "auto":
         few = tables.log_initial.shape[-1] <= pallas_kernel.MOST_MODES

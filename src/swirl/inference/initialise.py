@@ -19,6 +19,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 from scipy.sparse import csr_array
 
+from swirl.compiling import jit
 from swirl.inference.estep.counts import Chains, Counts
 from swirl.inference.mstep import Components, Parameters
 from swirl.precision import float64, numpy_tree
@@ -199,7 +200,7 @@ def _fit(
         return numpy_tree(_improve(components.warm_up() or components, start, counts, np.asarray(n_steps)))
 
 
-@jax.jit
+@jit
 def _improve(
     components: Components, parameters: Parameters, counts: Counts, n_steps: Int[Array, ""]
 ) -> tuple[Parameters, Float[Array, "symbol mode"]]:

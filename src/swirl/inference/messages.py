@@ -32,6 +32,7 @@ from jax.nn import logsumexp
 from jaxtyping import Array, Bool, Float, Int
 
 from swirl import precision
+from swirl.compiling import jit
 
 LogInitial = Float[Array, "mode"] | Float[np.ndarray, "mode"]
 LogTransitions = Float[Array, "time mode mode"] | Float[np.ndarray, "time mode mode"]
@@ -273,7 +274,7 @@ def _of_states(kernel: Callable[[Array, Array, Array, Array], Any]) -> Callable[
     def one(log_initial: Array, table: Array, states: Array, log_likelihoods: Array, length: Array) -> Any:
         return kernel(log_initial, table[states], log_likelihoods, length)
 
-    return jax.jit(jax.vmap(one, in_axes=(None, None, 0, 0, 0)))
+    return jit(loops=False)(jax.vmap(one, in_axes=(None, None, 0, 0, 0)))
 
 
 def _filtered(*chain: Array) -> tuple[Array, Array, Array]:

@@ -22,6 +22,7 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Bool, Float, Int
 
+from swirl.compiling import jit
 from swirl.inference.estep.counts import Counts, Tables
 from swirl.inference.mstep import Components, Parameters
 from swirl.precision import FloatArray
@@ -125,7 +126,7 @@ def direction(
     return jax.lax.scan(forth, p, (pairs, a))[0]
 
 
-@jax.jit
+@jit(loops=False)
 def propose(
     components: Components, memory: Memory, parameters: Parameters, counts: Counts, improved: Parameters
 ) -> tuple[Parameters, Tables, Array, Memory]:

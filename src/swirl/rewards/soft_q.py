@@ -21,6 +21,7 @@ from jax import lax
 from jax.scipy.sparse.linalg import bicgstab
 from jaxtyping import Array, Float
 
+from swirl.compiling import jit
 from swirl.data.successors import Successors
 from swirl.precision import float64
 
@@ -306,7 +307,7 @@ def log_policy_from_rewards(
     return jax.nn.log_softmax(_scaled(successors, q, jnp.asarray(temperature)), axis=-1)
 
 
-@partial(jax.jit, static_argnames="per_action")
+@jit(loops=False, static_argnames="per_action")
 def _jitted_log_policy(
     successors: Successors, rewards: Array, discount: Array, temperature: Array, per_action: bool
 ) -> Array:
@@ -355,7 +356,7 @@ def soft_optimal_log_policies(
         return np.asarray(log_policy)
 
 
-@jax.jit
+@jit(loops=False)
 def _read_values(successors: Successors, values: Array, discount: Number, temperature: Array) -> tuple[Array, Array]:
     log_policy = log_policy_from_values(successors, values, discount=discount, temperature=temperature)
     return rewards_from_values(successors, values, discount=discount, temperature=temperature), log_policy

@@ -204,7 +204,8 @@ class StateReward(RewardComponent):
             touching = self.penalty.reweighted(parts, width)
             values = self._improve_mode(p.values, counts, temperature, touching)
             new = ValueParameters(values, touching.means(self.penalised(values, temperature)))
-            return made + 1, new, objective(new), objective(new) - value
+            reached = objective(new)
+            return made + 1, new, reached, reached - value
 
         def rising(carry: tuple) -> Array:
             return (carry[0] < self.reweightings) & (carry[3] > MIN_GAIN)

@@ -1,0 +1,111 @@
+"""Compiling for as long as it pays: XLA's settings, and the device, by the size of the problem.
+
+With its defaults XLA compiles a first fit to 600 steps for eight seconds, which then takes one.  On a CPU two settings
+make that two to four times shorter: the older emitter of fused loops (as fast; a tenth slower on large arrays under a
+Cauchy prior), and for programs that hardly loop no optimisation at all (their code is four times slower).  Measured
+with ``python benchmarks/run.py --only footprint``; docs/performance.md has the figures.
+
+Compiling for a GPU takes longer still (18 s for that first fit), so what is small runs on the CPU beside it.
+
+A numpy road was measured too: the same traces carried out by numpy took 8 to 12 s for what XLA does in one.
+"""
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from functools import cache, wraps
+from typing import Any, ParamSpec, TypeVar
+
+import jax
+import numpy as np
+from jax.core import Tracer
+
+P = ParamSpec("P")
+T = TypeVar("T")
+_default: Any = jax.default_device  # a scope, and what it is set to
+PLAIN = {"xla_cpu_use_fusion_emitters": False, "xla_llvm_disable_expensive_passes": True}
+HASTY = {"xla_cpu_use_fusion_emitters": False, "xla_backend_optimization_level": 0}
+# Numbers among all arguments up to which a program is compiled so, of programs that loop for long and of others.
+LOOPING = ((30_000, PLAIN),)
+PASSING = ((50_000, HASTY), (1_000_000, PLAIN))
+ON_HOST = 1_000_000  # numbers in the messages of all restarts up to which a fit is not worth a GPU's compiler
+
+
+def device() -> Any:
+    """The device that JAX computes on here."""
+    chosen = _default.value
+    return chosen if isinstance(chosen, jax.Device) else jax.devices(chosen)[0]
+
+
+def on_cpu() -> bool:
+    """Whether JAX computes on the CPU here.
+
+    >>> on_cpu() == (jax.default_backend() == "cpu")  # unless a small fit is under way on a machine with a GPU
+    True
+    """
+    return device().platform == "cpu"
+
+
+def on_host_if_small(size: int) -> AbstractContextManager[Any]:
+    """A scope in which JAX computes on the CPU, where a fit has no more than `ON_HOST` numbers in its messages.
+
+    >>> with on_host_if_small(1000):
+    ...     on_cpu()
+    True
+    """
+    if size > ON_HOST or _default.value is not None or on_cpu():
+        return nullcontext()
+    try:
+        return jax.default_device(jax.devices("cpu")[0])
+    except RuntimeError:  # JAX was told to use nothing but the GPU
+        return nullcontext()
+
+
+def jit(
+    function: Callable[P, T] | None = None, *, loops: bool = True, static_argnames: str | Sequence[str] = ()
+) -> Any:
+    """`jax.jit`, in haste where the arguments are small; inside another traced function it is as if it were not there.
+
+    How depends on nothing but sizes: the same problem is always computed by the same program.
+
+    Parameters
+    ----------
+    loops
+        Whether the program loops for long; one that does not need not be optimised.
+    static_argnames
+        As in `jax.jit`.
+
+    Examples
+    --------
+    >>> double = jit(lambda x: 2 * x, loops=False)
+    >>> float(double(np.ones(())))
+    2.0
+    """
+    if function is None:
+        return lambda function: jit(function, loops=loops, static_argnames=static_argnames)
+    tiers = LOOPING if loops else PASSING
+
+    @cache
+    def compiled(tier: int, on_cpu: bool) -> Callable[P, T]:
+        hasty = tier < len(tiers) and on_cpu and _known(tiers[tier][1] is HASTY)
+        options = tiers[tier][1] if hasty else None
+        return jax.jit(function, compiler_options=options, static_argnames=static_argnames)
+
+    @wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> T:
+        leaves = jax.tree.leaves((args, kwargs))
+        if any(isinstance(leaf, Tracer) for leaf in leaves):
+            return function(*args, **kwargs)
+        size = sum(map(np.size, leaves))
+        return compiled(sum(size > most for most, _ in tiers), on_cpu())(*args, **kwargs)
+
+    return call
+
+
+@cache
+def _known(hasty: bool) -> bool:
+    """Whether this XLA has these settings: they come and go."""
+    try:
+        jax.jit(lambda x: x, compiler_options=HASTY if hasty else PLAIN).lower(np.zeros(1, np.float32)).compile()
+    except Exception:
+        return False
+    return True

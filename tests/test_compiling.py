@@ -1,0 +1,82 @@
+"""Programs compiled in haste compute the same; where a fit is small it stays on the CPU."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from swirl import compiling
+from swirl.compiling import HASTY, LOOPING, PASSING, PLAIN, jit, on_cpu, on_host_if_small
+
+
+def softplus_sum(x):
+    return jnp.sum(jnp.log1p(jnp.exp(x)), axis=-1)
+
+
+@pytest.mark.parametrize("loops", [True, False])
+def test_how_a_program_is_compiled_changes_rounding_alone(loops):
+    tiers = LOOPING if loops else PASSING
+    function = jit(softplus_sum, loops=loops)
+    for size in [most for most, _ in tiers] + [tiers[-1][0] + 1]:
+        x = np.linspace(-3, 3, size, dtype=np.float32)
+        np.testing.assert_allclose(function(x), softplus_sum(x), rtol=1e-5)
+
+
+def test_settings_are_chosen_by_size_alone(monkeypatch):
+    asked = []
+
+    def recorded(function, compiler_options=None, static_argnames=()):
+        asked.append(compiler_options)
+        return function
+
+    monkeypatch.setattr(compiling, "_known", lambda hasty: True)
+    monkeypatch.setattr(compiling.jax, "jit", recorded)
+    function = jit(softplus_sum, loops=False)
+    for size in (10, 20, PASSING[0][0] + 1, PASSING[1][0] + 1, 30):
+        function(np.zeros(size, np.float32))
+    assert asked == [HASTY, PLAIN, None]
+
+
+def test_a_setting_that_this_xla_does_not_have_is_left_out(monkeypatch):
+    monkeypatch.setattr(compiling, "HASTY", {"xla_no_such_setting": True})
+    monkeypatch.setattr(compiling, "PASSING", ((50, compiling.HASTY),))
+    compiling._known.cache_clear()
+    try:
+        assert not compiling._known(True)
+        assert float(jit(softplus_sum, loops=False)(np.zeros(3, np.float32))) == pytest.approx(3 * np.log(2))
+    finally:
+        compiling._known.cache_clear()
+
+
+def test_inside_another_program_it_is_not_there():
+    function = jit(softplus_sum, loops=False)
+    assert "jit" not in str(jax.make_jaxpr(function)(np.zeros(3, np.float32))).replace("log1p", "")
+    assert jax.grad(function)(np.zeros(3, np.float32)).shape == (3,)
+
+
+def test_a_small_fit_stays_on_the_cpu(monkeypatch):
+    class Card:
+        platform = "gpu"
+
+    real = jax.devices
+    monkeypatch.setattr(compiling.jax, "devices", lambda kind=None: [Card()] if kind is None else real(kind))
+    assert not on_cpu()
+    with on_host_if_small(compiling.ON_HOST):
+        assert on_cpu()
+        assert jnp.zeros(1).devices() == set(real("cpu")[:1])
+    with on_host_if_small(compiling.ON_HOST + 1):
+        assert not on_cpu()
+
+
+def test_where_there_is_no_cpu_nothing_is_changed(monkeypatch):
+    class Card:
+        platform = "gpu"
+
+    def devices(kind=None):
+        if kind == "cpu":
+            raise RuntimeError("no such platform")
+        return [Card()]
+
+    monkeypatch.setattr(compiling.jax, "devices", devices)
+    with on_host_if_small(1):
+        assert not on_cpu()
