@@ -96,7 +96,7 @@ def one_problem(
     env, train = problem(name, n_sessions)
     model = SWIRL(env, n_restarts=n_seeds, random_state=0, **PROBLEMS[name])
     began = time.perf_counter()
-    model.fit(train, compare_restarts=False)
+    model.fit(train, compare_restarts=False, race=False)
     seconds = time.perf_counter() - began
     prepared = model.em_problem(train)
     # All go on side by side, from plain iterations; the tolerance is out of reach, so that they do go on.

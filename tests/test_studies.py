@@ -200,6 +200,22 @@ def test_committed_results_on_convergence_hold_the_promises():
     assert module.table(record["found"]).count("\n") == 1 + summary["fits"]
 
 
+def test_races_are_replayed_as_they_are_run():
+    module = study("race")
+    record = json.loads((STUDIES / "results" / "race.json").read_text(encoding="utf-8"))
+    made = ", ".join(f"{k} {v}" for k, v in record["versions"].items())
+    assert record["command"] == module.COMMAND
+    assert set(record["found"]) == set(module.PROBLEMS)
+    assert (STUDIES / "results" / "race.md").read_text(encoding="utf-8") == module.page(record["found"], made)
+    # Eight that are ahead all along and end ahead: a race finds them for the passes it says.
+    starts = [{"on the way": [float(i)] * len(module.AT), "end": float(i), "passes": 100} for i in range(32)]
+    behind, passes = module.replay(starts, 32, np.random.default_rng(0))
+    assert (behind, passes) == (0.0, 32 * 20 + 16 * 30 + 8 * 50)
+    # Those that come from behind are lost.
+    late = [{**start, "on the way": [-x for x in start["on the way"]]} for start in starts]
+    assert module.replay(late, 32, np.random.default_rng(0))[0] == 24.0
+
+
 @pytest.mark.slow
 def test_agreement_on_a_small_world():
     module = study("agreement")

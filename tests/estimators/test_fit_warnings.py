@@ -73,7 +73,10 @@ def test_cautions_say_what_to_do():
     alone = found([1.0, *[0.5] * 7], [0.0, *[0.3] * 7], [0.0, *[50.0] * 7])
     told = cautions(True, 8, alone, [0.985, 0.015], ["a", "b"])
     assert list(told) == ["restarts", "modes"]
-    assert "--restarts 24" in told["restarts"]
+    assert "--restarts 32" in told["restarts"]
+    raced = cautions(True, 8, alone, [0.5, 0.5], ["a", "b"], 32)["restarts"]
+    assert "Only one of 8 starting points that went to their end, of 32, came" in raced
+    assert "--restarts 128" in raced
     agreed = found(np.ones(8), np.zeros(8), np.zeros(8))
     assert list(cautions(False, 8, agreed, [0.985], ["a"])) == ["converged"]
     assert cautions(None, None, None, [0.5, 0.5], ["a", "b"]) == {}

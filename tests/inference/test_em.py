@@ -38,7 +38,7 @@ def test_the_objective_never_falls_in_100_iterations_of_20_seeds(reward, switchi
     never_ends(monkeypatch)
     kind = "stochastic" if switching == "state" else "deterministic"
     model = SWIRL(world(kind), reward=reward, switching=switching, n_restarts=20, max_iter=100, tol=1e-15)
-    model.fit(recording(kind, history=2))
+    model.fit(recording(kind, history=2), race=False)
     assert [r.n_iterations for r in model.restarts_] == [100] * 20
     assert largest_fall(model) <= 1e-8
     assert all(r.objective > r.objective_trace[0] for r in model.restarts_)

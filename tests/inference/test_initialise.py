@@ -192,7 +192,7 @@ def test_the_groups_are_fitted():
 @pytest.mark.slow
 def test_every_seeded_restart_finds_the_goals_and_random_ones_seldom_do():
     env, data = goals()
-    model = SWIRL(env, n_modes=4, history=1, switching="fixed", n_restarts=16, max_iter=60).fit(data)
+    model = SWIRL(env, n_modes=4, history=1, switching="fixed", n_restarts=16, max_iter=60).fit(data, race=False)
     first = [path[:1] for path in data.modes]
     found = [segmentation_accuracy(first, [path[:1] for path in model.use_restart(r).predict(data)]) for r in range(16)]
     assert min(found[::2]) == 1.0

@@ -45,7 +45,7 @@ Impossible = Annotated[
     str | None,
     typer.Option(help="Moves that the environment rules out: error, gap or forget.", show_default="error"),
 ]
-Restarts = Annotated[int | None, typer.Option(metavar="N", help="Random starts.", show_default="8")]
+Restarts = Annotated[int | None, typer.Option(metavar="N", help="Random starts; of many, 8 go on.", show_default="8")]
 Iterations = Annotated[int | None, typer.Option(metavar="N", help="EM iterations at most.", show_default="2000")]
 Tolerance = Annotated[
     float | None,

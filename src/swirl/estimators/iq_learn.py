@@ -32,9 +32,9 @@ from swirl.estimators.em_estimator import (
     temperatures,
     whole_number,
 )
-from swirl.inference.em import WARM_UP
 from swirl.inference.engines import emission_counts
 from swirl.inference.estep.counts import Chains, LatentChoices, Tables
+from swirl.inference.first_steps import WARM_UP
 from swirl.inference.likelihood import reach
 from swirl.inference.mstep import Components
 from swirl.precision import float64, numpy_tree

@@ -23,6 +23,7 @@ from swirl.estimators.em_estimator import Problem
 from swirl.inference import em
 from swirl.inference.engines import Iterations, choose, improve_restarts, tables_and_prior
 from swirl.inference.estep.counts import Counts, Tables
+from swirl.inference.first_steps import FINALISTS
 from swirl.inference.mstep import Parameters
 from swirl.precision import float64, numpy_tree
 
@@ -114,11 +115,12 @@ def prior_scores(
     parts = folds(data, n_folds)
     first = models[pilot]
     problem: Problem = first._problem(data)
-    n_restarts = int(first.n_restarts)
+    n_restarts = min(int(first.n_restarts), FINALISTS)
     restarts = em.run(
         problem.components,
         problem.chains,
-        n_restarts=n_restarts,
+        n_restarts=int(first.n_restarts),
+        race=True,
         seed=int(first.random_state),
         max_iter=min(PILOT_ITERATIONS, int(first.max_iter)),
         tol=float(first.tol),

@@ -203,7 +203,10 @@ def _rebuilt(cls: Any, arrays: dict[str, np.ndarray], header: dict[str, Any]) ->
     if "fit" in header:  # said anew: the words of an older version may rest on another rule
         agreement = model.restart_agreement_
         said = None if agreement is None else agreement.sentence()
-        model.fit_report_ = em.describe(model.restarts_, model.best_restart_, model.n_observed_, said)
+        n_starts = int(model.n_restarts)
+        model.fit_report_ = em.describe(
+            model.restarts_, model.best_restart_, model.n_observed_, said, n_starts=n_starts
+        )
     return model
 
 

@@ -118,7 +118,8 @@ class SWIRL(EMEstimator, DiscreteEstimator):
         What a transition that `env` rules out means: ``"error"``; ``"gap"``, a new segment; ``"forget"``, the
         history restarts and the mode chain goes on.
     n_restarts, max_iter, tol, random_state
-        Random starting points, all kept; M-steps at most; nats that may remain to be gained when a fit counts as
+        Random starting points, of which those in `restarts_` went to their end: all up to eight, the best eight where
+        more race (``fit(race=False)``: all); M-steps at most; nats that may remain to be gained when a fit counts as
         converged (`remaining_gain_`); seed.
 
     Attributes

@@ -40,16 +40,17 @@ class Stretch(NamedTuple):
     """Whether to ask after it."""
 
 
-def schedule(accelerated: bool) -> Iterator[Stretch]:
-    """Say how EM goes on, for ever; `em.run` leaves out accelerated stretches that promise little.
+def schedule(accelerated: bool, made: int = 0) -> Iterator[Stretch]:
+    """Say how EM goes on after `made` iterations, for ever; `em.run` leaves out what promises little.
 
     >>> from itertools import islice
     >>> [(s.n, s.accelerated) for s in islice(schedule(True), 16)]
     [(10, False), (5, False), (5, False), (5, False), (5, False), (5, False), (5, False), (5, False), (5, False), \
 (10, True), (10, True), (10, True), (10, True), (10, True), (10, False), (10, True)]
     """
-    made = TAIL
-    yield Stretch(TAIL, accelerated=False, asks=True)
+    if made < TAIL:
+        yield Stretch(TAIL - made, accelerated=False, asks=True)
+        made = TAIL
     while True:
         if made < PLAIN or not accelerated:
             n = max(WINDOW, made // 20)

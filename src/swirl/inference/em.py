@@ -17,15 +17,16 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from swirl.compiling import device, jit
+from swirl.inference import first_steps
 from swirl.inference.convergence import CONFIRM, LITTLE, Stretch, recent_gain, remaining_gain, schedule, unfinished
-from swirl.inference.engines import Engine, Iterations, choose, tables_and_prior
+from swirl.inference.engines import Engine, Rows, choose, tables_and_prior
 from swirl.inference.estep.counts import Chains, Tables
+from swirl.inference.first_steps import FINALISTS, RACE
 from swirl.inference.initialise import starting_points
 from swirl.inference.mstep import Components, Parameters
 from swirl.precision import float64, numpy_tree
 from swirl.rewards.component import EmissionComponent
 
-WARM_UP = 20  # iterations under the milder prior
 FALL = 1e-6  # relative fall of the objective that cannot be rounding
 
 
@@ -180,8 +181,12 @@ def run(
     start: Parameters | None = None,
     engine: Engine = "auto",
     callback: Callable[[Progress], Any] | None = None,
+    race: bool = False,
 ) -> list[Restart]:
     """Fit by EM from `n_restarts` starting points (`initialise.starting_points`, or `start`), all of which are kept.
+
+    Where there are more than eight and they `race` (`first_steps`), only the eight that are ahead are taken to their
+    end, and returned.
 
     A restart ends when no more than `tol` nats remain to be gained (`convergence`), when `max_iter` M-steps are made,
     or when something is wrong; Ctrl-C ends them all and keeps what they have. After the first iterations most are
@@ -195,18 +200,32 @@ def run(
             start = stack(starting_points(components, chains, n_restarts=n_restarts, seed=seed, scale=scale))
         # Plain numpy in, so that the first iteration compiles for the same types as the rest.
         start = numpy_tree(start)
-        tables, _ = tables_and_prior(components, start)
+        racing = race and fresh and n_restarts > FINALISTS and not components.emissions.objective_may_decrease
+        one_batch = jax.tree.map(lambda leaf: leaf[:FINALISTS], start) if racing else start
+        tables, _ = tables_and_prior(components, one_batch)
         iterations = choose(engine, chains, numpy_tree(tables))
-        interrupted = False
-        if fresh and (milder := components.warm_up()) is not None:
-            start, interrupted = _warm_up(iterations, milder, start)
+        interrupted, rows = False, None
+        if racing:
+
+            def tell(iteration: int, objectives: Float[np.ndarray, "restart"], running: int) -> None:
+                if callback is not None:
+                    callback(Progress(iteration, max_iter, objectives, running, time.perf_counter() - began))
+
+            start, rows, interrupted = first_steps.race(iterations, components, start, max_iter=max_iter, tell=tell)
+        elif fresh and (milder := components.warm_up()) is not None:
+            start, interrupted = first_steps.warm_up(iterations, milder, start)
         state = iterations.first(components, start)
-        ledger = _Ledger.open(
-            tol, type(components.emissions), np.asarray(state.counts.log_likelihood), np.asarray(state.log_prior)
-        )
-        made, climbed, since = max_iter if interrupted else 0, False, 0
+        first = Rows(np.asarray(state.counts.log_likelihood)[None], np.asarray(state.log_prior)[None])
+        ledger = _Ledger.open(tol, type(components.emissions), *(each[0] for each in rows or first))
+        for log_likelihood, log_prior in zip(*(each[1:] for each in rows or first), strict=True):
+            ledger.record(log_likelihood, log_prior)
+        made, climbed, since = len(ledger.objectives) - 1, False, 0
+        if made:
+            ledger.ask(accelerated=False)
+        if interrupted:
+            max_iter = made
         try:
-            for stretch in schedule(components.accelerated):
+            for stretch in schedule(components.accelerated, made):
                 if stretch.accelerated and since >= CONFIRM and not ledger.promising(state.promise):
                     continue
                 if stretch.accelerated and not climbed:
@@ -244,20 +263,6 @@ def run(
     return restarts
 
 
-def _warm_up(iterations: Iterations, milder: Components, start: Parameters) -> tuple[Parameters, bool]:
-    """Take the first steps under the milder prior; say whether Ctrl-C cut them short."""
-    parameters, made = start, 0
-    try:
-        state = iterations.first(milder, start)
-        everyone = np.ones(len(state.log_prior), dtype=bool)
-        while made < WARM_UP:
-            state, rows = iterations.advance(milder, state, everyone, accelerated=False, most=WARM_UP - made)
-            parameters, made = state.parameters, made + len(rows.log_priors)
-    except KeyboardInterrupt:
-        return numpy_tree(parameters), True
-    return numpy_tree(parameters), False
-
-
 def small(nats: float) -> str:
     """A small number of nats in words.
 
@@ -274,8 +279,18 @@ def _to_come(kept: Restart) -> str:
     return f", and {kept.remaining_gain:,.2g} nats or more may be to come" if kept.remaining_gain > 0 else ""
 
 
-def describe(restarts: list[Restart], best: int, n_observed: int, agreement: str | None = None) -> str:
-    """Say in words how a fit ended; `agreement` says how far the restarts came to the same result, None: not known."""
+def describe(
+    restarts: list[Restart], best: int, n_observed: int, agreement: str | None = None, *, n_starts: int = 0
+) -> str:
+    """Say in words how a fit ended.
+
+    Parameters
+    ----------
+    agreement
+        How far the restarts came to the same result; None: not known.
+    n_starts
+        Starting points that were drawn: more than there are restarts, where they raced.
+    """
     kept = restarts[best]
     n = kept.n_iterations
     ending = {
@@ -290,6 +305,8 @@ def describe(restarts: list[Restart], best: int, n_observed: int, agreement: str
         behind = max((r.objective for r in restarts if np.isfinite(r.objective)), default=np.nan) - kept.objective
         n_restarts = "the only restart" if len(restarts) == 1 else f"the best of {len(restarts)} restarts"
         agreement = f"{behind:,.2f} nats behind {n_restarts}" if behind > 0 else n_restarts
+    if n_starts > len(restarts) == FINALISTS:
+        agreement += f" ({len(restarts)} of {n_starts} starts were ahead after {RACE[-1]} iterations and went on)"
     per_step = kept.log_likelihood_trace[-1] / n_observed
     return (
         f"{ending}. Objective {kept.objective:,.3f} (log-likelihood {per_step:.5f} nats per step over "

@@ -20,6 +20,7 @@ from swirl.data.mdp import MDP
 from swirl.inference.engines import Engine
 from swirl.inference.estep import numba_loop
 from swirl.inference.estep.batching import LANES
+from swirl.inference.first_steps import FINALISTS
 from swirl.inference.messages import STEPS_PER_BATCH
 from swirl.inference.quasi_newton import n_pairs
 from swirl.rewards.component import ProblemSizes
@@ -204,7 +205,7 @@ def predict(
             n_branches=env.n_branches,
             paths=count_paths(env, history),
             n_modes=n_modes,
-            n_restarts=n_restarts,
+            n_restarts=min(n_restarts, FINALISTS),  # more than that race, so many at a time
             n_steps=n_steps,
             n_sessions=n_sessions,
             longest=max(-(-n_steps // max(n_sessions, 1)), longest or 0),
