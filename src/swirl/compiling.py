@@ -36,6 +36,16 @@ def device() -> Any:
     return chosen if isinstance(chosen, jax.Device) else jax.devices(chosen)[0]
 
 
+def pinned() -> bool:
+    """Whether one device was chosen, by `on_host_if_small` or by the user.
+
+    >>> with on_host_if_small(1), jax.default_device(jax.devices()[0]):
+    ...     pinned()
+    True
+    """
+    return _default.value is not None
+
+
 def on_cpu() -> bool:
     """Whether JAX computes on the CPU here.
 
@@ -52,7 +62,7 @@ def on_host_if_small(size: int) -> AbstractContextManager[Any]:
     ...     on_cpu()
     True
     """
-    if size > ON_HOST or _default.value is not None or on_cpu():
+    if size > ON_HOST or pinned() or on_cpu():
         return nullcontext()
     try:
         return jax.default_device(jax.devices("cpu")[0])

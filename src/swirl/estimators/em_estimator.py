@@ -128,7 +128,8 @@ class EMEstimator(HiddenModeEstimator):
         engine
             Which E-step: ``"compiled"`` (numba, on the CPU), ``"kernel"`` (on an NVIDIA GPU), ``"associative"`` or
             ``"scan"`` (XLA), or ``"auto"``. All but ``"scan"`` are refused where modes can (all but) never switch, as
-            they would be wrong. With ``"auto"`` a small fit runs on the CPU, also where there is a GPU.
+            they would be wrong. With ``"auto"`` a small fit runs on the CPU, also where there is a GPU. Where JAX has
+            several devices, ``"associative"`` and ``"scan"`` spread the sessions over them.
         compare_restarts
             See at the end which restarts came to the same result (`restart_agreement_`): one decoding of the data each.
         race

@@ -16,10 +16,11 @@ from typing import Any, Literal, NamedTuple, TypeVar
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.sharding import Mesh
 from jaxtyping import Array, Bool, Float
 
 from swirl.compiling import jit, on_cpu
-from swirl.inference.estep import associative, numba_loop, pallas_kernel, scan
+from swirl.inference.estep import associative, numba_loop, pallas_kernel, scan, sharding
 from swirl.inference.estep.counts import Chains, Counts, Tables
 from swirl.inference.mstep import Components, Parameters
 from swirl.inference.quasi_newton import Memory, at_rest, blank, judge, propose
@@ -153,28 +154,35 @@ class HostIterations:
         return moved(state, running & taken, State(parameters, counts, log_prior, memory))
 
 
-@partial(jax.jit, static_argnames="in_parallel")
-def device_counts(tables: Tables, chains: Groups, in_parallel: bool = False) -> Counts:
-    """Counts of every restart, summed over the groups of chains: by kernels where their steps are sorted."""
+@partial(jax.jit, static_argnames=("in_parallel", "mesh"))
+def device_counts(tables: Tables, chains: Groups, in_parallel: bool = False, mesh: Mesh | None = None) -> Counts:
+    """Counts of every restart, summed over the groups of chains: by kernels where their steps are sorted, on all
+    devices of a `mesh` where chains are spread over one.
+    """
     expected = associative.expected_counts if in_parallel else scan.expected_counts
-    parts = [
-        pallas_kernel.expected_counts(tables, group)
-        if isinstance(group, pallas_kernel.Sorted)
-        else jax.vmap(partial(expected, chains=group))(tables)
-        for group in chains
-    ]
+
+    def of(group: Any) -> Counts:
+        if isinstance(group, pallas_kernel.Sorted):
+            return pallas_kernel.expected_counts(tables, group)
+        if mesh is not None:
+            return sharding.expected_counts(expected, tables, group, mesh)
+        return jax.vmap(partial(expected, chains=group))(tables)
+
+    parts = [of(group) for group in chains]
     return jax.tree.map(lambda *leaves: sum(leaves[1:], leaves[0]), *parts)
 
 
-@partial(jax.jit, static_argnames="in_parallel")
-def _device_first(components: Components, parameters: Parameters, chains: Groups, in_parallel: bool) -> State:
+@partial(jax.jit, static_argnames=("in_parallel", "mesh"))
+def _device_first(
+    components: Components, parameters: Parameters, chains: Groups, in_parallel: bool, mesh: Mesh | None
+) -> State:
     tables, log_prior = tables_and_prior(components, parameters)
-    counts = device_counts(tables, chains, in_parallel)
+    counts = device_counts(tables, chains, in_parallel, mesh)
     memory = blank(parameters, jnp) if components.accelerated else None
     return State(parameters, counts, log_prior, memory)
 
 
-@partial(jax.jit, static_argnames="in_parallel")
+@partial(jax.jit, static_argnames=("in_parallel", "mesh"))
 def _device_chunk(
     components: Components,
     chains: Groups,
@@ -183,6 +191,7 @@ def _device_chunk(
     accelerated: Array,
     most: Array,
     in_parallel: bool,
+    mesh: Mesh | None,
 ) -> tuple[State, Array, Array]:
     """Make `most` iterations, all `accelerated` or none."""
     rows = jnp.zeros((CHUNK, running.shape[0]))
@@ -196,7 +205,7 @@ def _device_chunk(
             climb = partial(propose, components, memory, state.parameters, state.counts)
             new = jax.lax.cond(accelerated, lambda *_: climb(improved), lambda *same: same, *new)
         parameters, tables, log_prior, memory = new
-        counts = device_counts(tables, chains, in_parallel)
+        counts = device_counts(tables, chains, in_parallel, mesh)
         if memory is not None:
             good, judged = judge(memory, state.objective, counts.log_likelihood + log_prior)
             taken = running & (good | ~accelerated)
@@ -214,15 +223,17 @@ class DeviceIterations:
 
     chains: Groups
     in_parallel: bool
+    mesh: Mesh | None = None
+    """Devices that the chains are spread over, where there are several."""
     seconds_per_iteration: float = field(default=np.inf)
 
     def counts(self, tables: Tables) -> Counts:
         """E-step of given chains."""
-        return numpy_tree(self._first_try(lambda: device_counts(tables, self.chains, self.in_parallel)))
+        return numpy_tree(self._first_try(lambda: device_counts(tables, self.chains, self.in_parallel, self.mesh)))
 
     def first(self, components: Components, parameters: Parameters) -> State:
         """E-step of the starting point."""
-        return self._first_try(lambda: _device_first(components, parameters, self.chains, self.in_parallel))
+        return self._first_try(lambda: _device_first(components, parameters, self.chains, self.in_parallel, self.mesh))
 
     def _first_try(self, call: Callable[[], T]) -> T:
         """Make the first call; where the kernels fail on this device, go on without them."""
@@ -251,7 +262,7 @@ class DeviceIterations:
         began = time.perf_counter()
         numbers = (np.asarray(accelerated), np.asarray(n))
         state, log_likelihoods, log_priors = _device_chunk(
-            components, self.chains, state, running, *numbers, self.in_parallel
+            components, self.chains, state, running, *numbers, self.in_parallel, self.mesh
         )
         rows = Rows(np.asarray(log_likelihoods)[:n], np.asarray(log_priors)[:n])
         self.seconds_per_iteration = (time.perf_counter() - began) / n
@@ -296,10 +307,14 @@ def choose(engine: Engine, chains: Chains, tables: Tables) -> Iterations:
         engine = "compiled" if numba_loop.available() else "scan"
     elif engine == "auto":
         few = tables.log_initial.shape[-1] <= pallas_kernel.MOST_MODES
-        engine = "kernel" if few and pallas_kernel.available() else "associative"
+        alone = jax.process_count() == 1  # kernels use one device
+        engine = "kernel" if few and alone and pallas_kernel.available() else "associative"
     if engine == "compiled":
         return HostIterations(chains)
     groups: Any = scan.pad(chains)
+    if engine != "kernel" and (mesh := sharding.all_devices()) is not None:
+        groups = tuple(sharding.spread(group, chains.n_symbols, chains.n_states, mesh) for group in groups)
+        return DeviceIterations(groups, in_parallel=engine == "associative", mesh=mesh)
     if engine == "kernel":
         groups = tuple(pallas_kernel.Sorted.of(group, chains.n_symbols, chains.n_states) for group in groups)
     return DeviceIterations(jax.device_put(groups), in_parallel=engine == "associative")

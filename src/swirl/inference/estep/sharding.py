@@ -1,0 +1,60 @@
+"""Sessions spread over several devices: each makes the E-step of its own, and the counts are added up (`psum`).
+
+Devices may be those of one process, or of several (``jax.distributed.initialize()``, called in each before anything
+else; each then runs the same program on the same data, and sends its own share of the sessions to its own devices).
+Counts are small, so that a pass over the data costs one sum of them over the network.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import numpy as np
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+from swirl.compiling import device, pinned
+from swirl.inference.estep.counts import Counts, Tables
+from swirl.inference.estep.scan import PaddedChains
+
+SESSIONS = "sessions"
+LAYOUT = (PartitionSpec(None, SESSIONS), PartitionSpec(None, SESSIONS), PartitionSpec(SESSIONS))
+"""Of symbols, states and weights."""
+
+
+def all_devices() -> Mesh | None:
+    """The devices that JAX computes on here, of all processes; None where there is but one.
+
+    >>> all_devices() is None or all_devices().size > 1
+    True
+    """
+    devices = jax.devices(device().platform)
+    return None if pinned() or len(devices) == 1 else Mesh(np.array(devices), (SESSIONS,))
+
+
+def spread(group: PaddedChains, n_symbols: int, n_states: int, mesh: Mesh) -> PaddedChains:
+    """Send an equal share of the chains to each device, filled up with empty ones."""
+    missing = -group.weights.shape[0] % mesh.size
+    columns = ((0, 0), (0, missing))
+    filled = (
+        np.pad(np.asarray(group.symbols), columns, constant_values=n_symbols),
+        np.pad(np.asarray(group.states), columns, constant_values=n_states),
+        np.pad(np.asarray(group.weights), (0, missing)),
+    )
+    return PaddedChains(*(_sent(x, NamedSharding(mesh, axes)) for x, axes in zip(filled, LAYOUT, strict=True)))
+
+
+def _sent(values: np.ndarray, sharding: NamedSharding) -> jax.Array:
+    return jax.make_array_from_callback(values.shape, sharding, lambda part: values[part])
+
+
+def expected_counts(
+    one_restart: Callable[[Tables, PaddedChains], Counts], tables: Tables, chains: PaddedChains, mesh: Mesh
+) -> Counts:
+    """Counts of every restart, from an E-step of `one_restart` on each device."""
+
+    def here(tables: Tables, *parts: Any) -> Counts:
+        return jax.lax.psum(jax.vmap(lambda own: one_restart(own, PaddedChains(*parts)))(tables), SESSIONS)
+
+    everywhere = PartitionSpec()
+    call = jax.shard_map(here, mesh=mesh, in_specs=(everywhere, *LAYOUT), out_specs=everywhere, check_vma=False)
+    return call(tables, chains.symbols, chains.states, chains.weights)
