@@ -17,14 +17,16 @@ class Stream(io.StringIO):
         return self.terminal
 
 
-def shown(monkeypatch, wanted, *, terminal, seconds):
+def shown(monkeypatch, wanted, *, terminal, seconds, running=2):
     """What is written when iterations 1, 2, … end at these seconds."""
     stream, clock = Stream(terminal), iter(seconds)
     monkeypatch.setattr(em.sys, "stderr", stream)
     monkeypatch.setattr(em.time, "perf_counter", lambda: next(clock))
     with em.progress_line(wanted, 40) as show:
         for iteration, _ in enumerate(seconds, start=1):
-            show(SimpleNamespace(iteration=iteration, seconds=2.0 * iteration, objectives=[-7.0, -5.0], running=2))
+            show(
+                SimpleNamespace(iteration=iteration, seconds=2.0 * iteration, objectives=[-7.0, -5.0], running=running)
+            )
     return stream.getvalue()
 
 
@@ -34,6 +36,9 @@ def test_a_terminal_has_one_line_that_is_wiped_at_the_end(monkeypatch):
     assert "EM iteration 3/40  objective -5.00  2 of 2 restarts running  at most 74 s left" in text
     assert "\n" not in text
     assert text.endswith("\r\x1b[2K")
+    # More than are shown at once race.
+    text = shown(monkeypatch, None, terminal=True, seconds=[1.0], running=32)
+    assert "objective -5.00  32 starts racing  at most" in text
 
 
 def test_a_pipe_has_nothing_unless_it_is_asked_for(monkeypatch):

@@ -334,11 +334,11 @@ def progress_line(wanted: bool | None, max_iter: int) -> Iterator[Callable[[Any]
             return
         drawn = now
         left = state.seconds / state.iteration * (max_iter - state.iteration)
-        best = np.nanmax(state.objectives)
+        best, n = np.nanmax(state.objectives), len(state.objectives)
+        who = f"{state.running} of {n} restarts running" if state.running <= n else f"{state.running} starts racing"
         stream.write(
             f"{before}EM iteration {state.iteration}/{max_iter}  objective {best:,.2f}  "
-            f"{state.running} of {len(state.objectives)} restarts running  "
-            f"at most {left:.0f} s left  on {place}{after}"
+            f"{who}  at most {left:.0f} s left  on {place}{after}"
         )
         stream.flush()
 
