@@ -144,12 +144,15 @@ def of_sizes(s: Sizes) -> Prediction:
     else:  # pairs of modes at every step, in several copies: XLA's own account of its buffers, half of it on a GPU
         pairs = (2 if s.engine == "scan" else 7) * s.n_modes**2
         messages = s.n_restarts * s.padded * (pairs + s.n_modes + 5) / (2 if s.on_gpu else 1)
+        if s.on_gpu:  # kernels keep less, but sum each symbol and each state that occurs in 32 lanes
+            symbols, states = min(own.rows * s.n_actions, s.n_steps), min(s.n_states, s.n_steps)
+            messages += 32 * s.n_restarts * s.n_modes * (symbols + states * s.n_modes)
     # Afterwards each restart is decoded, sessions of like length together, to see which came to the same result.
     together = min(s.padded, max(s.longest, STEPS_PER_BATCH))
     decoding = 2 * together * (s.n_modes**2 + s.n_modes) + 2 * s.n_modes * s.n_steps
     lifted = 20 * moves if s.on_gpu else 60 * moves + s.n_histories * (16 * len(s.paths) + 80)  # where actions lead
     parts = {
-        "recording": 8 * s.padded if s.on_gpu else 150 * s.n_steps + (0 if compiled else 16 * s.padded),
+        "recording": 24 * s.padded if s.on_gpu else 150 * s.n_steps + (0 if compiled else 16 * s.padded),
         "messages": REAL * max(messages, decoding),
         "tables": REAL * s.n_restarts * (6 * table + chunks) + lifted,
         "optimiser": REAL * working,
