@@ -98,7 +98,7 @@ def fitted(**options):
 @pytest.mark.slow
 def test_quasi_newton_steps_end_where_plain_ones_do_and_never_fall(monkeypatch):
     quick = fitted()
-    monkeypatch.setattr(em, "schedule", lambda accelerated: schedule(False))
+    monkeypatch.setattr(em, "schedule", lambda accelerated, made=0: schedule(False))
     plain = fitted()
     for a, b in zip(quick.restarts_, plain.restarts_, strict=True):
         assert np.diff(a.objective_trace).min() >= -1e-9 * abs(a.objective)

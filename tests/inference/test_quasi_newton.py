@@ -156,7 +156,7 @@ def test_it_ends_where_em_does_and_sooner_where_em_crawls(name, crawls, monkeypa
     components, chains, start = problem(**FORMS[name])
     settings = {"n_restarts": 2, "seed": 0, "max_iter": 20_000, "tol": 1e-5, "start": start}
     quick = em.run(components, chains, **settings)
-    monkeypatch.setattr(em, "schedule", lambda accelerated: schedule(False))
+    monkeypatch.setattr(em, "schedule", lambda accelerated, made=0: schedule(False))
     plain = em.run(components, chains, **settings)
     assert all(r.converged for r in quick)
     assert (sum(r.n_iterations for r in quick) < sum(r.n_iterations for r in plain)) is crawls
