@@ -38,7 +38,7 @@ def test_a_terminal_has_one_line_that_is_wiped_at_the_end(monkeypatch):
     assert text.endswith("\r\x1b[2K")
     # More than are shown at once race.
     text = shown(monkeypatch, None, terminal=True, seconds=[1.0], running=32)
-    assert "objective -5.00  32 starts racing  at most" in text
+    assert "objective -5.00  32 starts racing  on " in text
 
 
 def test_a_pipe_has_nothing_unless_it_is_asked_for(monkeypatch):

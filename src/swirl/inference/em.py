@@ -335,10 +335,11 @@ def progress_line(wanted: bool | None, max_iter: int) -> Iterator[Callable[[Any]
         drawn = now
         left = state.seconds / state.iteration * (max_iter - state.iteration)
         best, n = np.nanmax(state.objectives), len(state.objectives)
-        who = f"{state.running} of {n} restarts running" if state.running <= n else f"{state.running} starts racing"
+        running = f"{state.running} of {n} restarts running  at most {left:.0f} s left"
+        if state.running > n:  # batch after batch begins at 1 again: how long it takes is not known yet
+            running = f"{state.running} starts racing"
         stream.write(
-            f"{before}EM iteration {state.iteration}/{max_iter}  objective {best:,.2f}  "
-            f"{who}  at most {left:.0f} s left  on {place}{after}"
+            f"{before}EM iteration {state.iteration}/{max_iter}  objective {best:,.2f}  {running}  on {place}{after}"
         )
         stream.flush()
 
