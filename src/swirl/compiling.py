@@ -1,9 +1,8 @@
 """Compiling for as long as it pays: XLA's settings, and the device, by the size of the problem.
 
 With its defaults XLA compiles a first fit to 600 steps for eight seconds, which then takes one.  On a CPU two settings
-make that two to four times shorter: the older emitter of fused loops (as fast; a tenth slower on large arrays under a
-Cauchy prior), and for programs that hardly loop no optimisation at all (their code is four times slower).  Measured
-with ``python benchmarks/run.py --only footprint``; docs/performance.md has the figures.
+make that 4.4 s: the older emitter of fused loops (as fast; a seventh slower on the labyrinth under a Cauchy prior), and
+for programs that hardly loop no optimisation at all.  docs/performance.md has the figures.
 
 Compiling for a GPU takes longer still (18 s for that first fit), so what is small runs on the CPU beside it.
 

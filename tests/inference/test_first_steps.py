@@ -67,6 +67,8 @@ def test_the_fit_says_that_there_was_a_race(raced, all_to_their_end, tmp_path):
     raced.save(tmp_path / "fit.nc")
     assert said in load(tmp_path / "fit.nc").fit_report_
     assert raced.restart_agreement_.n_restarts == FINALISTS
+    eight = model(8, max_iter=5).fit(recording()).set_params(n_restarts=32)  # asked for later: there was no race
+    assert "ahead" not in eight.use_restart(1).fit_report_
 
 
 def test_a_fit_of_eight_does_not_race():

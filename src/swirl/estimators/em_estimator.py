@@ -279,7 +279,7 @@ class EMEstimator(HiddenModeEstimator):
         self.objective_trace_ = restart.objective_trace
         self.log_likelihoods_ = restart.log_likelihood_trace
         self.converged_, self.remaining_gain_ = restart.converged, restart.remaining_gain
-        self.fit_report_ = em.describe(self.restarts_, index, self.n_observed_, n_starts=int(self.n_restarts))
+        self.fit_report_ = em.describe(self.restarts_, index, self.n_observed_)
         return self
 
     def _set_chain(self, mode_transitions: np.ndarray, initial_modes: np.ndarray) -> None:
@@ -318,8 +318,7 @@ class EMEstimator(HiddenModeEstimator):
 
     def _set_agreement(self, agreement: RestartAgreement) -> None:
         self.restart_agreement_ = agreement
-        said, n_starts = agreement.sentence(), int(self.n_restarts)
-        self.fit_report_ = em.describe(self.restarts_, self.best_restart_, self.n_observed_, said, n_starts=n_starts)
+        self.fit_report_ = em.describe(self.restarts_, self.best_restart_, self.n_observed_, agreement.sentence())
 
 
 def whole_number(name: str, value: Any, least: int, faults: Faults) -> None:

@@ -17,7 +17,6 @@ from typing import Any, Literal
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from swirl.inference.first_steps import FINALISTS
 from swirl.text import counted, percent
 
 SAME_ARI = 0.9
@@ -283,7 +282,7 @@ def cautions(
     agreement: RestartAgreement | None,
     shares: Sequence[float],
     names: Sequence[str],
-    n_starts: int | None = None,
+    raced: int = 0,
 ) -> dict[str, str]:
     """What it is about (converged, restarts, rivals, modes) → what is the matter, and what to do.
 
@@ -295,8 +294,8 @@ def cautions(
         Whether these came to the same result; None: not known.
     shares, names
         Of each mode: its share of the steps, and what it is called.
-    n_starts
-        Starting points that raced, where there were more than went to their end.
+    raced
+        Starting points of the race that these restarts won; 0: there was none.
 
     Examples
     --------
@@ -322,9 +321,8 @@ def cautions(
             "compared. In Python, model.compare_restarts(data).sentence() says."
         )
     elif n_restarts and agreement is not None and agreement.n_same < 2:
-        raced = n_starts is not None and n_starts > n_restarts
-        of = f"{n_restarts} starting points" + (f" that went to their end, of {n_starts}," if raced else "")
-        more = max(32, 4 * (n_starts if n_starts and raced else n_restarts))
+        of = f"{n_restarts} starting points" + (f" that went to their end, of {raced}," if raced else "")
+        more = max(32, 4 * (raced or n_restarts))
         found["restarts"] = (
             f"Only one of {of} came to this result, so it may be luck, and a better solution "
             f"may be near. Fit again with --restarts {more} (n_restarts={more}), and see whether the same modes come "
@@ -350,5 +348,5 @@ def cautions_of(
 ) -> dict[str, str]:
     """`cautions` of a fitted model; `agreement` is that of its restarts, None where it is not known."""
     n_restarts = len(model.restarts_) or (agreement.n_restarts if agreement is not None else None)
-    n_starts = getattr(model, "n_restarts", None) if len(model.restarts_) == FINALISTS else None
-    return cautions(model.converged_, n_restarts, agreement, shares, names, n_starts)
+    raced = model.restarts_[model.best_restart_].raced if model.restarts_ else 0
+    return cautions(model.converged_, n_restarts, agreement, shares, names, raced)

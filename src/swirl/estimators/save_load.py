@@ -158,6 +158,7 @@ def _encode_restarts(model: Any, arrays: Arrays) -> dict[str, Any]:
         "remaining_gain": [r.remaining_gain if np.isfinite(r.remaining_gain) else None for r in restarts],
         "iterations": [r.n_iterations for r in restarts],
         "best_restart": model.best_restart_,
+        "raced": [r.raced for r in restarts],
     }
 
 
@@ -203,10 +204,7 @@ def _rebuilt(cls: Any, arrays: dict[str, np.ndarray], header: dict[str, Any]) ->
     if "fit" in header:  # said anew: the words of an older version may rest on another rule
         agreement = model.restart_agreement_
         said = None if agreement is None else agreement.sentence()
-        n_starts = int(model.n_restarts)
-        model.fit_report_ = em.describe(
-            model.restarts_, model.best_restart_, model.n_observed_, said, n_starts=n_starts
-        )
+        model.fit_report_ = em.describe(model.restarts_, model.best_restart_, model.n_observed_, said)
     return model
 
 
@@ -249,6 +247,7 @@ def _decode_restarts(model: Any, arrays: dict[str, np.ndarray], fit: dict[str, A
     template = model._components.random_parameters(np.random.default_rng(0), 1.0)
     structure = jax.tree.structure(template)
     known = fit.get("remaining_gain") or [None] * len(fit["status"])
+    raced = fit.get("raced") or [0] * len(fit["status"])  # older files do not say
     restarts, remaining = [], [float("inf") if gain is None else float(gain) for gain in known]
     for r, (status, iterations) in enumerate(zip(fit["status"], fit["iterations"], strict=True)):
         leaves = [arrays[f"restart.leaf{i}"][r] for i in range(structure.num_leaves)]
@@ -260,6 +259,7 @@ def _decode_restarts(model: Any, arrays: dict[str, np.ndarray], fit: dict[str, A
                 arrays["restart.occupancy"][r],
                 status,
                 remaining[r],
+                raced=int(raced[r]),
             )
         )
     model.restarts_ = restarts

@@ -58,6 +58,9 @@ class Restart:
     asked: tuple[int, ...] = ()
     """Iterations after which it was asked whether EM has converged: each follows ten plain ones. Not saved."""
 
+    raced: int = 0
+    """Starting points of the race that it came from (`first_steps`); 0 where there was none."""
+
     @property
     def objective(self) -> float:
         """Final log-likelihood + log-priors."""
@@ -259,7 +262,8 @@ def run(
     for r in range(len(ledger.status)):
         occupancy = visits[r].sum(axis=0)
         own = jax.tree.map(lambda leaf, r=r: leaf[r], parameters)
-        restarts.append(ledger.restart(r, own, occupancy / occupancy.sum(), otherwise))
+        ended = ledger.restart(r, own, occupancy / occupancy.sum(), otherwise)
+        restarts.append(replace(ended, raced=n_restarts if racing else 0))
     return restarts
 
 
@@ -279,18 +283,8 @@ def _to_come(kept: Restart) -> str:
     return f", and {kept.remaining_gain:,.2g} nats or more may be to come" if kept.remaining_gain > 0 else ""
 
 
-def describe(
-    restarts: list[Restart], best: int, n_observed: int, agreement: str | None = None, *, n_starts: int = 0
-) -> str:
-    """Say in words how a fit ended.
-
-    Parameters
-    ----------
-    agreement
-        How far the restarts came to the same result; None: not known.
-    n_starts
-        Starting points that were drawn: more than there are restarts, where they raced.
-    """
+def describe(restarts: list[Restart], best: int, n_observed: int, agreement: str | None = None) -> str:
+    """Say in words how a fit ended; `agreement` says how far the restarts came to the same result, None: not known."""
     kept = restarts[best]
     n = kept.n_iterations
     ending = {
@@ -305,8 +299,8 @@ def describe(
         behind = max((r.objective for r in restarts if np.isfinite(r.objective)), default=np.nan) - kept.objective
         n_restarts = "the only restart" if len(restarts) == 1 else f"the best of {len(restarts)} restarts"
         agreement = f"{behind:,.2f} nats behind {n_restarts}" if behind > 0 else n_restarts
-    if n_starts > len(restarts) == FINALISTS:
-        agreement += f" ({len(restarts)} of {n_starts} starts were ahead after {RACE[-1]} iterations and went on)"
+    if kept.raced:
+        agreement += f" ({len(restarts)} of {kept.raced} starts were ahead after {RACE[-1]} iterations and went on)"
     per_step = kept.log_likelihood_trace[-1] / n_observed
     return (
         f"{ending}. Objective {kept.objective:,.3f} (log-likelihood {per_step:.5f} nats per step over "
