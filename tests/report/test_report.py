@@ -419,7 +419,12 @@ def restarted():
     fitted = Restarted.from_parameters(model.env, history=2, initial_modes=model.initial_modes_, **given)
     fitted.restarts_ = [
         SimpleNamespace(
-            objective=end, objective_trace=np.array([-500.0, end]), status=status, n_iterations=1, converged=True
+            raced=0,
+            objective=end,
+            objective_trace=np.array([-500.0, end]),
+            status=status,
+            n_iterations=1,
+            converged=True,
         )
         for end, status in ((-357.0, "converged"), (-357.1, "converged"), (-400.0, "iterations ran out"))
     ]
