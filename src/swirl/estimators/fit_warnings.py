@@ -348,5 +348,5 @@ def cautions_of(
 ) -> dict[str, str]:
     """`cautions` of a fitted model; `agreement` is that of its restarts, None where it is not known."""
     n_restarts = len(model.restarts_) or (agreement.n_restarts if agreement is not None else None)
-    raced = getattr(model.restarts_[model.best_restart_], "raced", 0) if model.restarts_ else 0
+    raced = max((getattr(restart, "raced", 0) for restart in model.restarts_), default=0)  # all of one race, or none
     return cautions(model.converged_, n_restarts, agreement, shares, names, raced)
