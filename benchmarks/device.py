@@ -120,7 +120,7 @@ def repeated(tables: Tables, groups: Any, in_parallel: bool) -> Tables:
 def plain(env: MDP, data: Trajectories, history: int, n_iterations: int) -> None:
     """EM's own iterations, one restart, after compiling."""
     prior = Gaussian(0.02, backoff=3.0, of="value")
-    _, chains, components, _ = SWIRL(env, n_modes=3, history=history, reward_prior=prior).em_problem(data)
+    _, chains, components, *_ = SWIRL(env, n_modes=3, history=history, reward_prior=prior).em_problem(data)
     with float64():
         start = em.stack([components.random_parameters(np.random.default_rng(0), 1.0)])
         iterations = choose("auto", chains, numpy_tree(tables_and_prior(components, numpy_tree(start))[0]))
@@ -143,7 +143,7 @@ def starts(env: MDP, data: Trajectories, n_starts: int) -> None:
     """Default fits to their end, twice: seconds, passes, and whether both have the same bits."""
     for name, prior in (("normal prior on values", Gaussian(0.02, backoff=3.0, of="value")), ("Cauchy", Cauchy())):
         model = SWIRL(env, n_modes=3, history=2, reward_prior=prior)
-        _, chains, components, _ = model.em_problem(data)
+        _, chains, components, *_ = model.em_problem(data)
         runs, seconds = [], []
         for _ in range(2):
             began = time.perf_counter()
@@ -159,7 +159,7 @@ def starts(env: MDP, data: Trajectories, n_starts: int) -> None:
 def fits(env: MDP, data: Trajectories, history: int, n_iterations: int, n_restarts: int = 1) -> None:
     """EM on the device, chunk by chunk, against the same EM on the CPU of this machine."""
     model = SWIRL(env, n_modes=3, history=history)
-    _, chains, components, _ = model.em_problem(data)
+    _, chains, components, *_ = model.em_problem(data)
     settings = {"n_restarts": n_restarts, "seed": 0, "max_iter": n_iterations, "tol": 1e-12}
     first = {}
     for place in ("gpu", "cpu"):  # one iteration from one point: no room for roads to part

@@ -23,6 +23,7 @@ SECTIONS = {
     "histories": "history_lengths",
     "data-size": "data_size",
     "footprint": "footprint",
+    "streaming": "streaming",
 }
 PACKAGES = ("swirl-irl", "jax", "jaxlib", "numpy", "scipy", "optax", "numba", "hmmlearn", "dynamax")
 

@@ -13,7 +13,7 @@ PACKAGES = ("_version", "text", "errors", "system", "precision", "compiling", "o
 PACKAGES += ("switching", "rewards", "inference", "estimators", "analysis", "datasets", "plots", "report")
 PACKAGES += ("workflows", "reproduce", "cli", "__init__", "__main__")
 # `Trajectories.from_csv` and its like import their reader when they are called.
-EXCEPTIONS = {"data.from_files": "io"}
+EXCEPTIONS = {"data.from_files": "io", "data.streamed": "io"}
 MAX_AT_THE_TOP = 20
 
 NOT_AT_IMPORT = ("matplotlib", "xarray", "h5py", "h5netcdf", "pandas", "typer", "sklearn", "numba", "pooch")

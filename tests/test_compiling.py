@@ -1,5 +1,7 @@
 """Programs compiled in haste compute the same; where a fit is small it stays on the CPU."""
 
+from types import SimpleNamespace
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -29,7 +31,7 @@ def test_settings_are_chosen_by_size_alone(monkeypatch):
         asked.append(compiler_options)
         return function
 
-    monkeypatch.setattr(compiling, "_known", lambda hasty: True)
+    monkeypatch.setattr(compiling, "_known", lambda options: True)
     monkeypatch.setattr(compiling.jax, "jit", recorded)
     function = jit(softplus_sum, loops=False)
     for size in (10, 20, PASSING[0][0] + 1, PASSING[1][0] + 1, 30):
@@ -42,7 +44,7 @@ def test_a_setting_that_this_xla_does_not_have_is_left_out(monkeypatch):
     monkeypatch.setattr(compiling, "PASSING", ((50, compiling.HASTY),))
     compiling._known.cache_clear()
     try:
-        assert not compiling._known(True)
+        assert not compiling._known(tuple(compiling.HASTY.items()))
         assert float(jit(softplus_sum, loops=False)(np.zeros(3, np.float32))) == pytest.approx(3 * np.log(2))
     finally:
         compiling._known.cache_clear()
@@ -80,3 +82,16 @@ def test_where_there_is_no_cpu_nothing_is_changed(monkeypatch):
     monkeypatch.setattr(compiling.jax, "devices", devices)
     with on_host_if_small(1):
         assert not on_cpu()
+
+
+def test_loops_stay_on_a_gpu_where_its_xla_can(monkeypatch):
+    asked = []
+    monkeypatch.setattr(compiling, "on_cpu", lambda: False)
+    monkeypatch.setattr(compiling, "device", lambda: SimpleNamespace(platform="gpu"))
+    monkeypatch.setattr(compiling, "_known", lambda options: True)
+    monkeypatch.setattr(
+        compiling.jax, "jit", lambda f, compiler_options=None, static_argnames=(): asked.append(compiler_options) or f
+    )
+    for loops in (True, False):
+        jit(softplus_sum, loops=loops)(np.zeros(3, np.float32))
+    assert asked == [compiling.ON_GPU, None]

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from swirl.analysis.comparison_result import Comparison
     from swirl.data import environments
     from swirl.data.mdp import MDP
+    from swirl.data.streamed import StreamedTrajectories
     from swirl.data.trajectories import Trajectories
     from swirl.errors import ImportNotice, Notice
     from swirl.estimators.registry import load, make, models
@@ -38,6 +39,7 @@ _HOMES = {
     "Notice": "swirl.errors",
     "OnlineFilter": "swirl.inference.online_filter",
     "SWIRL": "swirl.estimators.swirl",
+    "StreamedTrajectories": "swirl.data.streamed",
     "Trajectories": "swirl.data.trajectories",
     "compare": "swirl.analysis.comparison",
     "keep_compiled": "swirl.system",
@@ -93,6 +95,7 @@ __all__ = [
     "ImportNotice",
     "Notice",
     "OnlineFilter",
+    "StreamedTrajectories",
     "Trajectories",
     "__version__",
     "baselines",

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import jax
 import numpy as np
@@ -15,6 +16,7 @@ from swirl import precision
 from swirl.inference.engines import DeviceIterations, choose, device_counts
 from swirl.inference.estep import numba_loop, pallas_kernel, scan
 from swirl.inference.estep.counts import Chains, Counts, Tables
+from swirl.inference.estep.streaming import Blocks, StreamedChains
 
 SHORT = [6, 1, 4, 1, 2, 6]  # chains short enough for enumeration; one shape for most tests, so few compiles
 needs_numba = pytest.mark.skipif(not numba_loop.available(), reason="numba is not installed (swirl-irl[fast])")
@@ -457,3 +459,44 @@ def test_processes_that_compile_at_once_do_not_run_one_anothers_loop(tmp_path):
     said(2, "early", "shared")
     for n_modes in (2, 3):
         assert said(n_modes, "alone", "shared") == said(n_modes, "alone", f"own {n_modes}")
+
+
+@pytest.mark.parametrize("engine", [pytest.param("compiled", marks=needs_numba), "associative", "scan"])
+def test_blocks_on_disk_give_the_counts_of_the_whole(engine, tmp_path):
+    rng = np.random.default_rng(5)
+    lengths = [70, 3, 12, 1, 64, 9, 200, 8, 8, 8, 31]
+    times = rng.integers(0, 4, size=len(lengths))
+    whole = replace(random_chains(rng, lengths, 7, 3), times=times)
+    tables = random_tables(rng, 2, 3, 7, 3)
+
+    def parts():
+        for first, last in ((0, 4), (4, 5), (5, 11)):
+            steps = slice(whole.offsets[first], whole.offsets[last])
+            edges = whole.offsets[first : last + 1] - whole.offsets[first]
+            yield Chains(whole.symbols[steps], whole.states[steps], edges, 7, 3, times[first:last])
+
+    chains = StreamedChains(parts, tmp_path)
+    with precision.float64():
+        iterations = choose(engine, chains, tables)
+        got, again = (iterations.counts(tables) for _ in range(2))
+    assert_close(got, counts_by("scan", tables, whole), 1e-10)
+    assert all(map(np.array_equal, jax.tree.leaves(got), jax.tree.leaves(again)))
+    assert (chains.n_steps, chains.n_observed) == (whole.n_steps, whole.n_observed)
+    assert not any(tmp_path.iterdir())  # the file has no name, so that nothing stays behind
+
+
+def test_blocks_keep_what_was_written():
+    blocks = Blocks()
+    trees = [{"a": np.arange(6, dtype=np.int32).reshape(2, 3), "n": 4}, {"a": np.zeros((0, 2)), "n": np.float32(0.5)}]
+    for tree in trees:
+        blocks.append(tree)
+    for _ in range(2):
+        read = list(blocks)
+        assert len(read) == len(blocks) == 2
+        for one, other in zip(read, trees, strict=True):
+            for name in one:
+                np.testing.assert_array_equal(one[name], other[name])
+                assert one[name].dtype == np.asarray(other[name]).dtype
+    blocks._file.truncate(8)
+    with pytest.raises(OSError, match="is the disk full"):
+        list(blocks)

@@ -33,7 +33,7 @@ ALL = [pytest.param(name, marks=pytest.mark.slow) if name in SLOW else name for 
 def problem(seed=0, **options):
     """Components, chains and two random restarts of a small fit, some actions of which are missing."""
     model = SWIRL(world(), **{"n_modes": 2, **options})
-    _, chains, components, _ = model.em_problem(recording(history=2))
+    _, chains, components, *_ = model.em_problem(recording(history=2))
     generators = np.random.default_rng(seed).spawn(2)
     return components, chains, numpy_tree(em.stack([components.random_parameters(rng, 1.0) for rng in generators]))
 
@@ -119,7 +119,7 @@ def test_a_trial_is_taken_shortened_or_given_up(after, failures, taken, length, 
 def test_where_three_trials_fail_em_takes_its_own_step():
     components, chains, parameters = problem(**FORMS["on values"])
     with float64():
-        host = HostIterations(chains)
+        host = HostIterations((chains,), engines._on_host)
         everyone = np.ones(2, dtype=bool)
         state = host.first(components, parameters)
         for _ in range(3):
@@ -139,7 +139,7 @@ def test_where_three_trials_fail_em_takes_its_own_step():
 def test_the_objective_never_falls_whatever_the_form(name):
     components, chains, parameters = problem(**FORMS[name])
     with float64():
-        host = HostIterations(chains)
+        host = HostIterations((chains,), engines._on_host)
         state = host.first(components, parameters)
         before = state.objective
         for _ in range(30):

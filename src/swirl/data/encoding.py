@@ -5,11 +5,14 @@ followed without a break (a session, or a segment of one between gaps); history 
 start of a chain.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import reduce
+from operator import add
 from typing import Literal, get_args
 
 import numpy as np
-from jaxtyping import Bool, Int
+from jaxtyping import Bool, Float, Int
 
 from swirl.data.histories import Histories
 from swirl.data.mdp import MDP
@@ -64,6 +67,64 @@ class Encoded:
     def split_sessions(self, values: np.ndarray) -> list[np.ndarray]:
         """Cut a per-step array into sessions."""
         return np.split(values, self.sessions[1:-1])
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What a model must know of a recording before it reads it step by step; surveys of parts add up.
+
+    >>> ring = MDP.deterministic([[0, 1], [1, 2], [2, 0]])
+    >>> histories = Histories.reachable(ring.successors, length=1)
+    >>> one, two = (encode(Trajectories([states]), ring, histories) for states in ([0, 1, 1], [2, 0]))
+    >>> both = Survey.of(one, histories) + Survey.of(two, histories)
+    >>> both.visits.tolist(), both.latent.tolist()
+    ([2, 2, 1], [[0, 1], [1, 1], [2, 0]])
+    """
+
+    visits: Int[np.ndarray, "state"]
+    """Steps in each state."""
+    starts: Int[np.ndarray, "state"]
+    """Chains that start in each state."""
+    telling: Int[np.ndarray, "history"]
+    """Steps at each history that say something of a choice."""
+    latent: Int[np.ndarray, "move pair"]
+    """Each (history, next state) of a missing action, once, in order."""
+
+    @classmethod
+    def of(cls, encoded: Encoded, histories: Histories) -> "Survey":
+        """Survey one dataset."""
+        n_states, unseen = histories.n_states, encoded.latent
+        moves = encoded.histories[unseen].astype(np.int64) * n_states + encoded.following[unseen]
+        return cls(
+            np.bincount(encoded.states, minlength=n_states),
+            np.bincount(encoded.states[encoded.chains[:-1]], minlength=n_states),
+            np.bincount(encoded.histories[encoded.telling], minlength=histories.n_histories),
+            np.column_stack(np.divmod(np.unique(moves), n_states)),
+        )
+
+    def __add__(self, other: "Survey") -> "Survey":
+        pairs = self.latent if not len(other.latent) else np.unique(np.concatenate([self.latent, other.latent]), axis=0)
+        return Survey(self.visits + other.visits, self.starts + other.starts, self.telling + other.telling, pairs)
+
+    @classmethod
+    def together(cls, surveys: Iterable["Survey"]) -> "Survey":
+        """Add up the surveys of all parts, of which there is at least one."""
+        return reduce(add, surveys)
+
+    @property
+    def n_steps(self) -> int:
+        """Number of steps."""
+        return int(self.visits.sum())
+
+    @property
+    def seen_states(self) -> Bool[np.ndarray, "state"]:
+        """True for a state that the data visit."""
+        return self.visits > 0
+
+    @property
+    def initial_states(self) -> Float[np.ndarray, "state"]:
+        """Share of the chains that start in each state."""
+        return self.starts / self.starts.sum()
 
 
 def encode(data: Trajectories, env: MDP, histories: Histories, *, impossible: Impossible = "error") -> Encoded:

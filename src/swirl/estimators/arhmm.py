@@ -6,28 +6,29 @@ On syllables (one action per successor) these are the likelihood families of the
 (design.md#what-a-policy-sees): a difference in score is prior or optimiser, never the model.
 """
 
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 from jaxtyping import Float
 
-from swirl.data.encoding import Impossible, encode
+from swirl.data.encoding import Encoded, Impossible, encode
 from swirl.data.histories import Histories
 from swirl.data.mdp import MDP
+from swirl.data.streamed import StreamedTrajectories
 from swirl.data.trajectories import Trajectories
 from swirl.errors import Faults
 from swirl.estimators.discrete import (
     DiscreteEstimator,
     Target,
+    chains_of,
     check_env,
     choice_chains,
-    initial_states,
     options,
-    seen_states,
-    state_visits,
+    surveyed,
 )
 from swirl.estimators.em_estimator import EMEstimator, Problem, whole_number
-from swirl.inference.estep.counts import Tables
+from swirl.inference.estep.counts import Chains, Tables
 from swirl.inference.mstep import Components
 from swirl.priors import Bouts, Dirichlet, Gaussian
 from swirl.rewards.state_action import CategoricalEmissions
@@ -86,6 +87,7 @@ class ARHMM(EMEstimator, DiscreteEstimator):
         "log_likelihoods": ("iteration",),
     }
     needed: ClassVar[tuple[str, ...]] = ("env", "emissions")
+    streams: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -132,21 +134,24 @@ class ARHMM(EMEstimator, DiscreteEstimator):
         switching = build_switching(self.switching, self.env.n_states, n_modes, self.switching_prior, visits)
         return Components(emissions, switching, initial_pseudocount=np.asarray(1.0))
 
-    def _problem(self, data: Trajectories) -> Problem:
+    def _problem(self, data: Trajectories | StreamedTrajectories) -> Problem:
         histories = Histories.reachable(self.env.successors, int(self.history))
-        encoded = encode(data, self.env, histories, impossible=self.impossible)
-        chosen = options(encoded, self.env, histories, self.target)
-        if not (chosen >= 0).any():
+        read = partial(encode, env=self.env, histories=histories, impossible=self.impossible)
+        encoded, survey = surveyed(data, read, histories)
+        rows, n_options, n_states = np.arange(histories.n_histories), histories.moves.n_actions, self.env.n_states
+
+        def make(part: Encoded) -> Chains:
+            return choice_chains(part, rows, options(part, self.env, histories, self.target), n_options, n_states)
+
+        chains = chains_of(data, encoded, read, make)
+        if isinstance(chains, Chains) and not chains.n_observed:
             raise ValueError("data: no state is followed by another in any session, so there is nothing to fit")
-        rows, n_options = np.arange(histories.n_histories), histories.moves.n_actions
-        chains = choice_chains(encoded, rows, chosen, n_options, self.env.n_states)
-        components = self.build_components(histories, state_visits(encoded, self.env.n_states))
-        return Problem(encoded, chains, components, histories)
+        components = self.build_components(histories, survey.visits.astype(float))
+        return Problem(encoded, chains, components, histories, survey)
 
     def _record_training(self, data: Trajectories, problem: Problem) -> None:
         del data
-        self.initial_states_ = initial_states(problem.encoded, self.env.n_states)
-        self.seen_states_ = seen_states(problem.encoded, self.env.n_states)
+        self.initial_states_, self.seen_states_ = problem.survey.initial_states, problem.survey.seen_states
 
     def _set_fitted(self, tables: Tables, fitted: np.ndarray, order: np.ndarray) -> None:
         del fitted  # logarithms of the same table

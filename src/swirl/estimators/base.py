@@ -8,7 +8,7 @@ import inspect
 import warnings
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar, Literal, TypeVar
@@ -19,6 +19,7 @@ from jaxtyping import Bool, Float, Int, UInt64
 from swirl.data.encoding import Encoded
 from swirl.data.histories import Histories
 from swirl.data.mdp import MDP
+from swirl.data.streamed import StreamedTrajectories
 from swirl.data.trajectories import Trajectories
 from swirl.errors import Notice
 from swirl.estimators.fit_warnings import RestartAgreement, Verdict
@@ -69,12 +70,26 @@ def as_trajectories(data: Any) -> Trajectories:
     """
     if isinstance(data, Trajectories):
         return data
+    if isinstance(data, StreamedTrajectories):
+        raise ValueError(
+            "data: StreamedTrajectories are never all in memory; give one part after the other, such as "
+            "[model.predict(part) for part in data], or some sessions, data.sample()"
+        )
     if isinstance(data, Sequence) and data and all(isinstance(part, Trajectories) for part in data):
         return Trajectories.concatenate(list(data))
     raise ValueError(
         f"data is {type(data).__name__}: expected swirl.Trajectories; build it as "
         "swirl.Trajectories(states, actions) from lists of integer arrays, one per session"
     )
+
+
+def parts_of(data: Any) -> Iterable[Trajectories]:
+    """The parts of `StreamedTrajectories`, or the data themselves.
+
+    >>> [part.n_steps for part in parts_of(Trajectories([[0, 1]]))]
+    [2]
+    """
+    return data if isinstance(data, StreamedTrajectories) else (as_trajectories(data),)
 
 
 class Estimator:
@@ -367,13 +382,19 @@ class HiddenModeEstimator(Estimator, ABC):
         Parameters
         ----------
         data
-            `Trajectories`, or a list of them.
+            `Trajectories`, a list of them, or `StreamedTrajectories`.
         of
             What the likelihood is of, one of `score_types`; by default the model's own. ``"next_state"`` merges
             actions with the same successor: the currency for comparing with models that emit states.
         """
-        encoded, increments, _ = self._increments(data, of)
-        return np.array([part.sum() for part in encoded.split_sessions(increments)])
+        return np.concatenate([self._session_sums(part, of, scored_only=False) for part in parts_of(data)])
+
+    def _session_sums(
+        self, data: Trajectories, of: Scored | None, *, scored_only: bool
+    ) -> Float[np.ndarray, "session"]:
+        encoded, increments, scored = self._increments(data, of)
+        counted = np.where(scored, increments, 0.0) if scored_only else increments
+        return np.array([part.sum() for part in encoded.split_sessions(counted)])
 
     def score(self, data: Any, y: None = None, *, of: Scored | None = None) -> float:
         """Log-likelihood per observed step, in nats: higher is better.
@@ -382,13 +403,16 @@ class HiddenModeEstimator(Estimator, ABC):
         actions that were seen, scores of next states every step whose successor is known.
         """
         del y  # scikit-learn's signature
-        _, increments, scored = self._increments(data, of)
-        self._check_scored(scored, of)
-        return float(increments[scored].sum() / scored.sum())
+        total, n = 0.0, 0
+        for part in parts_of(data):
+            _, increments, scored = self._increments(part, of)
+            total, n = total + float(increments[scored].sum()), n + int(scored.sum())
+        self._check_scored(n, of)
+        return total / n
 
-    def _check_scored(self, scored: Bool[np.ndarray, "step"], of: Scored | None) -> None:
+    def _check_scored(self, n_scored: int, of: Scored | None) -> None:
         """Refuse data in which nothing can be scored."""
-        if scored.any():
+        if n_scored:
             return
         other = "next_state" in self.score_types and self._score_type(of) != "next_state"
         advice = '; score the states that followed instead: of="next_state"' if other else ""
@@ -398,8 +422,7 @@ class HiddenModeEstimator(Estimator, ABC):
 
     def session_scores(self, data: Any, *, of: Scored | None = None) -> Float[np.ndarray, "session"]:
         """Sum of what `score` averages, for each session."""
-        encoded, increments, scored = self._increments(data, of)
-        return np.array([part.sum() for part in encoded.split_sessions(np.where(scored, increments, 0.0))])
+        return np.concatenate([self._session_sums(part, of, scored_only=True) for part in parts_of(data)])
 
     def _missing(self, of: Scored | None) -> str:
         return {"action": "action", "next_state": "next state", "density": "pair of neighbouring observations"}[
@@ -413,7 +436,7 @@ class HiddenModeEstimator(Estimator, ABC):
 
     def n_scored(self, data: Any, *, of: Scored | None = None) -> int:
         """Number of steps that `score` averages over."""
-        return int(sum(steps.sum() for steps in self.scored_steps(data, of=of)))
+        return int(sum(steps.sum() for part in parts_of(data) for steps in self.scored_steps(part, of=of)))
 
     def predict(self, data: Any) -> list[Int[np.ndarray, "time"]]:
         """Most likely mode path of each session (Viterbi)."""
@@ -434,7 +457,7 @@ class HiddenModeEstimator(Estimator, ABC):
         True
         """
         encoded, evidence = self._ready(data, of)
-        self._check_scored(evidence.scored, of)
+        self._check_scored(int(evidence.scored.sum()), of)
         paths = self._run(viterbi_sessions, encoded, evidence)
         _, increments, _ = self._run(filter_sessions, encoded, evidence)
         log_initial, log_transitions = self._chain(encoded)
@@ -528,7 +551,7 @@ class HiddenModeEstimator(Estimator, ABC):
     def sample(self, n_sessions: int, n_steps: int, random_state: int = 0) -> Trajectories:
         """Simulate sessions from the fitted model; the result has `.modes`."""
 
-    def _record_fingerprint(self, data: Trajectories) -> None:
+    def _record_fingerprint(self, data: Trajectories | StreamedTrajectories) -> None:
         """Keep what tells the training data again."""
         signals = self.own_signals
         self.data_fingerprint_ = data.fingerprint(*signals)

@@ -5,20 +5,23 @@ model holds a table of their probabilities, [mode, history, option].
 """
 
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from swirl.data.encoding import Encoded, Impossible, encode
+from swirl.data.encoding import Encoded, Impossible, Survey, encode
 from swirl.data.histories import Histories
 from swirl.data.mdp import MDP
+from swirl.data.streamed import StreamedTrajectories
 from swirl.data.successors import Successors
 from swirl.data.trajectories import Trajectories
 from swirl.errors import Faults
 from swirl.estimators.base import HiddenModeEstimator, Scored
 from swirl.inference.estep.counts import Chains, LatentChoices
+from swirl.inference.estep.streaming import StreamedChains
 from swirl.inference.likelihood import (
     Evidence,
     action_evidence,
@@ -213,37 +216,64 @@ def choice_chains(
     return Chains(symbols.astype(np.int32), encoded.states, encoded.chains, n_symbols, n_states)
 
 
-def action_chains(encoded: Encoded, rows: Int[np.ndarray, "history"], env: MDP) -> tuple[Chains, LatentChoices | None]:
-    """`choice_chains` of the actions, with a symbol of its own for each (row, next state) of a missing action.
+def action_chains(
+    histories: Histories, rows: Int[np.ndarray, "history"], env: MDP, survey: Survey
+) -> tuple[Callable[[Encoded], Chains], LatentChoices | None]:
+    """What makes `choice_chains` of the actions, with a symbol of its own for each (row, next state) of a missing one.
 
     The second value says which actions each of those symbols may have been; None where no action is missing.
-    """
-    chains = choice_chains(encoded, rows, encoded.actions.astype(np.int64), env.n_actions, env.n_states)
-    latent = np.flatnonzero(encoded.latent)
-    own_rows = rows[encoded.histories[latent]].astype(np.int64)
-    moves = own_rows * env.n_states + encoded.following[latent]
-    _, first, which = np.unique(moves, return_index=True, return_inverse=True)
-    chances = reach(env, encoded.states[latent[first]], encoded.following[latent[first]])
-    ways = own_rows[first, None] * env.n_actions + np.arange(env.n_actions)
-    return with_latent(chains, latent, which.reshape(-1), ways, chances)
-
-
-def with_latent(
-    chains: Chains,
-    steps: Int[np.ndarray, "step"],
-    which: Int[np.ndarray, "step"],
-    ways: Int[np.ndarray, "latent way"],
-    chances: Float[np.ndarray, "latent way"],
-) -> tuple[Chains, LatentChoices | None]:
-    """Give the latent choices of some `steps` symbols of their own: `which` of the rows of `ways` each of them is.
 
     Parameters
     ----------
-    ways, chances
-        The symbols that a latent choice may have been, and how probably each leads where it led; 0: it does not.
+    survey
+        Of the whole recording, which is then read in one piece or in parts.
     """
-    if not len(steps):
-        return chains, None
+    here, to = survey.latent.T
+    own = rows[here].astype(np.int64)
+    moves, first = np.unique(own * env.n_states + to, return_index=True)
+    chances = reach(env, histories.states[here[first]], to[first])
+    choices = latent_choices(own[first, None] * env.n_actions + np.arange(env.n_actions), chances)
+
+    def chains(encoded: Encoded) -> Chains:
+        seen = choice_chains(encoded, rows, encoded.actions.astype(np.int64), env.n_actions, env.n_states)
+        steps = np.flatnonzero(encoded.latent)
+        made = rows[encoded.histories[steps]].astype(np.int64) * env.n_states + encoded.following[steps]
+        return with_latent(seen, choices, steps, np.searchsorted(moves, made))
+
+    return chains, choices
+
+
+def surveyed(
+    data: Trajectories | StreamedTrajectories, read: Callable[[Trajectories], Encoded], histories: Histories
+) -> tuple[Encoded | None, Survey]:
+    """The data as a model reads them, None where they are not in memory, and what is known of them as a whole."""
+    if isinstance(data, StreamedTrajectories):
+        return None, Survey.together(Survey.of(read(part), histories) for part in data)
+    encoded = read(data)
+    return encoded, Survey.of(encoded, histories)
+
+
+def chains_of(
+    data: Trajectories | StreamedTrajectories,
+    encoded: Encoded | None,
+    read: Callable[[Trajectories], Encoded],
+    make: Callable[[Encoded], Chains],
+) -> Chains | StreamedChains:
+    """The chains that `make` makes of the data, part by part where they are not in memory."""
+    if isinstance(data, StreamedTrajectories):
+        return StreamedChains(lambda: (make(read(part)) for part in data), data.scratch)
+    return make(read(data) if encoded is None else encoded)
+
+
+def latent_choices(
+    ways: Int[np.ndarray, "latent way"], chances: Float[np.ndarray, "latent way"]
+) -> LatentChoices | None:
+    """Latent choices by the symbols that each may have been, and how probably each leads where it led (0: it does not).
+
+    None where there is no latent choice.
+    """
+    if not len(ways):
+        return None
     n_latent = bucket(len(ways))  # few shapes to compile for; rows beyond are never visited
     width = int((chances > 0).sum(axis=1).max())
     order = np.argsort(chances <= 0, axis=1, kind="stable")[:, :width]
@@ -252,28 +282,21 @@ def with_latent(
     own[: len(ways)] = np.take_along_axis(ways, order, axis=1)
     with np.errstate(divide="ignore"):
         log_reach[: len(ways)] = np.log(np.take_along_axis(chances, order, axis=1))
-    n_symbols = chains.n_symbols + n_latent
+    return LatentChoices(own, log_reach)
+
+
+def with_latent(
+    chains: Chains, choices: LatentChoices | None, steps: Int[np.ndarray, "step"], which: Int[np.ndarray, "step"]
+) -> Chains:
+    """Give the latent choices of some `steps` symbols of their own: `which` of the `choices` each of them is."""
+    if choices is None:
+        return chains
+    n_symbols = chains.n_symbols + choices.symbols.shape[0]
     symbols = np.where(chains.symbols == chains.n_symbols, n_symbols, chains.symbols)
     symbols[steps] = chains.n_symbols + which
-    return replace(chains, symbols=symbols.astype(np.int32), n_symbols=n_symbols), LatentChoices(own, log_reach)
+    return replace(chains, symbols=symbols.astype(np.int32), n_symbols=n_symbols)
 
 
 def option_successors(histories: Histories, target: Target) -> Successors:
     """Where each option leads from each history."""
     return histories.successors if target == "action" else histories.moves
-
-
-def initial_states(encoded: Encoded, n_states: int) -> Float[np.ndarray, "state"]:
-    """Share of the chains that start in each state."""
-    starts = np.bincount(encoded.states[encoded.chains[:-1]], minlength=n_states)
-    return starts / starts.sum()
-
-
-def state_visits(encoded: Encoded, n_states: int) -> Float[np.ndarray, "state"]:
-    """Number of steps in each state."""
-    return np.bincount(encoded.states, minlength=n_states).astype(float)
-
-
-def seen_states(encoded: Encoded, n_states: int) -> Bool[np.ndarray, "state"]:
-    """True for a state that the data visit."""
-    return state_visits(encoded, n_states) > 0

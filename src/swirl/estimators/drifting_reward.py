@@ -21,14 +21,14 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from swirl.data.encoding import Encoded, Impossible, encode
+from swirl.data.encoding import Encoded, Impossible, Survey, encode
 from swirl.data.histories import Histories
 from swirl.data.mdp import MDP
 from swirl.data.successors import Successors
 from swirl.data.trajectories import Trajectories
 from swirl.errors import Faults
 from swirl.estimators.base import Scored, as_trajectories
-from swirl.estimators.discrete import DiscreteEstimator, check_env, initial_states, seen_states
+from swirl.estimators.discrete import DiscreteEstimator, check_env
 from swirl.estimators.em_estimator import note_discount, note_temperature, temperatures, whole_number
 from swirl.inference.likelihood import Evidence, reach
 from swirl.inference.sampling import draw
@@ -236,8 +236,8 @@ class DriftingReward(DiscreteEstimator):
             per_action=False,
         )
         self.policies_ = np.exp(self.log_policies_)
-        self.initial_states_ = initial_states(encoded, self.env.n_states)
-        self.seen_states_ = seen_states(encoded, self.env.n_states)
+        survey = Survey.of(encoded, histories)
+        self.initial_states_, self.seen_states_ = survey.initial_states, survey.seen_states
         self.initial_modes_ = np.ones(1)
         self.mode_transitions_ = np.ones((self.env.n_states, 1, 1))
         return self

@@ -13,14 +13,14 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from swirl.compiling import on_host_if_small
-from swirl.data.encoding import Encoded
+from swirl.data.streamed import StreamedTrajectories
 from swirl.data.trajectories import Trajectories
 from swirl.errors import Faults
 from swirl.estimators.base import HiddenModeEstimator, NotFittedError, as_trajectories
 from swirl.estimators.fit_warnings import RestartAgreement
 from swirl.inference import em
 from swirl.inference.em import progress_line
-from swirl.inference.estep.counts import Chains, Tables
+from swirl.inference.estep.counts import Tables
 from swirl.inference.mstep import Components, Parameters
 
 F = TypeVar("F", bound="EMEstimator")
@@ -29,16 +29,20 @@ F = TypeVar("F", bound="EMEstimator")
 class Problem(NamedTuple):
     """What `fit` hands to EM, and what is needed to read its answer."""
 
-    encoded: Encoded
-    chains: Chains
+    encoded: Any
+    """The data as the model reads them (`Encoded`); None where they are not in memory."""
+    chains: Any
+    """`Chains`, or `StreamedChains`."""
     components: Components
     context: Any = None
     """Whatever else the model needs to make sense of the parameters (`_set_fitted`)."""
+    survey: Any = None
+    """What the model had to know of the data as a whole (`Survey`), where it did."""
 
     @property
     def n_observed(self) -> int:
-        """Number of steps that say something."""
-        return int(np.sum(self.chains.symbols < self.chains.n_symbols))
+        """Number of steps that say something; of data that are not in memory, once EM has read them."""
+        return self.chains.n_observed
 
 
 class EMEstimator(HiddenModeEstimator):
@@ -52,13 +56,15 @@ class EMEstimator(HiddenModeEstimator):
     random_state: int
     refit_fault: ClassVar[str] = ""
     fitted_by_em: ClassVar[bool] = True
+    streams: ClassVar[bool] = False
+    """Whether it can be fitted to `StreamedTrajectories`."""
     occupancy_: Float[np.ndarray, "mode"]
     restarts_: list[em.Restart]
     n_observed_: int
     fit_report_: str
 
     @abstractmethod
-    def _problem(self, data: Trajectories) -> Problem:
+    def _problem(self, data: Any) -> Problem:
         """Turn data and constructor arguments into what EM needs."""
 
     @abstractmethod
@@ -67,7 +73,7 @@ class EMEstimator(HiddenModeEstimator):
 
     @abstractmethod
     def _record_training(self, data: Trajectories, problem: Problem) -> None:
-        """Keep what else the fitted model should know of its training data."""
+        """Keep what else the fitted model should know of its training data, or of a sample of them."""
 
     def _choose_prior(self, data: Trajectories) -> None:
         """Choose what the arguments leave to the data."""
@@ -116,7 +122,8 @@ class EMEstimator(HiddenModeEstimator):
         Parameters
         ----------
         data
-            `Trajectories`, or a list of them.
+            `Trajectories`, or a list of them; for `SWIRL` and `ARHMM` also `StreamedTrajectories`. Of these, what a fit
+            chooses besides (the prior, goals) and whether restarts agree is found on a sample.
         resume
             Go on from the restarts of the last fit instead of drawing new ones.
         start
@@ -137,7 +144,13 @@ class EMEstimator(HiddenModeEstimator):
             32 restarts then cost little more than eight. ``False``: all of them.
         """
         del y  # scikit-learn's signature
-        data = as_trajectories(data)
+        streamed = isinstance(data, StreamedTrajectories)
+        if streamed and not self.streams:
+            raise ValueError(
+                f"data: {type(self).__name__} needs all of it in memory, and StreamedTrajectories are not; fit a part, "
+                "such as data.sample(), or use SWIRL or ARHMM"
+            )
+        data = data if streamed else as_trajectories(data)
         self._check_arguments()
         n_modes = self.n_modes if isinstance(self.n_modes, Integral) else 2
         size = int(data.n_steps) * int(self.n_restarts) * int(n_modes) ** 2
@@ -146,7 +159,7 @@ class EMEstimator(HiddenModeEstimator):
 
     def _fit(
         self: F,
-        data: Trajectories,
+        data: Trajectories | StreamedTrajectories,
         resume: bool,
         start: Parameters | None,
         progress: bool | None,
@@ -155,8 +168,9 @@ class EMEstimator(HiddenModeEstimator):
         compare_restarts: bool,
         race: bool,
     ) -> F:
+        some = data.sample() if isinstance(data, StreamedTrajectories) else data
         if not resume:
-            self._choose_prior(data)
+            self._choose_prior(some)
         problem = self._problem(data)
         begun = self._begun(problem.components, resume, start)
         with progress_line(progress, int(self.max_iter)) as show:
@@ -181,15 +195,14 @@ class EMEstimator(HiddenModeEstimator):
         self._components, self._context = problem.components, problem.context
         self._params_at_fit = self._params_in_use()  # `set_params` must not change what the fit means
         self.restarts_ = restarts
-        self.n_steps_ = problem.encoded.n_steps
-        self.n_observed_ = problem.n_observed
+        self.n_steps_, self.n_observed_ = problem.chains.n_steps, problem.n_observed
         self._record_fingerprint(data)
-        self._record_training(data, problem)
+        self._record_training(some, problem)
         finite = [r.objective if np.isfinite(r.objective) else -np.inf for r in restarts]
         self._use_restart(int(np.argmax(finite)))
         if compare_restarts:
             with suppress(KeyboardInterrupt):  # the fit is done; whether its restarts agree is then not known
-                self._set_agreement(self.compare_restarts(data))
+                self._set_agreement(self.compare_restarts(some))
         return self
 
     def fit_to_score(self: F, data: Any, progress: bool | None = None, start: Parameters | None = None) -> F:

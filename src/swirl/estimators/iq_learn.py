@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 from scipy.special import logsumexp
 
-from swirl.data.encoding import Encoded, Impossible, encode
+from swirl.data.encoding import Encoded, Impossible, Survey, encode
 from swirl.data.histories import Histories
 from swirl.data.mdp import MDP
 from swirl.data.trajectories import Trajectories
@@ -19,9 +19,7 @@ from swirl.estimators.base import Scored
 from swirl.estimators.discrete import (
     DiscreteEstimator,
     check_env,
-    initial_states,
-    seen_states,
-    state_visits,
+    latent_choices,
     with_latent,
 )
 from swirl.estimators.em_estimator import (
@@ -183,9 +181,9 @@ class IQLearn(EMEstimator, DiscreteEstimator):
                 "what action leads from state to state"
             )
         triples, chains, latent = _triples(encoded, self._histories, self.world, self._possible_actions())
-        visits = state_visits(encoded, self.world.n_states)
-        components = replace(self.build_components(self._histories, triples, visits), latent=latent)
-        return Problem(encoded, chains, components, (self._histories, chains))
+        survey = Survey.of(encoded, self._histories)
+        components = self.build_components(self._histories, triples, survey.visits.astype(float))
+        return Problem(encoded, chains, replace(components, latent=latent), (self._histories, chains), survey)
 
     def _possible_actions(self) -> Bool[np.ndarray, "state action"]:
         """Actions that a missing one may have been: without an environment, those that were seen to lead somewhere."""
@@ -219,8 +217,7 @@ class IQLearn(EMEstimator, DiscreteEstimator):
 
     def _record_training(self, data: Trajectories, problem: Problem) -> None:
         del data
-        self.initial_states_ = initial_states(problem.encoded, self.world.n_states)
-        self.seen_states_ = seen_states(problem.encoded, self.world.n_states)
+        self.initial_states_, self.seen_states_ = problem.survey.initial_states, problem.survey.seen_states
 
     def _restored_context(self) -> tuple[Components, Any]:
         nothing = np.zeros((0, 3), dtype=np.int32)
@@ -407,7 +404,8 @@ def _triples(
     symbols[observed] = np.searchsorted(numbers, seen)
     chains = Chains(symbols, encoded.states, encoded.chains, len(triples), world.n_states)
     places = np.minimum(np.searchsorted(numbers, ways), len(numbers) - 1)
-    return triples, *with_latent(chains, latent, which.reshape(-1), places, chances)
+    choices = latent_choices(places, chances)
+    return triples, with_latent(chains, choices, latent, which.reshape(-1)), choices
 
 
 def _seen(data: Trajectories, env: MDP | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

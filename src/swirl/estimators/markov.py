@@ -21,7 +21,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from swirl.data.encoding import Encoded, Impossible, encode
+from swirl.data.encoding import Encoded, Impossible, Survey, encode
 from swirl.data.folds import folds, max_folds
 from swirl.data.histories import Histories
 from swirl.data.mdp import MDP
@@ -29,7 +29,7 @@ from swirl.data.trajectories import Trajectories
 from swirl.errors import Faults
 from swirl.estimators.base import as_trajectories
 from swirl.estimators.contexts import UNTOLD, SeenContexts, number_contexts
-from swirl.estimators.discrete import DiscreteEstimator, Target, check_env, initial_states, seen_states
+from swirl.estimators.discrete import DiscreteEstimator, Target, check_env
 from swirl.inference.likelihood import next_states
 
 STRENGTHS = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
@@ -316,8 +316,8 @@ class BackoffMarkov(DiscreteEstimator):
         self._histories = SeenContexts.seen(self.env.successors, steps.states, steps.starts, max(order, 1))
         self.histories_ = self._histories.table
         self.policies_ = _table(self._histories, orders, steps, weights, self.strengths_)[None]
-        self.initial_states_ = initial_states(encoded, self.env.n_states)
-        self.seen_states_ = seen_states(encoded, self.env.n_states)
+        survey = Survey.of(encoded, alone)
+        self.initial_states_, self.seen_states_ = survey.initial_states, survey.seen_states
         self.initial_modes_ = np.ones(1)
         self.mode_transitions_ = np.ones((self.env.n_states, 1, 1))
         self.n_steps_, self.n_observed_ = encoded.n_steps, len(np.unique(steps.step))

@@ -4,24 +4,25 @@ from collections.abc import Sequence
 from contextlib import suppress
 from copy import copy
 from dataclasses import replace
+from functools import partial
 from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from swirl.data.encoding import Encoded, Impossible, encode
+from swirl.data.encoding import Impossible, encode
 from swirl.data.folds import max_folds
 from swirl.data.histories import Histories
 from swirl.data.mdp import MDP
+from swirl.data.streamed import StreamedTrajectories
 from swirl.data.trajectories import Trajectories
 from swirl.errors import Faults, renamed
 from swirl.estimators.discrete import (
     DiscreteEstimator,
     action_chains,
+    chains_of,
     check_env,
-    initial_states,
-    seen_states,
-    state_visits,
+    surveyed,
 )
 from swirl.estimators.em_estimator import (
     EMEstimator,
@@ -204,6 +205,7 @@ class SWIRL(EMEstimator, DiscreteEstimator):
     }
 
     needed: ClassVar[tuple[str, ...]] = ("env", "rewards", "policies")
+    streams: ClassVar[bool] = True
 
     @property
     def _search(self) -> Any:
@@ -280,25 +282,26 @@ class SWIRL(EMEstimator, DiscreteEstimator):
         found = {} if self._search is None else {"reward": self._form, "n_modes": self._n_modes}
         return {**self.get_params(), **chosen, **found}
 
-    def _problem(self, data: Trajectories) -> Problem:
-        histories = Histories.reachable(self.env.successors, int(self.history))
-        encoded = encode(data, self.env, histories, impossible=self.impossible)
-        if not encoded.telling.any():
+    def _problem(self, data: Trajectories | StreamedTrajectories) -> Problem:
+        histories, env = Histories.reachable(self.env.successors, int(self.history)), self.env
+        read = partial(encode, env=env, histories=histories, impossible=self.impossible)
+        encoded, survey = surveyed(data, read, histories)
+        if not survey.telling.any():
             raise ValueError(
                 "data: no session holds an action, or two states in a row, so there is nothing to fit; pass sessions "
                 "of two steps or more"
             )
-        visited = np.unique(histories.contexts[encoded.histories[encoded.telling]])
-        components, rows = self.build_components(histories, visited, state_visits(encoded, self.env.n_states))
-        chains, latent = action_chains(encoded, rows, self.env)
-        return Problem(encoded, chains, replace(components, latent=latent), (histories, rows))
+        visited = np.unique(histories.contexts[survey.telling > 0])
+        components, rows = self.build_components(histories, visited, survey.visits.astype(float))
+        make, latent = action_chains(histories, rows, env, survey)
+        chains = chains_of(data, encoded, read, make)
+        return Problem(encoded, chains, replace(components, latent=latent), (histories, rows), survey)
 
     def _record_training(self, data: Trajectories, problem: Problem) -> None:
         del data
-        histories, _ = problem.context
-        self.initial_states_ = initial_states(problem.encoded, self.env.n_states)
-        self.seen_states_ = seen_states(problem.encoded, self.env.n_states)
-        self.uninformed_ = _uninformed(problem.encoded, histories)
+        survey, (histories, _) = problem.survey, problem.context
+        self.initial_states_, self.seen_states_ = survey.initial_states, survey.seen_states
+        self.uninformed_ = _uninformed(survey.telling > 0, histories)
 
     def _restored_context(self) -> tuple[Components, Any]:
         components, rows = self.build_components(self._histories)
@@ -628,10 +631,8 @@ class SWIRL(EMEstimator, DiscreteEstimator):
         return to_xarray(self)
 
 
-def _uninformed(encoded: Encoded, histories: Histories) -> Bool[np.ndarray, "history"]:
+def _uninformed(visited: Bool[np.ndarray, "history"], histories: Histories) -> Bool[np.ndarray, "history"]:
     """True for a history that is neither visited nor the successor of a visited one (design.md#gauge)."""
-    visited = np.zeros(histories.n_histories, dtype=bool)
-    visited[encoded.histories[encoded.telling]] = True
     informed = visited.copy()
     informed[np.asarray(histories.successors.next)[visited][histories.successors.possible[visited]]] = True
     return ~informed

@@ -21,6 +21,7 @@ from swirl.inference import first_steps
 from swirl.inference.convergence import CONFIRM, LITTLE, Stretch, recent_gain, remaining_gain, schedule, unfinished
 from swirl.inference.engines import Engine, Rows, choose, tables_and_prior
 from swirl.inference.estep.counts import Chains, Tables
+from swirl.inference.estep.streaming import StreamedChains
 from swirl.inference.first_steps import FINALISTS, RACE
 from swirl.inference.initialise import starting_points
 from swirl.inference.mstep import Components, Parameters
@@ -174,7 +175,7 @@ class _Ledger:
 
 def run(
     components: Components,
-    chains: Chains,
+    chains: Chains | StreamedChains,
     *,
     n_restarts: int,
     seed: int,
@@ -200,7 +201,8 @@ def run(
     with float64():
         fresh = start is None
         if start is None:
-            start = stack(starting_points(components, chains, n_restarts=n_restarts, seed=seed, scale=scale))
+            some = chains if isinstance(chains, Chains) else chains.first
+            start = stack(starting_points(components, some, n_restarts=n_restarts, seed=seed, scale=scale))
         # Plain numpy in, so that the first iteration compiles for the same types as the rest.
         start = numpy_tree(start)
         racing = race and fresh and n_restarts > FINALISTS and not components.emissions.objective_may_decrease

@@ -1,4 +1,4 @@
-"""EM iterations: one at a time on the host (numba's E-step), or a chunk of them in one compiled call (XLA).
+"""EM iterations: one at a time on the host (numba's E-step, data on disk), or a chunk in one compiled call (XLA).
 
 A chunk has a dynamic trip count, so that one compilation serves every chunk, the host can show progress, and Ctrl-C
 is heard between chunks.
@@ -8,9 +8,10 @@ An iteration is EM's own, or a quasi-Newton step that EM's own prepares (`quasi_
 
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import partial
+from operator import add
 from typing import Any, Literal, NamedTuple, TypeVar
 
 import jax
@@ -21,7 +22,8 @@ from jaxtyping import Array, Bool, Float
 
 from swirl.compiling import jit, on_cpu
 from swirl.inference.estep import associative, numba_loop, pallas_kernel, scan, sharding
-from swirl.inference.estep.counts import Chains, Counts, Tables
+from swirl.inference.estep.counts import Arranged, Chains, Counts, Tables
+from swirl.inference.estep.streaming import StreamedChains
 from swirl.inference.mstep import Components, Parameters
 from swirl.inference.quasi_newton import Memory, at_rest, blank, judge, propose
 from swirl.precision import float64, numpy_tree
@@ -100,22 +102,33 @@ def improve_restarts(
     return better, tables, log_prior
 
 
+EStep = Callable[[Tables, Any, Bool[np.ndarray, "restart"] | None], Counts]
+
+
 @dataclass
 class HostIterations:
-    """One iteration per call: compiled M-step, numba E-step."""
+    """One iteration per call: a compiled M-step, and an E-step of one block of the data after the other."""
 
-    chains: Chains
+    blocks: Iterable[Any]
+    e_step: EStep
 
-    def counts(self, tables: Tables) -> Counts:
-        """E-step of given chains."""
-        return numba_loop.expected_counts(tables, self.chains)
+    def counts(self, tables: Tables, active: Bool[np.ndarray, "restart"] | None = None) -> Counts:
+        """E-step of given chains; restarts that are not `active` may be left out."""
+        total, before = None, None
+        for block in self.blocks:
+            counts = self.e_step(tables, block, active)
+            total = counts if total is None else jax.tree.map(add, total, counts)
+            jax.block_until_ready(before)  # a device is never more than one block behind
+            before = total
+        if total is None:
+            raise ValueError("the data hold no chain")
+        return numpy_tree(total)
 
     def first(self, components: Components, parameters: Parameters) -> State:
         """E-step of the starting point."""
         tables, log_prior = tables_and_prior(components, parameters)
-        counts = numba_loop.expected_counts(numpy_tree(tables), self.chains)
         memory = blank(parameters, np) if components.accelerated else None
-        return State(parameters, counts, np.asarray(log_prior), memory)
+        return State(parameters, self.counts(numpy_tree(tables)), np.asarray(log_prior), memory)
 
     def advance(
         self,
@@ -134,7 +147,7 @@ class HostIterations:
     def _step(self, components: Components, state: State, running: Bool[np.ndarray, "restart"]) -> State:
         """EM's own iteration."""
         parameters, tables, log_prior = improve_restarts(components, state.parameters, state.counts, running)
-        counts = numba_loop.expected_counts(numpy_tree(tables), self.chains, active=running)
+        counts = self.counts(numpy_tree(tables), running)
         memory = None if state.memory is None else at_rest(state.memory)
         return moved(state, running, State(parameters, counts, np.asarray(log_prior), memory))
 
@@ -148,7 +161,7 @@ class HostIterations:
         parameters, tables, log_prior, memory = propose(
             components, state.memory, state.parameters, state.counts, improved
         )
-        counts = numba_loop.expected_counts(numpy_tree(tables), self.chains, active=running)
+        counts = self.counts(numpy_tree(tables), running)
         log_prior = np.asarray(log_prior)
         taken, memory = judge(memory, state.objective, counts.log_likelihood + log_prior)
         return moved(state, running & taken, State(parameters, counts, log_prior, memory))
@@ -182,7 +195,7 @@ def _device_first(
     return State(parameters, counts, log_prior, memory)
 
 
-@partial(jax.jit, static_argnames=("in_parallel", "mesh"))
+@jit(static_argnames=("in_parallel", "mesh"))
 def _device_chunk(
     components: Components,
     chains: Groups,
@@ -279,7 +292,28 @@ def emission_counts(tables: Tables, chains: Chains) -> Float[np.ndarray, "symbol
 Iterations = HostIterations | DeviceIterations
 
 
-def choose(engine: Engine, chains: Chains, tables: Tables) -> Iterations:
+def _on_host(tables: Tables, chains: Chains | Arranged, active: Bool[np.ndarray, "restart"] | None) -> Counts:
+    return numba_loop.expected_counts(tables, chains, active=active)
+
+
+def _grouped(engine: Engine) -> Callable[[Chains], Groups]:
+    """How chains are laid out for a device."""
+
+    def grouped(chains: Chains) -> Any:
+        groups = scan.pad(chains)
+        if engine != "kernel":
+            return groups
+        return tuple(pallas_kernel.Sorted.of(group, chains.n_symbols, chains.n_states) for group in groups)
+
+    return grouped
+
+
+def _on_device(in_parallel: bool) -> EStep:
+    """E-steps of blocks that are sent to a device while it works on the one before; kernels where they are sorted."""
+    return lambda tables, groups, _: device_counts(tables, jax.device_put(groups), in_parallel)
+
+
+def choose(engine: Engine, chains: Chains | StreamedChains, tables: Tables) -> Iterations:
     """Pick the engine: numba on the CPU where it is installed, kernels on a GPU (a parallel scan where they cannot be
     compiled); where they would not be exact, a scan of logarithms.  An engine that is asked for by name and would not
     be exact is refused.
@@ -310,11 +344,12 @@ def choose(engine: Engine, chains: Chains, tables: Tables) -> Iterations:
         alone = jax.process_count() == 1  # kernels use one device
         engine = "kernel" if few and alone and pallas_kernel.available() else "associative"
     if engine == "compiled":
-        return HostIterations(chains)
-    groups: Any = scan.pad(chains)
+        blocks = (chains,) if isinstance(chains, Chains) else chains.prepared(lambda part: part.arranged)
+        return HostIterations(blocks, _on_host)
+    if isinstance(chains, StreamedChains):
+        return HostIterations(chains.prepared(_grouped(engine)), _on_device(engine == "associative"))
+    groups: Any = _grouped(engine)(chains)
     if engine != "kernel" and (mesh := sharding.all_devices()) is not None:
         groups = tuple(sharding.spread(group, chains.n_symbols, chains.n_states, mesh) for group in groups)
         return DeviceIterations(groups, in_parallel=engine == "associative", mesh=mesh)
-    if engine == "kernel":
-        groups = tuple(pallas_kernel.Sorted.of(group, chains.n_symbols, chains.n_states) for group in groups)
     return DeviceIterations(jax.device_put(groups), in_parallel=engine == "associative")

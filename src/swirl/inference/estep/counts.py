@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -32,6 +33,21 @@ class Chains:
         """Number of chains."""
         return len(self.offsets) - 1
 
+    @property
+    def n_steps(self) -> int:
+        """Number of steps."""
+        return len(self.symbols)
+
+    @property
+    def n_observed(self) -> int:
+        """Number of steps that say something."""
+        return int(np.sum(self.symbols < self.n_symbols))
+
+    @property
+    def arranged(self) -> "Arranged":
+        """What an E-step on the CPU reads."""
+        return Arranged(self.lanes, self.symbol_counts)
+
     @cached_property
     def lanes(self) -> tuple[Lanes, ...]:
         """The chains arranged to be walked several at a time."""
@@ -44,6 +60,13 @@ class Chains:
         """How often each symbol was seen."""
         times = None if self.times is None else np.repeat(self.times, np.diff(self.offsets))
         return np.bincount(self.symbols, weights=times, minlength=self.n_symbols + 1)[:-1]
+
+
+class Arranged(NamedTuple):
+    """Chains as the CPU walks them, and how often each symbol was seen."""
+
+    lanes: tuple[Lanes, ...]
+    symbol_counts: Int[np.ndarray, "symbol"] | Float[np.ndarray, "symbol"]
 
 
 @jax.tree_util.register_dataclass

@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Bool
 
 from swirl.inference.estep.batching import Lanes
-from swirl.inference.estep.counts import Chains, Counts, Tables
+from swirl.inference.estep.counts import Arranged, Chains, Counts, Tables
 from swirl.inference.estep.numba_kernel import kernel
 from swirl.system import cores
 
@@ -55,7 +55,9 @@ def suits(tables: Tables) -> bool:
     return bool(min(np.min(tables.log_transitions), np.min(tables.log_initial)) > MIN_LOG_SWITCH)
 
 
-def expected_counts(tables: Tables, chains: Chains, *, active: Bool[np.ndarray, "restart"] | None = None) -> Counts:
+def expected_counts(
+    tables: Tables, chains: Chains | Arranged, *, active: Bool[np.ndarray, "restart"] | None = None
+) -> Counts:
     """Expected counts and log-likelihood for each restart; rows that are not `active` come back as zeros."""
     log_initial = np.ascontiguousarray(tables.log_initial, dtype=float)
     n_restarts, n_modes = log_initial.shape
@@ -69,7 +71,8 @@ def expected_counts(tables: Tables, chains: Chains, *, active: Bool[np.ndarray, 
     log_emissions = np.asarray(tables.log_emissions, dtype=float)
     highest = np.max(log_emissions, axis=-1)
     highest = np.where(np.isfinite(highest), highest, 0.0)
-    emissions = np.ones((n_restarts, chains.n_symbols + 1, n_modes))
+    n_symbols = log_emissions.shape[1]
+    emissions = np.ones((n_restarts, n_symbols + 1, n_modes))
     np.exp(log_emissions - highest[..., None], out=emissions[:, :-1])
 
     jobs = [
@@ -78,7 +81,7 @@ def expected_counts(tables: Tables, chains: Chains, *, active: Bool[np.ndarray, 
         for first, last in pairwise(_chunks(lanes, emissions[0].size).tolist())
     ]
     n_jobs = len(jobs)
-    W = np.zeros((n_restarts, n_jobs, chains.n_symbols + 1, n_modes))
+    W = np.zeros((n_restarts, n_jobs, n_symbols + 1, n_modes))
     X = np.zeros((n_restarts, n_jobs, *transitions.shape[1:]))
     N1 = np.zeros((n_restarts, n_jobs, n_modes))
     log_likelihoods = np.zeros((n_restarts, n_jobs))
@@ -87,7 +90,7 @@ def expected_counts(tables: Tables, chains: Chains, *, active: Bool[np.ndarray, 
         r, j = restart_and_job
         lanes, first, last = jobs[j]
         of_groups = np.zeros(lanes.n_groups)
-        kernel(n_modes, lanes.width)(
+        kernel(n_modes, int(lanes.width))(
             initial[r],
             transitions[r],
             emissions[r],
