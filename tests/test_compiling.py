@@ -86,12 +86,15 @@ def test_where_there_is_no_cpu_nothing_is_changed(monkeypatch):
 
 def test_loops_stay_on_a_gpu_where_its_xla_can(monkeypatch):
     asked = []
+
+    def recorded(function, compiler_options=None, static_argnames=()):
+        asked.append(compiler_options)
+        return function
+
     monkeypatch.setattr(compiling, "on_cpu", lambda: False)
     monkeypatch.setattr(compiling, "device", lambda: SimpleNamespace(platform="gpu"))
     monkeypatch.setattr(compiling, "_known", lambda options: True)
-    monkeypatch.setattr(
-        compiling.jax, "jit", lambda f, compiler_options=None, static_argnames=(): asked.append(compiler_options) or f
-    )
+    monkeypatch.setattr(compiling.jax, "jit", recorded)
     for loops in (True, False):
         jit(softplus_sum, loops=loops)(np.zeros(3, np.float32))
     assert asked == [compiling.ON_GPU, None]
