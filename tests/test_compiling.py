@@ -7,8 +7,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import small_worlds
 from swirl import compiling
-from swirl.compiling import HASTY, LOOPING, PASSING, PLAIN, jit, on_cpu, on_host_if_small
+from swirl.compiling import HASTY, LOOPING, PASSING, PLAIN, in_background, jit, on_cpu, on_host_if_small
+from swirl.estimators.swirl import SWIRL
+from swirl.inference import em, engines
+from swirl.precision import float64, numpy_tree
+from swirl.priors import Gaussian
 
 
 def softplus_sum(x):
@@ -98,3 +103,41 @@ def test_loops_stay_on_a_gpu_where_its_xla_can(monkeypatch):
     for loops in (True, False):
         jit(softplus_sum, loops=loops)(np.zeros(3, np.float32))
     assert asked == [compiling.ON_GPU, None]
+
+
+def test_what_runs_in_the_background_is_there_when_waited_for_and_knows_the_device():
+    seen = []
+    with jax.default_device(jax.devices()[0]):
+        wait = in_background(lambda: seen.append(compiling.pinned()))
+        wait()
+    assert seen == [True]
+    in_background(lambda: 1 / 0)()  # goes wrong again where it is needed
+
+
+def test_an_m_step_is_compiled_once_though_ahead():
+    env, data = small_worlds.world(), small_worlds.recording()
+    problem = SWIRL(env, n_modes=3, history=1, reward_prior=Gaussian(0.3), switching_prior=Gaussian(7.0)).em_problem(
+        data
+    )
+    start = numpy_tree(em.stack([problem.components.random_parameters(np.random.default_rng(0), 1.0)] * 5))
+    programs = []
+
+    def listen(name, seconds, **told):
+        if name.endswith("backend_compile_duration"):
+            programs.append(told.get("fun_name", ""))
+
+    jax.monitoring.register_event_duration_secs_listener(listen)
+    try:
+        engines.compile_ahead(problem.components, start)()
+        assert sum("_improve" in name for name in programs) == 2  # of emissions, and of switching
+        programs.clear()
+        engines.compile_ahead(problem.components, start)()
+        with float64():
+            host = engines.choose(
+                "compiled", problem.chains, numpy_tree(engines.tables_and_prior(problem.components, start)[0])
+            )
+            state = host.first(problem.components, start)
+            host.advance(problem.components, state, np.ones(5, dtype=bool), accelerated=False, most=1)
+        assert not any("_improve" in name for name in programs)
+    finally:
+        jax.monitoring.unregister_event_duration_listener(listen)

@@ -10,8 +10,9 @@ A numpy road was measured too: the same traces carried out by numpy took 8 to 12
 """
 
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import cache, wraps
+from threading import Thread
 from typing import Any, ParamSpec, TypeVar
 
 import jax
@@ -73,6 +74,25 @@ def on_host_if_small(size: int) -> AbstractContextManager[Any]:
         return jax.default_device(jax.devices("cpu")[0])
     except RuntimeError:  # JAX was told to use nothing but the GPU
         return nullcontext()
+
+
+def in_background(call: Callable[[], Any]) -> Callable[[], None]:
+    """Start what compiles while something else compiles or is imported: compilers leave Python free meanwhile.
+
+    What is returned waits for it.  What went wrong is not told: it will go wrong again where it is needed.
+
+    >>> wait = in_background(lambda: 1 / 0)
+    >>> wait()
+    """
+    chosen = _default.value  # a thread has scopes of its own
+
+    def run() -> None:
+        with suppress(Exception), jax.default_device(chosen):
+            call()
+
+    thread = Thread(target=run)
+    thread.start()
+    return thread.join
 
 
 def jit(

@@ -17,6 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
+from swirl.compiling import on_cpu
 from swirl.precision import FloatArray
 
 Vector = Float[Array, "..."]
@@ -27,8 +28,10 @@ HIDDEN = -1e30  # logit of an option that is not available: finite, so that 0 ·
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Gather:
-    """Entries of a vector by their places; the transpose, a sum over the places that read an entry, is made in a fixed
-    order: as a gather of its own, where entries are read about equally often, else as JAX does it.
+    """Entries of a vector by their places, and the transpose: for each entry a sum over the places that read it.
+
+    On a GPU the sum is made in a fixed order, as a gather of its own, where entries are read about equally often. On a
+    CPU JAX adds up in order anyway, and two to three times as fast.
     """
 
     index: Int[FloatArray, "..."]
@@ -56,7 +59,21 @@ class Gather:
     def __call__(self, values: Float[Array, "... entry"]) -> Array:
         """The entries, along the last axis."""
         index = jnp.asarray(self.index)
-        return values[..., index] if self.readers is None else _take(values, index, jnp.asarray(self.readers))
+        if self.readers is None or on_cpu():
+            return values[..., index]
+        return _take(values, index, jnp.asarray(self.readers))
+
+    def collect(self, values: Array, n_entries: int) -> Float[Array, "... entry"]:
+        """The transpose: for each entry, the sum over the places that read it (the last axes are those of the index).
+
+        >>> Gather.of(np.array([2, 0, 2]), 3).collect(jnp.array([1.0, 2.0, 4.0]), 3).tolist()
+        [2.0, 0.0, 5.0]
+        """
+        index = jnp.asarray(self.index)
+        if self.readers is None or on_cpu():
+            blank = jnp.zeros((*values.shape[: values.ndim - index.ndim], n_entries), values.dtype)
+            return blank.at[..., index].add(values)
+        return _collect(values, index, jnp.asarray(self.readers))
 
 
 @jax.custom_vjp
@@ -64,18 +81,22 @@ def _take(values: Array, index: Array, readers: Array) -> Array:
     return values[..., index]
 
 
-def _taken(values: Array, index: Array, readers: Array) -> tuple[Array, tuple[Array, Array]]:
-    return values[..., index], (index, readers)
-
-
-def _returned(kept: tuple[Array, Array], slopes: Array) -> tuple[Array, None, None]:
-    index, readers = kept
-    flat = slopes.reshape(*slopes.shape[: slopes.ndim - index.ndim], -1)
+@jax.custom_vjp
+def _collect(values: Array, index: Array, readers: Array) -> Array:
+    flat = values.reshape(*values.shape[: values.ndim - index.ndim], -1)
     filled = jnp.concatenate([flat, jnp.zeros((*flat.shape[:-1], 1), flat.dtype)], axis=-1)
-    return jnp.sum(filled[..., readers], axis=-1), None, None
+    return jnp.sum(filled[..., readers], axis=-1)
 
 
-_take.defvjp(_taken, _returned)
+# Each is the other's transpose.
+_take.defvjp(
+    lambda values, index, readers: (_take(values, index, readers), (index, readers)),
+    lambda kept, slopes: (_collect(slopes, *kept), None, None),
+)
+_collect.defvjp(
+    lambda values, index, readers: (_collect(values, index, readers), (index, readers)),
+    lambda kept, slopes: (_take(slopes, *kept), None, None),
+)
 
 
 class Solution(NamedTuple):

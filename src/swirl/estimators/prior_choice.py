@@ -10,6 +10,7 @@ modes summed out.  It costs a fraction of a fit, as it needs no starting points.
 rewards: those of a pilot on few data have taken up noise, and with them weak priors would look best.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -21,7 +22,7 @@ from swirl.data.folds import folds, max_folds
 from swirl.data.trajectories import Trajectories
 from swirl.estimators.em_estimator import Problem
 from swirl.inference import em
-from swirl.inference.engines import Iterations, choose, improve_restarts, tables_and_prior
+from swirl.inference.engines import Iterations, choose, compile_ahead, improve_restarts, tables_and_prior
 from swirl.inference.estep.counts import Counts, Tables
 from swirl.inference.first_steps import FINALISTS
 from swirl.inference.mstep import Parameters
@@ -97,6 +98,17 @@ def at(tables: Tables, place: int) -> Tables:
     return jax.tree.map(lambda leaf: leaf[place : place + 1], tables)
 
 
+def _others_compiled(models: list[Any], pilot: int, data: Trajectories, n_restarts: int) -> Callable[[], None]:
+    """Compile the M-step of a candidate that is of another kind than the pilot, while that is fitted."""
+    kind = type(models[pilot].reward_prior)
+    other = next((model for model in models if type(model.reward_prior) is not kind), None)
+    if other is None:
+        return lambda: None
+    components = replace(other._problem(data).components, latent=None)
+    blank = components.random_parameters(np.random.default_rng(0), 0.0)
+    return compile_ahead(components, numpy_tree(em.stack([blank] * n_restarts)))
+
+
 def prior_scores(
     models: list[Any], data: Trajectories, *, n_folds: int, pilot: int = 0
 ) -> Float[np.ndarray, "candidate"] | None:
@@ -116,6 +128,7 @@ def prior_scores(
     first = models[pilot]
     problem: Problem = first._problem(data)
     n_restarts = min(int(first.n_restarts), FINALISTS)
+    compiled = _others_compiled(models, pilot, data, n_restarts)
     restarts = em.run(
         problem.components,
         problem.chains,
@@ -128,6 +141,7 @@ def prior_scores(
     if any(restart.status == "interrupted" for restart in restarts):
         raise KeyboardInterrupt  # there is no fit yet that could be kept
     best = max(restarts, key=lambda restart: restart.objective if np.isfinite(restart.objective) else -np.inf)
+    compiled()
     histories, rows = problem.context
     contexts = np.unique(histories.contexts[problem.encoded.histories[problem.encoded.telling]])
     place = np.zeros(histories.n_contexts, dtype=np.int64)

@@ -10,7 +10,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from operator import add
 from typing import Any, Literal, NamedTuple, TypeVar
 
@@ -20,13 +20,15 @@ import numpy as np
 from jax.sharding import Mesh
 from jaxtyping import Array, Bool, Float
 
-from swirl.compiling import jit, on_cpu
+from swirl.compiling import device, in_background, jit, on_cpu
 from swirl.inference.estep import associative, numba_loop, pallas_kernel, scan, sharding
 from swirl.inference.estep.counts import Arranged, Chains, Counts, Tables
 from swirl.inference.estep.streaming import StreamedChains
-from swirl.inference.mstep import Components, Parameters
+from swirl.inference.mstep import Components, Parameters, improve_chain, resolved
 from swirl.inference.quasi_newton import Memory, at_rest, blank, judge, propose
-from swirl.precision import float64, numpy_tree
+from swirl.precision import FloatArray, float64, numpy_tree
+from swirl.rewards.component import EmissionComponent
+from swirl.switching import Switching
 
 T = TypeVar("T")
 Engine = Literal["auto", "compiled", "kernel", "associative", "scan"]
@@ -84,22 +86,83 @@ def tables_and_prior(components: Components, parameters: Parameters) -> tuple[Ta
     return jax.vmap(lambda p: (components.tables(p), components.log_prior(p)))(parameters)
 
 
-@jit
-def improve_restarts(
-    components: Components, parameters: Parameters, counts: Counts, active: Bool[Array, "restart"]
-) -> tuple[Parameters, Tables, Array]:
-    """One M-step of every restart that is `active`, and the chains it leads to."""
-    if on_cpu() and components.emissions.sequential_restarts:
+def _each(improve: Callable[[Any, Any], Any], parameters: Any, counts: Any, active: Any, *, in_turn: bool) -> Any:
+    """Improve a part of every restart that is `active`; `in_turn` those that are not cost nothing."""
+    if in_turn and on_cpu():
 
-        def one(each: tuple[Parameters, Counts, Array]) -> Parameters:  # a restart that has ended costs nothing
-            return jax.lax.cond(each[2], components.improve, lambda same, _: same, *each[:2])
+        def one(each: tuple[Any, Any, Array]) -> Any:
+            return jax.lax.cond(each[2], improve, lambda same, _: same, *each[:2])
 
         new = jax.lax.map(one, (parameters, counts, active))
     else:
-        new = jax.vmap(components.improve)(parameters, counts)
-    better = _chosen(active, new, parameters)
-    tables, log_prior = tables_and_prior(components, better)
-    return better, tables, log_prior
+        new = jax.vmap(improve)(parameters, counts)
+    return _chosen(active, new, parameters)
+
+
+@jit
+def _improve_emissions(
+    emissions: EmissionComponent, latent: Any, parameters: Any, counts: Any, active: Bool[Array, "restart"]
+) -> Any:
+    def improve(own: Any, counts: Any) -> Any:
+        return emissions.improve(own, resolved(emissions, latent, own, counts))
+
+    return _each(improve, parameters, counts, active, in_turn=emissions.sequential_restarts)
+
+
+@jit(static_argnames="in_turn")
+def _improve_chain(
+    chain: tuple[Switching, Any], parameters: Any, counts: Any, active: Bool[Array, "restart"], in_turn: bool
+) -> Any:
+    def improve(own: Any, counts: Any) -> Any:
+        return improve_chain(*chain, own[1], *counts)
+
+    return _each(improve, parameters, counts, active, in_turn=in_turn)
+
+
+def improve_restarts(
+    components: Components, parameters: Parameters, counts: Counts, active: Bool[FloatArray, "restart"]
+) -> tuple[Parameters, Tables, Array]:
+    """One M-step of every restart that is `active`, and the chains it leads to.
+
+    Emissions and switching are programs of their own: models that differ in their rewards share the other.
+    """
+    emissions = _improve_emissions(
+        components.emissions, components.latent, parameters.emissions, counts.emissions, active
+    )
+    log_initial, switching = _improve_chain(
+        (components.switching, components.initial_pseudocount),
+        (parameters.log_initial, parameters.switching),
+        (counts.initial, counts.transitions),
+        active,
+        in_turn=components.emissions.sequential_restarts,
+    )
+    better = Parameters(log_initial, switching, emissions)
+    return better, *tables_and_prior(components, better)
+
+
+@cache
+def _met(_program: Any) -> list[bool]:
+    """Whether a program has been asked for in this process: one entry once it has."""
+    return []
+
+
+def compile_ahead(components: Components, parameters: Parameters) -> Callable[[], None]:
+    """Compile the M-step of such restarts in the background, where it is new; what is returned waits for it."""
+    leaves, structure = jax.tree.flatten((components, parameters))
+    met = _met((structure, tuple((np.shape(leaf), np.asarray(leaf).dtype.str) for leaf in leaves), device()))
+    if met:
+        return lambda: None
+    met.append(True)
+
+    def compile_it() -> None:
+        with float64():
+            tables: Tables = numpy_tree(tables_and_prior(components, parameters)[0])
+            initial, transitions, emissions = (np.zeros_like(table) for table in jax.tree.leaves(tables))
+            nobody = np.zeros(len(initial), dtype=bool)
+            counts = Counts(initial, transitions, emissions, np.zeros(len(initial)))
+            improve_restarts(components, parameters, counts, nobody)
+
+    return in_background(compile_it)
 
 
 EStep = Callable[[Tables, Any, Bool[np.ndarray, "restart"] | None], Counts]
@@ -126,9 +189,12 @@ class HostIterations:
 
     def first(self, components: Components, parameters: Parameters) -> State:
         """E-step of the starting point."""
+        compiled = compile_ahead(components, parameters)  # meanwhile numba is loaded
         tables, log_prior = tables_and_prior(components, parameters)
         memory = blank(parameters, np) if components.accelerated else None
-        return State(parameters, self.counts(numpy_tree(tables)), np.asarray(log_prior), memory)
+        counts = self.counts(numpy_tree(tables))
+        compiled()
+        return State(parameters, counts, np.asarray(log_prior), memory)
 
     def advance(
         self,

@@ -89,14 +89,27 @@ class Components:
 
     def emission_counts(self, parameters: Parameters, counts: Any) -> Float[Array, "symbol mode"]:
         """Expected counts of every choice, from the E-step's at the same `parameters`: latent ones are shared out."""
-        if self.latent is None:
-            return jnp.asarray(counts)
-        return self.latent.resolve(self.emissions.log_emissions(parameters.emissions), counts)
+        return resolved(self.emissions, self.latent, parameters.emissions, counts)
 
     def improve(self, parameters: Parameters, counts: Counts) -> Parameters:
         """Raise G + log prior: one M-step, from the counts that the E-step found at `parameters`."""
-        return Parameters(
-            log_initial=log_normalise(jnp.asarray(counts.initial) + self.initial_pseudocount),
-            switching=self.switching.improve(parameters.switching, jnp.asarray(counts.transitions)),
-            emissions=self.emissions.improve(parameters.emissions, self.emission_counts(parameters, counts.emissions)),
+        log_initial, switching = improve_chain(
+            self.switching, self.initial_pseudocount, parameters.switching, counts.initial, counts.transitions
         )
+        emissions = self.emissions.improve(parameters.emissions, self.emission_counts(parameters, counts.emissions))
+        return Parameters(log_initial, switching, emissions)
+
+
+def resolved(
+    emissions: EmissionComponent, latent: LatentChoices | None, parameters: Any, counts: Any
+) -> Float[Array, "symbol mode"]:
+    """Counts of the choices that emissions know of: those of latent ones are shared out."""
+    return jnp.asarray(counts) if latent is None else latent.resolve(emissions.log_emissions(parameters), counts)
+
+
+def improve_chain(
+    switching: Switching, initial_pseudocount: Any, parameters: Any, initial: Any, transitions: Any
+) -> tuple[Float[Array, "mode"], Any]:
+    """The M-step of p(z_1) and of P_z, from the counts of first modes and of transitions."""
+    log_initial = log_normalise(jnp.asarray(initial) + initial_pseudocount)
+    return log_initial, switching.improve(parameters, jnp.asarray(transitions))

@@ -9,6 +9,7 @@ The prior is on r(V), or on its linearisation V − γ P_unif V (then the proble
 met by a normal one that touches it from above at the present rewards (majorise, then minimise): monotone as well.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, ClassVar, NamedTuple
@@ -18,15 +19,16 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
+from swirl.compiling import on_cpu
 from swirl.data.histories import Histories
 from swirl.data.successors import Successors
-from swirl.optimise import Penalty, maximise_logit
+from swirl.optimise import Gather, masked_log_softmax, newton_cg
 from swirl.precision import FloatArray
 from swirl.priors import Cauchy, Gaussian
 from swirl.rewards.backoff import BackoffPenalty
 from swirl.rewards.component import Footprint, ProblemSizes, RewardComponent
 from swirl.rewards.gauge import MAX_BLOCK
-from swirl.rewards.soft_q import expected_next, log_policy_from_values, soft_future, uniform_expected_next
+from swirl.rewards.soft_q import log_policy_from_values, soft_future, uniform_expected_next
 
 MILDER_STRENGTH = 30.0
 
@@ -62,7 +64,9 @@ class StateReward(RewardComponent):
 
     contexts: Successors
     """The lifted environment, those rows that differ: what the policy can see (design.md#what-a-policy-sees)."""
-    context: Int[FloatArray, "history"]
+    following: Gather
+    """Where each action of each row leads, branch by branch."""
+    members: Gather
     """The row of each history."""
     penalty: BackoffPenalty
     spread: Float[FloatArray, "context action branch"]
@@ -94,7 +98,8 @@ class StateReward(RewardComponent):
         uniform = (available / available.sum(axis=1, keepdims=True))[..., None] * contexts.probability
         return cls(
             contexts,
-            histories.contexts.astype(np.int32),
+            Gather.of(contexts.next, histories.n_histories),
+            Gather.of(histories.contexts, n),
             BackoffPenalty.build(histories, prior),
             (discount * uniform) ** 2,
             np.asarray(discount, dtype=float),
@@ -120,7 +125,7 @@ class StateReward(RewardComponent):
 
     def random_parameters(self, rng: np.random.Generator, scale: float) -> ValueParameters:
         """Values to start a restart from: independent, with standard deviation `scale` in units of logits."""
-        shape = (self.n_modes, len(self.context))
+        shape = (self.n_modes, len(self.members.index))
         means = (
             () if self.width is None else tuple(np.zeros((self.n_modes, len(p))) for p in self.penalty.precisions[1:])
         )
@@ -156,7 +161,7 @@ class StateReward(RewardComponent):
     def fitted(self, parameters: ValueParameters) -> Float[Array, "mode history"]:
         """r(V), the inverse of the soft Bellman operator."""
         future = soft_future(self.contexts, parameters.values, discount=self.discount, temperature=self.temperature)
-        return jnp.asarray(parameters.values) - future[:, self.context]
+        return jnp.asarray(parameters.values) - self.members(future)
 
     def penalised(self, values: Float[Array, "history"], temperature: Array) -> Float[Array, "history"]:
         """What the prior is on: r(V), or the reward to first order around the uniform policy."""
@@ -164,7 +169,7 @@ class StateReward(RewardComponent):
             future = self.discount * uniform_expected_next(self.contexts, values)
         else:
             future = soft_future(self.contexts, values, discount=self.discount, temperature=temperature)
-        return values - future[self.context]
+        return values - self.members(jnp.asarray(future))
 
     def log_prior(self, parameters: ValueParameters) -> Float[Array, ""]:
         """Log-density of the prior, up to a constant."""
@@ -187,7 +192,10 @@ class StateReward(RewardComponent):
                 return ValueParameters(self._improve_mode(p.values, counts, temperature, self.penalty), ())
             return self._reweighted(p, counts, temperature, width)
 
-        return jax.vmap(one)(parameters, counts, jnp.asarray(self.temperature), self.width)
+        modes = (parameters, counts, jnp.asarray(self.temperature), self.width)
+        if on_cpu():  # one after the other: side by side, each would take as many steps as the slowest
+            return jax.lax.map(lambda mode: one(*mode), modes)
+        return jax.vmap(one)(*modes)
 
     def _reweighted(
         self, start: ValueParameters, counts: Float[Array, "context action"], temperature: Array, width: FloatArray
@@ -220,36 +228,59 @@ class StateReward(RewardComponent):
         temperature: Array,
         penalty: BackoffPenalty,
     ) -> Float[Array, "history"]:
-        """Newton steps on one mode's values under a quadratic `penalty`."""
-        slope = jnp.asarray(self.discount) / temperature
+        """Newton steps on one mode's values under a quadratic `penalty`, products with the curvature written out.
 
-        def logits(v: Array) -> Array:
-            return slope * expected_next(self.contexts, v)
+        With n = E[d(h')|h, a], share = π (or uniform, where the prior is on the linearised reward) and p = π::
 
-        def prior(v: Array) -> Penalty:
-            def penalised(v: Array) -> Array:
-                return self.penalised(v, temperature)
+            moved    = (γ/α) n                                       # of the logits
+            r'       = d − γ (Σ_a share n)[context]                  # of what the prior is on
+            B d      = Q r' + Eᵀ( (γ/α) N p (moved − Σ_a p moved) − γ share Σ_{h of context} Q r' )
+        """
+        discount, available = jnp.asarray(self.discount), jnp.asarray(self.contexts.available)
+        probability, n_contexts = jnp.asarray(self.contexts.probability), self.contexts.n_nodes
+        slope, totals = discount / temperature, jnp.sum(counts, axis=-1, keepdims=True)
+        uniform = available / jnp.sum(available, axis=-1, keepdims=True)
+        penalised = penalty.quadratic()
 
-            r, pull_back = jax.vjp(penalised, v)
-            _, push = jax.linearize(penalised, v)
-            gradient = pull_back(penalty.product(r))[0]
-            return Penalty(penalty.penalty(r), gradient, lambda d: pull_back(penalty.product(push(d)))[0])
+        def expected(v: Array) -> Float[Array, "context action"]:
+            following = self.following(v)
+            return following[..., 0] if following.shape[-1] == 1 else jnp.sum(probability * following, axis=-1)
+
+        def returned(x: Float[Array, "context action"]) -> Float[Array, "history"]:
+            return self.following.collect(probability * x[..., None], len(values))
+
+        def in_context(x: Float[Array, "history"]) -> Float[Array, "context one"]:
+            return self.members.collect(x, n_contexts)[:, None]
+
+        def function(v: Array) -> tuple[Array, Array, Array]:
+            future = expected(v)
+            log_p = masked_log_softmax(slope * future, available)
+            p = jnp.exp(log_p)
+            share = uniform if self.linearised else p
+            soft = discount * jnp.sum(share * future, axis=-1)
+            if not self.linearised:  # E[Q] plus the entropy is the soft maximum
+                soft = soft - temperature * jnp.sum(jnp.where(available, p * log_p, 0.0), axis=-1)
+            r = v - self.members(soft)
+            prior, pulled = penalised(r)
+            value = prior - jnp.sum(jnp.where(available, counts * log_p, 0.0))
+            residual = slope * jnp.where(available, totals * p - counts, 0.0)
+            return value, pulled + returned(residual - discount * share * in_context(pulled)), p
 
         leaf = jnp.asarray(penalty.leaf_precisions)
-        of_context = jnp.zeros(self.contexts.n_nodes, leaf.dtype).at[self.context].add(leaf)
-        prior_diagonal = leaf.at[jnp.asarray(self.contexts.next)].add(self.spread * of_context[:, None, None])
-        branch_weight = slope**2 * jnp.asarray(self.contexts.probability) ** 2
+        prior_diagonal = jnp.asarray(self.spread) * in_context(leaf)[..., None]
 
-        def diagonal(spread: Array) -> Array:
-            return prior_diagonal.at[jnp.asarray(self.contexts.next)].add(spread[..., None] * branch_weight)
+        def curvature(p: Array) -> tuple[Callable[[Array], Array], Array]:
+            share = uniform if self.linearised else p
 
-        return maximise_logit(
-            logits,
-            counts,
-            values,
-            penalty=prior,
-            diagonal=diagonal,
-            available=jnp.asarray(self.contexts.available),
-            max_steps=self.max_steps,
-            max_cg_steps=jnp.asarray(self.max_cg_steps),
-        )
+            def product(d: Array) -> Array:
+                n = expected(d)
+                moved = slope * n
+                spread = slope * totals * p * (moved - jnp.sum(p * moved, axis=-1, keepdims=True))
+                _, pulled = penalised(d - self.members(discount * jnp.sum(share * n, axis=-1)))
+                return pulled + returned(spread - discount * share * in_context(pulled))
+
+            seen = (slope * probability) ** 2 * (totals * p * (1 - p))[..., None]
+            return product, leaf + self.following.collect(prior_diagonal + seen, len(leaf))
+
+        steps = {"max_steps": self.max_steps, "max_cg_steps": jnp.asarray(self.max_cg_steps)}
+        return newton_cg(function, curvature, values, tol=1e-7, **steps).x
