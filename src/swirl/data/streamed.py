@@ -108,36 +108,34 @@ class StreamedTrajectories:
         [3, 2]
         """
         faults = Faults()
-        states, actions = _mapped("states", states, faults), _mapped("actions", actions, faults)
-        if states is not None and states.ndim == 2 and offsets is None:
-            edges = np.arange(len(states) + 1, dtype=np.int64) * states.shape[1]
-        else:
-            edges = np.asarray([] if offsets is None else offsets)
-            if states is not None and (states.ndim != 1 or offsets is None):
-                faults.add(
-                    f"states has shape {states.shape} and offsets are {'not ' if offsets is None else ''}given: "
-                    "expected [session, step], or one row with offsets"
-                )
-            elif states is not None and not _are_offsets(edges, len(states)):
-                faults.add(f"offsets: expected whole numbers that rise from 0 to the {len(states):,} steps")
-        if states is not None and actions is not None and states.shape != actions.shape:
-            faults.add(f"actions has shape {actions.shape}, states {states.shape}: expected the same")
+        columns = [_Column.of(name, given, faults) for name, given in (("states", states), ("actions", actions))]
+        shape: tuple[int, ...] = () if columns[0] is None else columns[0].shape
+        edges = np.asarray([] if offsets is None else offsets)
+        if len(shape) == 2 and offsets is None:
+            edges = np.arange(shape[0] + 1, dtype=np.int64) * shape[1]
+        elif columns[0] is not None and (len(shape) != 1 or offsets is None):
+            faults.add(
+                f"states has shape {shape} and offsets are {'not ' if offsets is None else ''}given: "
+                "expected [session, step], or one row with offsets"
+            )
+        elif columns[0] is not None and not _are_offsets(edges, shape[0]):
+            faults.add(f"offsets: expected whole numbers that rise from 0 to the {shape[0]:,} steps")
+        if columns[1] is not None and columns[0] is not None and columns[1].shape != shape:
+            faults.add(f"actions has shape {columns[1].shape}, states {shape}: expected the same")
         _check_part(part, faults)
         faults.raise_if_any("StreamedTrajectories cannot be built")
-        given: Any = states
-        largest = [_largest(given, part), 0 if actions is None else _largest(actions, part)]
-        shape = {"n_states": largest[0] + 1, "n_actions": max(largest[1], 0) + 1}
+        numbers = [0 if column is None else max(column.largest(part), 0) + 1 for column in columns]
         cuts = _cuts(edges, part)
 
         def parts() -> Iterator[Trajectories]:
-            flat = [None if column is None else column.reshape(-1) for column in (given, actions)]
             for first, last in pairwise(cuts):
                 own = edges[first : last + 1]
                 here = [
-                    None if column is None else np.split(np.asarray(column[own[0] : own[-1]]), own[1:-1] - own[0])
-                    for column in flat
+                    None if column is None else np.split(column.steps(int(own[0]), int(own[-1])), own[1:-1] - own[0])
+                    for column in columns
                 ]
-                yield Trajectories(here[0], here[1], names=[str(i) for i in range(first, last)], **shape)
+                names = [str(i) for i in range(first, last)]
+                yield Trajectories(*here, names=names, n_states=numbers[0], n_actions=numbers[1] or None)
 
         return cls(parts, scratch=scratch)
 
@@ -242,20 +240,40 @@ class StreamedTrajectories:
         return f"StreamedTrajectories({counted(n, 'session')}, {counted(self.n_steps, 'step')})"
 
 
-def _mapped(name: str, given: Any, faults: Faults) -> np.ndarray | None:
-    """An array of whole numbers, left where it is."""
-    if given is None:
-        return None
-    if isinstance(given, str | Path):
-        if not Path(given).is_file():
+@dataclass(frozen=True)
+class _Column:
+    """Whole numbers in memory, or in a .npy file that is opened for each part: what was read can then be forgotten."""
+
+    source: Any
+    shape: tuple[int, ...]
+
+    @classmethod
+    def of(cls, name: str, given: Any, faults: Faults) -> "_Column | None":
+        """What was given, if it can be used."""
+        if given is None:
+            return None
+        if isinstance(given, str | Path) and not Path(given).is_file():
             faults.add(f"{name}: {given} is not there")
             return None
-        given = np.load(given, mmap_mode="r", allow_pickle=False)
-    array = np.asanyarray(given)
-    if array.dtype.kind not in "iu":
-        faults.add(f"{name} holds {array.dtype}: expected whole numbers")
-        return None
-    return array
+        array = _opened(given)
+        if array.dtype.kind not in "iu":
+            faults.add(f"{name} holds {array.dtype}: expected whole numbers")
+            return None
+        return cls(given, array.shape)
+
+    def steps(self, first: int, last: int) -> Int[np.ndarray, "step"]:
+        """Some of the steps, in memory."""
+        return np.array(_opened(self.source).reshape(-1)[first:last])
+
+    def largest(self, part: int) -> int:
+        """The largest number, without holding all."""
+        n = int(np.prod(self.shape))
+        return max(int(self.steps(i, i + part).max()) for i in range(0, n, part))
+
+
+def _opened(source: Any) -> np.ndarray:
+    is_file = isinstance(source, str | Path)
+    return np.load(source, mmap_mode="r", allow_pickle=False) if is_file else np.asanyarray(source)
 
 
 def _check_part(part: Any, faults: Faults) -> None:
@@ -268,12 +286,6 @@ def _are_offsets(edges: np.ndarray, n_steps: int) -> bool:
     if edges.ndim != 1 or len(edges) < 2 or edges.dtype.kind not in "iu":
         return False
     return bool(edges[0] == 0 and edges[-1] == n_steps and (np.diff(edges) > 0).all())
-
-
-def _largest(values: np.ndarray, part: int) -> int:
-    """The largest number, without holding all."""
-    flat = values.reshape(-1)
-    return max(int(flat[i : i + part].max()) for i in range(0, len(flat), part))
 
 
 def _cuts(edges: Int[np.ndarray, "_"], part: int) -> list[int]:
