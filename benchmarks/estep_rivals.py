@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from dynamax.hidden_markov_model import hmm_smoother
 from hmmlearn.hmm import CategoricalHMM
+from problems import N_SYMBOLS, sampled_problem
 
 from report import Options, Section, Table, interleaved
 from swirl.inference.engines import device_counts
@@ -17,27 +18,7 @@ from swirl.inference.estep import numba_loop, scan
 from swirl.inference.estep.counts import Chains, Counts, Tables
 from swirl.precision import float64, numpy_tree
 
-N_SYMBOLS = 20
 TOLERANCE = 1e-8
-
-
-def sampled_problem(n_modes: int, n_chains: int, n_steps: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Initial [K], transitions [K, K], emissions [K, Y] of a random sticky chain, and symbols [N, T] drawn from it."""
-    rng = np.random.default_rng(n_modes)
-    initial = rng.dirichlet(np.full(n_modes, 5.0))
-    transitions = 0.9 * np.eye(n_modes) + 0.1 * rng.dirichlet(np.full(n_modes, 5.0), size=n_modes)
-    emissions = rng.dirichlet(np.full(N_SYMBOLS, 1.0), size=n_modes) * 0.98 + 0.02 / N_SYMBOLS
-
-    def draw(probability: np.ndarray) -> np.ndarray:
-        above = rng.random((n_chains, 1)) > probability.cumsum(axis=-1)
-        return np.minimum(above.sum(axis=-1), probability.shape[-1] - 1)
-
-    symbols = np.empty((n_chains, n_steps), dtype=np.int64)
-    mode = draw(np.tile(initial, (n_chains, 1)))
-    for t in range(n_steps):
-        symbols[:, t] = draw(emissions[mode])
-        mode = draw(transitions[mode])
-    return initial, transitions, emissions, symbols
 
 
 def contenders(n_modes: int, n_chains: int, n_steps: int) -> tuple[dict, dict]:

@@ -21,6 +21,7 @@ from swirl.inference.mstep import Components, Parameters
 from swirl.precision import float64, numpy_tree
 
 LEVELS = 7  # 2⁷ − 1 = 127 nodes
+N_SYMBOLS = 20
 
 
 class Problem(NamedTuple):
@@ -84,6 +85,28 @@ def gridworld_training(n_sessions: int = 200, n_steps: int = 500) -> tuple[MDP, 
     dataset = gridworld(n_sessions, n_steps)
     train = dataset.trajectories.split(every=5)[0]
     return dataset.env, train, float(np.sum(dataset.true_model().log_likelihood(train)))
+
+
+# ---- a hidden chain alone -----------------------------------------------------------------------------------
+
+
+def sampled_problem(n_modes: int, n_chains: int, n_steps: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Initial [K], transitions [K, K], emissions [K, Y] of a random sticky chain, and symbols [N, T] drawn from it."""
+    rng = np.random.default_rng(n_modes)
+    initial = rng.dirichlet(np.full(n_modes, 5.0))
+    transitions = 0.9 * np.eye(n_modes) + 0.1 * rng.dirichlet(np.full(n_modes, 5.0), size=n_modes)
+    emissions = rng.dirichlet(np.full(N_SYMBOLS, 1.0), size=n_modes) * 0.98 + 0.02 / N_SYMBOLS
+
+    def draw(probability: np.ndarray) -> np.ndarray:
+        above = rng.random((n_chains, 1)) > probability.cumsum(axis=-1)
+        return np.minimum(above.sum(axis=-1), probability.shape[-1] - 1)
+
+    symbols = np.empty((n_chains, n_steps), dtype=np.int64)
+    mode = draw(np.tile(initial, (n_chains, 1)))
+    for t in range(n_steps):
+        symbols[:, t] = draw(emissions[mode])
+        mode = draw(transitions[mode])
+    return initial, transitions, emissions, symbols
 
 
 # ---- the labyrinth -----------------------------------------------------------------------------------------

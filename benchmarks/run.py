@@ -21,7 +21,8 @@ SECTIONS = {
     "gridworld": "against_paper",
     "e-step": "estep_rivals",
     "histories": "history_lengths",
-    "data-size": "data_size",
+    "growth": "growth",
+    "roofline": "roofline",
     "footprint": "footprint",
     "streaming": "streaming",
 }

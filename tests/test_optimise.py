@@ -266,8 +266,10 @@ def test_lbfgs_never_ends_worse_where_the_function_is_no_number(cliff):
     assert np.max(found.x["a"]) < cliff
 
 
+@pytest.mark.parametrize("on_cpu", [True, False])
 @pytest.mark.parametrize("even", [True, False])
-def test_a_gather_and_its_transpose_are_those_of_jax(even):
+def test_a_gather_and_its_transpose_are_those_of_jax(even, on_cpu, monkeypatch):
+    monkeypatch.setattr("swirl.optimise.on_cpu", lambda: on_cpu)  # a GPU's road can be walked on a CPU too
     rng = np.random.default_rng(0)
     index = rng.integers(40, size=(30, 2)) if even else np.zeros((30, 2), dtype=int)
     gather = Gather.of(index, 40)
@@ -277,4 +279,10 @@ def test_a_gather_and_its_transpose_are_those_of_jax(even):
         got, back = jax.vjp(gather, x)
         expected, back_again = jax.vjp(lambda v: v[:, index], x)
         np.testing.assert_array_equal(got, expected)
-        np.testing.assert_allclose(back(slopes)[0], back_again(slopes)[0], rtol=1e-12, atol=1e-14)
+        close = {"rtol": 1e-12, "atol": 1e-14}
+        np.testing.assert_allclose(back(slopes)[0], back_again(slopes)[0], **close)
+        collected, spread = jax.vjp(lambda v: gather.collect(v, 40), slopes)
+        np.testing.assert_allclose(collected, back_again(slopes)[0], **close)
+        np.testing.assert_array_equal(spread(x)[0], expected)
+        side_by_side = jax.vmap(lambda v: gather.collect(v, 40))(slopes)
+        np.testing.assert_allclose(side_by_side, collected, **close)

@@ -22,6 +22,7 @@ from swirl.precision import FloatArray
 
 Vector = Float[Array, "..."]
 UNEVEN = 8  # times as many readers as there are, filled up: then some entry is read much more often than others
+MAX_TRIES = 29  # halvings of a step
 HIDDEN = -1e30  # logit of an option that is not available: finite, so that 0 · logit is 0
 
 
@@ -173,37 +174,36 @@ def newton_cg(
     [1.0, 1.0]
     """
 
-    def unfinished(state: tuple) -> Array:
-        *_, done, step = state
-        return ~done & (step < max_steps)
-
+    # Each turn looks at one point, the start first; where that ends a search, it finds the next direction.  So function
+    # and curvature stand in the program once each, and not once more before the loop: less to compile.
     def advance(state: tuple) -> tuple:
-        x, value, gradient, known, _, step = state
-        forcing = jnp.minimum(0.1, jnp.sqrt(jnp.sqrt(jnp.vdot(gradient, gradient))))
+        best, direction, slope, length, tries, step, _ = state
+        x, value, *_ = best
+        point = x + length * direction
+        seen = (point, *function(point))
+        enough = seen[1] <= value + 1e-4 * length * slope
+        better = enough & (seen[1] < value)
+        over = enough | (tries >= MAX_TRIES)
+        best = jax.tree.map(lambda new, old: jnp.where(better, new, old), seen, best)
+        done = over & (~better | ((step > 0) & (-slope / 2 < tol)) | (step >= max_steps))
+        going_on = over & ~done
+        _, _, gradient, known = best
         product, diagonal = curvature(known)
-        direction = conjugate_gradient(product, -gradient, diagonal, tol=forcing, max_steps=max_cg_steps)
-        slope = jnp.vdot(gradient, direction)
+        forcing = jnp.minimum(0.1, jnp.sqrt(jnp.sqrt(jnp.vdot(gradient, gradient))))
+        most = jnp.where(going_on, max_cg_steps, 0)
+        new = conjugate_gradient(product, -gradient, diagonal, tol=forcing, max_steps=most)
+        direction = jnp.where(going_on, new, direction)
+        slope = jnp.where(going_on, jnp.vdot(gradient, direction), slope)
+        length = jnp.where(going_on, 1.0, length / 2)
+        return best, direction, slope, length, jnp.where(over, 0, tries + 1), step + over, done
 
-        # The function stands once in the loop (not once before it), which halves the time to compile.
-        def too_long(search: tuple) -> Array:
-            length, new_value, *_, tries = search
-            return ~(new_value <= value + 1e-4 * length * slope) & (tries < 30)
-
-        def shorten(search: tuple) -> tuple:
-            length, *_, tries = search
-            length = jnp.where(tries == 0, 1.0, length / 2)
-            return length, *function(x + length * direction), tries + 1
-
-        untried = (jnp.ones_like(value), jnp.full_like(value, jnp.inf), gradient, known, 0)
-        length, new_value, new_gradient, new_known, _ = jax.lax.while_loop(too_long, shorten, untried)
-        better = new_value < value
-        done = ~better | (-slope / 2 < tol)
-        new = (x + length * direction, new_value, new_gradient, new_known)
-        kept = jax.tree.map(lambda a, b: jnp.where(better, a, b), new, (x, value, gradient, known))
-        return *kept, done, step + 1
-
-    x, value, *_, steps = jax.lax.while_loop(unfinished, advance, (start, *function(start), jnp.array(False), 0))
-    return Solution(x, value, jnp.asarray(steps))
+    zero = jnp.zeros((), start.dtype)
+    _, _, known = jax.tree.map(lambda like: jnp.zeros(like.shape, like.dtype), jax.eval_shape(function, start))
+    best = (start, zero + jnp.inf, jnp.zeros_like(start), known)
+    none, unfinished = jnp.asarray(0), jnp.asarray(False)
+    state = (best, jnp.zeros_like(start), zero, zero + 1, none, none, unfinished)
+    (x, value, *_), *_, steps, _ = jax.lax.while_loop(lambda state: ~state[-1], advance, state)
+    return Solution(x, value, steps - 1)
 
 
 class Penalty(NamedTuple):

@@ -110,7 +110,7 @@ class StreamedTrajectories:
         faults = Faults()
         columns = [_Column.of(name, given, faults) for name, given in (("states", states), ("actions", actions))]
         shape: tuple[int, ...] = () if columns[0] is None else columns[0].shape
-        edges = np.asarray([] if offsets is None else offsets)
+        n_steps, edges = int(np.prod(shape)), np.asarray([] if offsets is None else offsets)
         if len(shape) == 2 and offsets is None:
             edges = np.arange(shape[0] + 1, dtype=np.int64) * shape[1]
         elif columns[0] is not None and (len(shape) != 1 or offsets is None):
@@ -118,8 +118,8 @@ class StreamedTrajectories:
                 f"states has shape {shape} and offsets are {'not ' if offsets is None else ''}given: "
                 "expected [session, step], or one row with offsets"
             )
-        elif columns[0] is not None and not _are_offsets(edges, shape[0]):
-            faults.add(f"offsets: expected whole numbers that rise from 0 to the {shape[0]:,} steps")
+        elif columns[0] is not None and not _are_offsets(edges, n_steps):
+            faults.add(f"offsets: expected whole numbers that rise from 0 to the {n_steps:,} steps")
         if columns[1] is not None and columns[0] is not None and columns[1].shape != shape:
             faults.add(f"actions has shape {columns[1].shape}, states {shape}: expected the same")
         _check_part(part, faults)

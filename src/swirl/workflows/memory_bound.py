@@ -17,6 +17,7 @@ from scipy import sparse
 from swirl import system
 from swirl.data.geometry import possible_moves
 from swirl.data.mdp import MDP
+from swirl.data.streamed import PART
 from swirl.inference.engines import Engine
 from swirl.inference.estep import numba_loop
 from swirl.inference.estep.batching import LANES
@@ -291,6 +292,9 @@ def _ways_out(s: Sizes, room: float) -> Iterable[str]:
             "{n_sessions} of the {all} sessions ({need})",
         ),
     ]
+    if s.n_steps > PART:
+        held = replace(s, n_steps=PART, n_sessions=max(-(-s.n_sessions * PART // s.n_steps), 1))
+        kinds.append(([held], "in Python swirl.StreamedTrajectories, which holds a part at a time ({need})"))
     if s.engine == "compiled":
         cut = (replace(s, longest=n, n_sessions=-(-s.n_steps // n)) for n in _halves(s.longest))
         kinds.append((cut, "sessions of at most {longest} steps, cut by gaps= ({need})"))

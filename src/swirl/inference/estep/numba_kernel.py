@@ -9,6 +9,7 @@ import hashlib
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -29,47 +30,53 @@ def kernel(n_modes: int, n_lanes: int) -> Callable[..., None]:
     A chain that counts w times has β_T = w: all its counts are linear in β.
     """
     import numba
+    from numba.cpython.unsafe.tuple import tuple_setitem
 
     K, B = n_modes, n_lanes
+    with_entry: Any = tuple_setitem  # (row, place, number) → the row with that number there
+    # Rows that a step works with are tuples, which LLVM keeps in registers; of an array it would have to assume that
+    # each write may change the tables. Numbers of rows are unsigned: no check for those that count from the end.
+    none = (0.0,) * K
 
     def accumulate(initial, P, e, states, symbols, starts, weights, first, last, W, X, N1, log_likelihoods):
         longest = 0
         for group in range(first, last):
             longest = max(longest, (starts[group + 1] - starts[group]) // B)
-        alpha = np.empty((longest, K, B))
+        alpha = np.empty((longest, B, K))
         inverse = np.empty((longest, B))  # 1 / c_t
-        beta = np.empty((K, B))
-        u = np.empty((K, B))
+        beta = np.empty((B, K))
         product = np.empty(B)  # of the c_t: one logarithm for many steps
         for group in range(first, last):
             start = starts[group]
             T = (starts[group + 1] - start) // B
             log_likelihood = 0.0
             for lane in range(B):
-                y = symbols[start + lane]
+                y = np.uint32(symbols[start + lane])
                 c = 0.0
                 for z in range(K):
-                    alpha[0, z, lane] = initial[z] * e[y, z]
-                    c += alpha[0, z, lane]
+                    alpha[0, lane, z] = initial[z] * e[y, z]
+                    c += alpha[0, lane, z]
                 for z in range(K):
-                    alpha[0, z, lane] /= c
+                    alpha[0, lane, z] /= c
                 inverse[0, lane] = 1.0 / c
                 product[lane] = c
             for t in range(1, T):
                 for lane in range(B):
-                    s = states[start + (t - 1) * B + lane]
-                    y = symbols[start + t * B + lane]
+                    s = np.uint32(states[start + (t - 1) * B + lane])
+                    y = np.uint32(symbols[start + t * B + lane])
+                    a = none
+                    for i in range(K):
+                        before = alpha[t - 1, lane, i]
+                        for z in range(K):
+                            a = with_entry(a, z, a[z] + before * P[s, i, z])
                     c = 0.0
                     for z in range(K):
-                        a = 0.0
-                        for i in range(K):
-                            a += alpha[t - 1, i, lane] * P[s, i, z]
-                        a *= e[y, z]
-                        alpha[t, z, lane] = a
-                        c += a
+                        seen = a[z] * e[y, z]
+                        a = with_entry(a, z, seen)
+                        c += seen
                     scale = 1.0 / c
                     for z in range(K):
-                        alpha[t, z, lane] *= scale
+                        alpha[t, lane, z] = a[z] * scale
                     inverse[t, lane] = scale
                     product[lane] *= c
                 for lane in range(B):  # c_t > 1e-260 (`numba_loop.suits`), so the product never underflows
@@ -79,25 +86,37 @@ def kernel(n_modes: int, n_lanes: int) -> Callable[..., None]:
             for lane in range(B):
                 log_likelihood += weights[group * B + lane] * np.log(product[lane])
                 for z in range(K):
-                    beta[z, lane] = weights[group * B + lane]
+                    beta[lane, z] = weights[group * B + lane]
             log_likelihoods[group] = log_likelihood
             for t in range(T - 1, 0, -1):
                 for lane in range(B):
-                    s = states[start + (t - 1) * B + lane]
-                    y = symbols[start + t * B + lane]
+                    s = np.uint32(states[start + (t - 1) * B + lane])
+                    y = np.uint32(symbols[start + t * B + lane])
+                    scale = inverse[t, lane]
+                    u, gamma, b = none, none, none
                     for z in range(K):
-                        W[y, z] += alpha[t, z, lane] * beta[z, lane]
-                        u[z, lane] = e[y, z] * beta[z, lane] * inverse[t, lane]
+                        u = with_entry(u, z, e[y, z] * beta[lane, z] * scale)
+                        gamma = with_entry(gamma, z, alpha[t, lane, z] * beta[lane, z])
+                    for z in range(K):
+                        W[y, z] += gamma[z]
                     for i in range(K):
-                        b = 0.0
+                        total = 0.0
                         for z in range(K):
-                            b += P[s, i, z] * u[z, lane]
-                            X[s, i, z] += alpha[t - 1, i, lane] * u[z, lane]
-                        beta[i, lane] = b
+                            total += P[s, i, z] * u[z]
+                        b = with_entry(b, i, total)
+                    for i in range(K):
+                        before = alpha[t - 1, lane, i]
+                        row = none
+                        for z in range(K):
+                            row = with_entry(row, z, X[s, i, z] + before * u[z])
+                        for z in range(K):
+                            X[s, i, z] = row[z]
+                    for z in range(K):
+                        beta[lane, z] = b[z]
             for lane in range(B):
-                y = symbols[start + lane]
+                y = np.uint32(symbols[start + lane])
                 for z in range(K):
-                    g = alpha[0, z, lane] * beta[z, lane]
+                    g = alpha[0, lane, z] * beta[lane, z]
                     W[y, z] += g
                     N1[z] += g
 

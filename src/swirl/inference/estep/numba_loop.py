@@ -86,11 +86,14 @@ def expected_counts(
     N1 = np.zeros((n_restarts, n_jobs, n_modes))
     log_likelihoods = np.zeros((n_restarts, n_jobs))
 
+    # Here, as threads that come at once would each compile it.
+    walk = {width: kernel(n_modes, width) for width in {int(lanes.width) for lanes in chains.lanes}}
+
     def run(restart_and_job: tuple[int, int]) -> None:
         r, j = restart_and_job
         lanes, first, last = jobs[j]
         of_groups = np.zeros(lanes.n_groups)
-        kernel(n_modes, int(lanes.width))(
+        walk[int(lanes.width)](
             initial[r],
             transitions[r],
             emissions[r],

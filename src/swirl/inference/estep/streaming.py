@@ -17,9 +17,12 @@ import numpy as np
 from swirl.data.streamed import read_ahead
 from swirl.inference.estep.counts import Chains
 
+ALIGNED = 64  # bytes
+BUFFERS = 3  # one block is worked on, the next is read, and one may still be on its way to a device
+
 
 class _Place(NamedTuple):
-    """Where one array is on disk."""
+    """Where one array is within its block."""
 
     offset: int
     shape: tuple[int, ...]
@@ -28,6 +31,8 @@ class _Place(NamedTuple):
 
 class Blocks:
     """Trees of arrays in a file without a name, which is gone with the process; iterating reads them, one ahead.
+
+    What was read stands in memory that is used again: a block is good until the next but one is read.
 
     >>> blocks = Blocks()
     >>> blocks.append((np.arange(3), {"x": np.ones((2, 1))}))
@@ -38,41 +43,47 @@ class Blocks:
     def __init__(self, folder: Path | None = None) -> None:
         self._file = tempfile.TemporaryFile(dir=folder, buffering=0)  # noqa: SIM115 (closed below)
         weakref.finalize(self, self._file.close)
-        self._end = 0
-        self._trees: list[tuple[Any, list[_Place]]] = []
+        self._blocks: list[tuple[Any, list[_Place]]] = []
+        self._ends = [0]
 
     def append(self, tree: Any) -> None:
         """Write one block."""
         leaves, structure = jax.tree.flatten(tree)
-        places = []
-        self._file.seek(self._end)
+        places, n = [], 0
+        self._file.seek(self._ends[-1])
         for leaf in leaves:
             array = np.ascontiguousarray(leaf).reshape(np.shape(leaf))
-            view = array.reshape(-1).view(np.uint8).data
-            while len(view):
-                view = view[self._file.write(view) :]
-            places.append(_Place(self._end, array.shape, array.dtype))
-            self._end += array.nbytes
-        self._trees.append((structure, places))
+            places.append(_Place(n, array.shape, array.dtype))
+            filled = -(-array.nbytes // ALIGNED) * ALIGNED
+            for view in (array.reshape(-1).view(np.uint8).data, memoryview(bytes(filled - array.nbytes))):
+                while len(view):
+                    view = view[self._file.write(view) :]
+            n += filled
+        self._blocks.append((structure, places))
+        self._ends.append(self._ends[-1] + n)
 
     def __len__(self) -> int:
-        return len(self._trees)
+        return len(self._blocks)
 
     def __iter__(self) -> Iterator[Any]:
-        return read_ahead(self._read(*each) for each in self._trees)
+        largest = max(np.diff(self._ends), default=0)
+        buffers = [np.empty(int(largest), np.uint8) for _ in range(BUFFERS)]
+        return read_ahead(self._read(i, buffers[i % BUFFERS]) for i in range(len(self)))
 
-    def _read(self, structure: Any, places: list[_Place]) -> Any:
-        return jax.tree.unflatten(structure, [self._array(place) for place in places])
-
-    def _array(self, place: _Place) -> np.ndarray:
-        array = np.empty(prod(place.shape), place.dtype)
-        self._file.seek(place.offset)
-        view = array.view(np.uint8).data
+    def _read(self, i: int, buffer: np.ndarray) -> Any:
+        (structure, places), first, last = self._blocks[i], *self._ends[i : i + 2]
+        self._file.seek(first)
+        view = buffer[: last - first].data
         while len(view):
             if not (n := self._file.readinto(view)):
                 raise OSError("what a fit had written to its scratch folder is gone: is the disk full?")
             view = view[n:]
-        return array.reshape(place.shape)
+        return jax.tree.unflatten(structure, [self._array(buffer, place) for place in places])
+
+    @staticmethod
+    def _array(buffer: np.ndarray, place: _Place) -> np.ndarray:
+        n = prod(place.shape) * place.dtype.itemsize
+        return buffer[place.offset : place.offset + n].view(place.dtype).reshape(place.shape)
 
 
 class StreamedChains:
