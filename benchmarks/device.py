@@ -7,7 +7,7 @@ FOLDER holds the labyrinth's two .npy files; without it a random walk on a simul
 
 import argparse
 import time
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from swirl.inference import em
 from swirl.inference.engines import choose, device_counts, tables_and_prior
 from swirl.inference.estep import pallas_kernel, scan
 from swirl.inference.estep.counts import Chains, Tables
+from swirl.inference.first_steps import FINALISTS
 from swirl.precision import float64, numpy_tree
 from swirl.priors import Cauchy, Gaussian
 
@@ -56,23 +57,28 @@ def timed(function, repeats: int = 5) -> tuple[float, object]:
     return float(np.median(times)), result
 
 
+@cache
+def bandwidth() -> float:
+    """Bytes a second that this device moves when it adds one to four gigabytes."""
+    with float64():
+        many = jax.numpy.ones(2**29 if jax.default_backend() == "gpu" else 2**24)
+        seconds, _ = timed(jax.jit(lambda: many + 1.0))
+    return 2 * many.nbytes / seconds
+
+
+def moved(n_modes: int, itemsize: int) -> int:
+    """Bytes that the kernels move for a step of one chain, where chains are not cut.
+
+    Symbol and state forward and backward; α written and read, 1 / c likewise, γ and u written; then, sorted by symbol
+    and by state, two places, γ, α and u read.
+    """
+    return 16 + (2 * n_modes + 2 + 2 * n_modes) * itemsize + 8 + 3 * n_modes * itemsize
+
+
 def e_steps(n_chains: int, n_steps: int, n_modes: int = 3, n_restarts: int = 1, real: Any = np.float64) -> None:
     """Every road on this device against the scan of logarithms: how fast, how near, and the same bits twice?"""
-    rng = np.random.default_rng(0)
-    n_symbols, n_states = 508, 127
-    total = n_chains * n_steps
-    chains = Chains(
-        rng.integers(n_symbols, size=total).astype(np.int32),
-        rng.integers(n_states, size=total).astype(np.int32),
-        np.arange(n_chains + 1) * n_steps,
-        n_symbols,
-        n_states,
-    )
-    tables = Tables(
-        np.log(np.full((n_restarts, n_modes), 1 / n_modes)),
-        np.log(rng.dirichlet(np.ones(n_modes), size=(n_restarts, n_states, n_modes))),
-        np.log(rng.uniform(0.05, 1, size=(n_restarts, n_symbols, n_modes))),
-    )
+    chains, tables = drawn(n_chains, n_steps, n_modes, n_restarts)
+    n_symbols, n_states, total = chains.n_symbols, chains.n_states, chains.n_steps
     with float64():
         tables = jax.device_put(jax.tree.map(lambda x: x.astype(real), tables))
         padded, reference = scan.pad(chains), None
@@ -98,7 +104,47 @@ def e_steps(n_chains: int, n_steps: int, n_modes: int = 3, n_restarts: int = 1, 
             pairs = zip(jax.tree.leaves(counts), jax.tree.leaves(reference), strict=True)
             worst = max(float(np.max(np.abs(a - b) / (1 + np.abs(b)))) for a, b in pairs)
             near = f"  against the scan {worst:.1e}" if counts is not reference else ""
-            print(f"  in a compiled loop {inside * 1e3:9.3f} ms{near}", flush=True)
+            of_limit = n_restarts * total * moved(n_modes, np.dtype(real).itemsize) / inside / bandwidth()
+            limit = f"  {100 * of_limit:.0f} % of the bandwidth" if name == "kernel" and total >= 10**7 else ""
+            print(f"  in a compiled loop {inside * 1e3:9.3f} ms{near}{limit}", flush=True)
+
+
+def drawn(n_chains: int, n_steps: int, n_modes: int, n_restarts: int) -> tuple[Chains, Tables]:
+    """Random symbols and states of a maze of 127 places, and random tables."""
+    rng = np.random.default_rng(0)
+    n_symbols, n_states = 508, 127
+    total = n_chains * n_steps
+    chains = Chains(
+        rng.integers(n_symbols, size=total).astype(np.int32),
+        rng.integers(n_states, size=total).astype(np.int32),
+        np.arange(n_chains + 1) * n_steps,
+        n_symbols,
+        n_states,
+    )
+    tables = Tables(
+        np.log(np.full((n_restarts, n_modes), 1 / n_modes)),
+        np.log(rng.dirichlet(np.ones(n_modes), size=(n_restarts, n_states, n_modes))),
+        np.log(rng.uniform(0.05, 1, size=(n_restarts, n_symbols, n_modes))),
+    )
+    return chains, tables
+
+
+def single_precision(n_chains: int, n_steps: int) -> None:
+    """How far float32 is from float64 on many steps: log-likelihood per step, and counts."""
+    chains, tables = drawn(n_chains, n_steps, 3, 1)
+    with float64():
+        groups = [pallas_kernel.Sorted.of(g, chains.n_symbols, chains.n_states) for g in scan.pad(chains)]
+        groups = jax.device_put(tuple(groups))
+        exact, rough = (
+            numpy_tree(device_counts(jax.device_put(jax.tree.map(lambda x, r=real: x.astype(r), tables)), groups))
+            for real in (np.float64, np.float32)
+        )
+    apart = float(np.abs(exact.log_likelihood - rough.log_likelihood)[0]) / chains.n_steps
+    counts = max(
+        float(np.max(np.abs(a - b) / np.maximum(a, 1.0)))
+        for a, b in ((exact.transitions, rough.transitions), (exact.emissions, rough.emissions))
+    )
+    print(f"float32 against float64, {chains.n_steps:,} steps: {apart:.1e} nats/step, counts {counts:.1e}", flush=True)
 
 
 @partial(jax.jit, static_argnames="in_parallel")
@@ -147,11 +193,12 @@ def starts(env: MDP, data: Trajectories, n_starts: int) -> None:
         runs, seconds = [], []
         for _ in range(2):
             began = time.perf_counter()
-            runs.append(em.run(components, chains, n_restarts=n_starts, seed=0, max_iter=2000, tol=0.01))
+            runs.append(em.run(components, chains, n_restarts=n_starts, seed=0, max_iter=2000, tol=0.01, race=True))
             seconds.append(time.perf_counter() - began)
         same = all(np.array_equal(a.objective_trace, b.objective_trace) for a, b in zip(*runs, strict=True))
         ends = [r.n_iterations for r in runs[1]]
-        print(f"S-2 K=3 {name}, {n_starts} starts to their end: first {seconds[0]:.2f} s, second {seconds[1]:.3f} s, "
+        ended = "starts to their end" if n_starts <= FINALISTS else "starts in a race, eight to their end"
+        print(f"S-2 K=3 {name}, {n_starts} {ended}: first {seconds[0]:.2f} s, second {seconds[1]:.3f} s, "
               f"{sum(r.converged for r in runs[1])} converged, after {min(ends)} to {max(ends)} passes; "
               f"same bits {same}; best objective {max(r.objective for r in runs[1]):.3f}", flush=True)  # fmt: skip
 
@@ -199,12 +246,13 @@ def main() -> None:
     parser.add_argument("--data", type=Path)
     parser.add_argument("--against-cpu", action="store_true", help="also the same fits on this machine's CPU (minutes)")
     options = parser.parse_args()
-    print("jax", jax.__version__, jax.devices())
+    print("jax", jax.__version__, jax.devices(), f"{bandwidth() / 1e9:,.0f} GB/s")
     e_steps(190, 500)
     e_steps(190, 500, n_restarts=8)
     e_steps(20_000, 500)
     if jax.default_backend() == "gpu":
         e_steps(200_000, 500, real=np.float32)
+        single_precision(200_000, 500)
     env, data = labyrinth(options.data)
     starts(env, data, 8)
     starts(env, data, 32)

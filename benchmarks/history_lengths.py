@@ -4,6 +4,9 @@ from problems import labyrinth, prepare, split_times
 
 from report import Options, Section, Table, once
 from swirl.estimators.swirl import SWIRL
+from swirl.priors import Gaussian
+
+PRIOR = Gaussian(0.02, backoff=3.0, of="value")
 
 
 def measure(options: Options) -> Section:
@@ -12,7 +15,7 @@ def measure(options: Options) -> Section:
     n_steps = int(sum(train.lengths))
     rows, values = [], {}
     for length in range(1, 4 if options.quick else 7):
-        model = SWIRL(env, n_modes=3, history=length, impossible="forget")
+        model = SWIRL(env, n_modes=3, history=length, impossible="forget", reward_prior=PRIOR)
         seconds, problem = once(lambda model=model: prepare(model, train))
         split = split_times(problem, n_iterations=3 if options.quick else 10)
         full = int(problem.histories.full_length.sum())
@@ -36,7 +39,8 @@ def measure(options: Options) -> Section:
             "prepare_s": seconds,
         }
     table = Table(
-        f"S-L in the labyrinth, 3 modes, one restart, {len(train)} sessions = {n_steps:,} steps: ms per EM iteration",
+        f"S-L in the labyrinth, prior on values, 3 modes, one restart, {len(train)} sessions = {n_steps:,} steps: "
+        "ms per EM iteration",
         ["L", "full-length histories", "with short ones", "E-step", "M-step", "iteration", "set-up (once)"],
         rows,
         [source],

@@ -57,15 +57,22 @@ def child(folder: Path, streamed: bool) -> dict[str, Any]:
         data = Trajectories(*(list(np.load(file)) for file in files), n_states=25, n_actions=5)
     model.fit(data, compare_restarts=False, callback=lambda _: times.append(time.perf_counter()))
     each = np.diff(times)[1:]  # the first still compiles
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
     return {
         "steps": model.n_steps_,
         "streamed": streamed,
         "before_s": times[0] - began,
         "iteration_s": float(np.median(each)),
-        "peak_bytes": peak,
+        "peak_bytes": peak_memory(),
         "objective": float(model.objective_trace_[-1]),
     }
+
+
+def peak_memory() -> int:
+    """Largest memory of this process, in bytes; what `resource` knows on Linux may be that of the process before it."""
+    status = Path("/proc/self/status")
+    if status.exists():
+        return 1024 * next(int(line.split()[1]) for line in status.read_text().splitlines() if "VmHWM" in line)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
 def in_a_process(folder: Path, streamed: bool) -> dict[str, Any]:

@@ -500,3 +500,19 @@ def test_blocks_keep_what_was_written():
     blocks._file.truncate(8)
     with pytest.raises(OSError, match="is the disk full"):
         list(blocks)
+
+
+@needs_numba
+@pytest.mark.slow
+def test_a_compiled_loop_is_found_again_by_the_next_process(tmp_path):
+    program = (
+        "from swirl.inference.estep.numba_kernel import kernel\n"
+        "stats = kernel(2, 1).stats\n"
+        "print(sum(stats.cache_hits.values()), sum(stats.cache_misses.values()))"
+    )
+    told = []
+    for _ in range(2):
+        settings = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+        done = subprocess.run([sys.executable, "-c", program], env=settings, capture_output=True, text=True, check=True)
+        told.append(done.stdout.split())
+    assert told == [["0", "1"], ["1", "0"]]

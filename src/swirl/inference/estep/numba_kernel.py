@@ -19,6 +19,10 @@ SIGNATURE = (
 )
 
 
+with_entry: Any = None
+"""(row, place, number) → the row with that number there; numba's, once it is loaded."""
+
+
 @cache
 def kernel(n_modes: int, n_lanes: int) -> Callable[..., None]:
     """Compile the pass for `n_modes` modes and `n_lanes` chains at a time: constants, so that inner loops unroll.
@@ -32,8 +36,8 @@ def kernel(n_modes: int, n_lanes: int) -> Callable[..., None]:
     import numba
     from numba.cpython.unsafe.tuple import tuple_setitem
 
+    globals()["with_entry"] = tuple_setitem  # not in the closure, which is part of the name of the file to look for
     K, B = n_modes, n_lanes
-    with_entry: Any = tuple_setitem  # (row, place, number) → the row with that number there
     # Rows that a step works with are tuples, which LLVM keeps in registers; of an array it would have to assume that
     # each write may change the tables. Numbers of rows are unsigned: no check for those that count from the end.
     none = (0.0,) * K
