@@ -516,3 +516,17 @@ def test_a_compiled_loop_is_found_again_by_the_next_process(tmp_path):
         done = subprocess.run([sys.executable, "-c", program], env=settings, capture_output=True, text=True, check=True)
         told.append(done.stdout.split())
     assert told == [["0", "1"], ["1", "0"]]
+
+
+@pytest.mark.slow
+def test_blocks_in_few_shapes_have_the_same_counts():
+    rng = np.random.default_rng(6)
+    chains, tables = random_chains(rng, [40, 60, 33], 7, 3), random_tables(rng, 2, 2, 7, 3)
+    with precision.float64():
+        (group,) = scan.pad(chains)
+        group = scan.with_empty_chains(group, 6, 7, 3)
+        filled = pallas_kernel.Sorted.of(group, 7, 3).filled(7, 3)
+        assert filled.by_symbol.steps.shape == (group.symbols.size,)
+        assert filled.by_symbol.key.shape == (7 + group.symbols.size // pallas_kernel.PIECE,)
+        got = precision.numpy_tree(pallas_kernel.expected_counts(tables, filled, interpret=True))
+    assert_close(got, counts_by("scan", tables, chains), 1e-10)

@@ -24,6 +24,7 @@ from swirl.compiling import device, in_background, jit, on_cpu
 from swirl.inference.estep import associative, numba_loop, pallas_kernel, scan, sharding
 from swirl.inference.estep.counts import Arranged, Chains, Counts, Tables
 from swirl.inference.estep.streaming import StreamedChains
+from swirl.inference.messages import bucket
 from swirl.inference.mstep import Components, Parameters, improve_chain, resolved
 from swirl.inference.quasi_newton import Memory, at_rest, blank, judge, propose
 from swirl.precision import FloatArray, float64, numpy_tree
@@ -362,16 +363,16 @@ def _on_host(tables: Tables, chains: Chains | Arranged, active: Bool[np.ndarray,
     return numba_loop.expected_counts(tables, chains, active=active)
 
 
-def _grouped(engine: Engine) -> Callable[[Chains], Groups]:
-    """How chains are laid out for a device."""
-
-    def grouped(chains: Chains) -> Any:
-        groups = scan.pad(chains)
-        if engine != "kernel":
-            return groups
-        return tuple(pallas_kernel.Sorted.of(group, chains.n_symbols, chains.n_states) for group in groups)
-
-    return grouped
+def _grouped(chains: Chains, *, by_kernels: bool, streamed: bool = False) -> Any:
+    """How chains are laid out for a device; blocks that are `streamed` in few shapes, so that little is compiled."""
+    sizes = (chains.n_symbols, chains.n_states)
+    groups = scan.pad(chains)
+    if streamed:
+        groups = tuple(scan.with_empty_chains(g, bucket(g.weights.shape[0]), *sizes) for g in groups)
+    if not by_kernels:
+        return groups
+    ordered = (pallas_kernel.Sorted.of(group, *sizes) for group in groups)
+    return tuple(group.filled(*sizes) if streamed else group for group in ordered)
 
 
 def _on_device(in_parallel: bool) -> EStep:
@@ -413,8 +414,9 @@ def choose(engine: Engine, chains: Chains | StreamedChains, tables: Tables) -> I
         blocks = (chains,) if isinstance(chains, Chains) else chains.prepared(lambda part: part.arranged)
         return HostIterations(blocks, _on_host)
     if isinstance(chains, StreamedChains):
-        return HostIterations(chains.prepared(_grouped(engine)), _on_device(engine == "associative"))
-    groups: Any = _grouped(engine)(chains)
+        laid_out = partial(_grouped, by_kernels=engine == "kernel", streamed=True)
+        return HostIterations(chains.prepared(laid_out), _on_device(engine == "associative"))
+    groups = _grouped(chains, by_kernels=engine == "kernel")
     if engine != "kernel" and (mesh := sharding.all_devices()) is not None:
         groups = tuple(sharding.spread(group, chains.n_symbols, chains.n_states, mesh) for group in groups)
         return DeviceIterations(groups, in_parallel=engine == "associative", mesh=mesh)

@@ -66,6 +66,17 @@ class Places:
         size = np.minimum(np.repeat(sizes, pieces) - within * PIECE, PIECE)
         return cls(*(x.astype(np.int32) for x in ((time * n_lanes + lane)[order], first, size, key)))
 
+    def filled(self, n_steps: int, n_keys: int) -> "Places":
+        """The same with pieces of no step, so that the shapes say only how many steps and keys there may be.
+
+        >>> Places.of(np.array([[1, 0], [3, 1]]), 3).filled(4, 3).size.tolist()
+        [1, 2, 0]
+        """
+        more = n_keys + n_steps // PIECE - self.key.shape[0]
+        columns = (np.asarray(x) for x in (self.steps, self.first, self.size, self.key))
+        lengths = (n_steps - self.steps.shape[0], more, more, more)
+        return Places(*(np.pad(x, (0, n)) for x, n in zip(columns, lengths, strict=True)))
+
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
@@ -81,6 +92,11 @@ class Sorted:
         """Sort the steps of some chains."""
         symbols, states = np.asarray(chains.symbols), np.asarray(chains.states)
         return cls(chains, Places.of(symbols, n_symbols), Places.of(states, n_states))
+
+    def filled(self, n_symbols: int, n_states: int) -> "Sorted":
+        """The same in shapes that depend on those of the chains alone: one compilation serves many blocks."""
+        n = self.chains.symbols.shape[0] * self.chains.symbols.shape[1]
+        return Sorted(self.chains, self.by_symbol.filled(n, n_symbols), self.by_state.filled(n, n_states))
 
 
 def padded(n_chains: int) -> int:

@@ -53,6 +53,17 @@ def _pad(chains: Chains, members: Int[np.ndarray, "member"]) -> PaddedChains:
     return PaddedChains(np.ascontiguousarray(symbols.T), np.ascontiguousarray(states.T), weights)
 
 
+def with_empty_chains(group: PaddedChains, n_chains: int, n_symbols: int, n_states: int) -> PaddedChains:
+    """Fill a group up to so many chains with ones that hold nothing and count nothing."""
+    missing = n_chains - group.weights.shape[0]
+    columns = ((0, 0), (0, missing))
+    return PaddedChains(
+        np.pad(np.asarray(group.symbols), columns, constant_values=n_symbols),
+        np.pad(np.asarray(group.states), columns, constant_values=n_states),
+        np.pad(np.asarray(group.weights), (0, missing)),
+    )
+
+
 def probabilities(
     tables: Tables,
 ) -> tuple[Float[Array, "*restart symbol mode"], Float[Array, "*restart symbol"], Float[Array, "*restart state K K"]]:

@@ -14,7 +14,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from swirl.compiling import device, pinned
 from swirl.inference.estep.counts import Counts, Tables
-from swirl.inference.estep.scan import PaddedChains
+from swirl.inference.estep.scan import PaddedChains, with_empty_chains
 
 SESSIONS = "sessions"
 LAYOUT = (PartitionSpec(None, SESSIONS), PartitionSpec(None, SESSIONS), PartitionSpec(SESSIONS))
@@ -33,14 +33,10 @@ def all_devices() -> Mesh | None:
 
 def spread(group: PaddedChains, n_symbols: int, n_states: int, mesh: Mesh) -> PaddedChains:
     """Send an equal share of the chains to each device, filled up with empty ones."""
-    missing = -group.weights.shape[0] % mesh.size
-    columns = ((0, 0), (0, missing))
-    filled = (
-        np.pad(np.asarray(group.symbols), columns, constant_values=n_symbols),
-        np.pad(np.asarray(group.states), columns, constant_values=n_states),
-        np.pad(np.asarray(group.weights), (0, missing)),
-    )
-    return PaddedChains(*(_sent(x, NamedSharding(mesh, axes)) for x, axes in zip(filled, LAYOUT, strict=True)))
+    n_chains = -(-group.weights.shape[0] // mesh.size) * mesh.size
+    full = with_empty_chains(group, n_chains, n_symbols, n_states)
+    columns = (np.asarray(x) for x in (full.symbols, full.states, full.weights))
+    return PaddedChains(*(_sent(x, NamedSharding(mesh, axes)) for x, axes in zip(columns, LAYOUT, strict=True)))
 
 
 def _sent(values: np.ndarray, sharding: NamedSharding) -> jax.Array:
