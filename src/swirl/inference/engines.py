@@ -148,7 +148,12 @@ def _met(_program: Any) -> list[bool]:
 
 
 def compile_ahead(components: Components, parameters: Parameters) -> Callable[[], None]:
-    """Compile the M-step of such restarts in the background, where it is new; what is returned waits for it."""
+    """Compile the M-step of such restarts in the background, where it is new; what is returned waits for it.
+
+    Only where restarts go one at a time: to improve none of them then costs nothing.
+    """
+    if not (components.emissions.sequential_restarts and on_cpu()):
+        return lambda: None
     leaves, structure = jax.tree.flatten((components, parameters))
     met = _met((structure, tuple((np.shape(leaf), np.asarray(leaf).dtype.str) for leaf in leaves), device()))
     if met:
