@@ -243,7 +243,9 @@ def test_at_the_fit_visits_are_matched_up_to_the_pull_of_the_prior(kind, strengt
     assert np.abs(pull).max() > 0.1
     # One visit more somewhere is one less elsewhere: the mismatch sums to 0, and with it the fitted reward.
     assert mismatch.sum() == pytest.approx(0.0, abs=1e-8)
-    assert model.rewards_[0].sum() == pytest.approx(0.0, abs=1e-8)
+    # An objective of −265 is known to 6e-14, and so the reward to some 2e-7: restarts that are equal in it to the last
+    # bit have sums from 1e-15 to 6e-8.
+    assert model.rewards_[0].sum() == pytest.approx(0.0, abs=1e-6)
 
 
 @pytest.mark.parametrize("kind", ["deterministic, masked", "stochastic"])
