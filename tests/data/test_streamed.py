@@ -136,6 +136,8 @@ def test_bad_parts_are_told():
         list(StreamedTrajectories(lambda: [3]))
     with pytest.raises(ValueError, match="nothing to fit"):
         SWIRL(world()).fit(StreamedTrajectories(lambda: [Trajectories([[0]])]))
+    with pytest.raises(ValueError, match="nothing to fit"):
+        ARHMM(world()).fit(StreamedTrajectories(lambda: [Trajectories([[0]], n_states=4)] * 2))
 
 
 def test_a_pass_may_be_left_early_and_errors_come_through():

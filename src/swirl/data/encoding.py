@@ -112,11 +112,6 @@ class Survey:
         return reduce(add, surveys)
 
     @property
-    def n_steps(self) -> int:
-        """Number of steps."""
-        return int(self.visits.sum())
-
-    @property
     def seen_states(self) -> Bool[np.ndarray, "state"]:
         """True for a state that the data visit."""
         return self.visits > 0

@@ -10,7 +10,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from functools import cache, partial
+from functools import partial
 from operator import add
 from typing import Any, Literal, NamedTuple, TypeVar
 
@@ -141,10 +141,7 @@ def improve_restarts(
     return better, *tables_and_prior(components, better)
 
 
-@cache
-def _met(_program: Any) -> list[bool]:
-    """Whether a program has been asked for in this process: one entry once it has."""
-    return []
+_compiled: set[Any] = set()  # programs that `compile_ahead` was asked for in this process
 
 
 def compile_ahead(components: Components, parameters: Parameters) -> Callable[[], None]:
@@ -155,10 +152,10 @@ def compile_ahead(components: Components, parameters: Parameters) -> Callable[[]
     if not (components.emissions.sequential_restarts and on_cpu()):
         return lambda: None
     leaves, structure = jax.tree.flatten((components, parameters))
-    met = _met((structure, tuple((np.shape(leaf), np.asarray(leaf).dtype.str) for leaf in leaves), device()))
-    if met:
+    program = (structure, tuple((np.shape(leaf), np.asarray(leaf).dtype.str) for leaf in leaves), device())
+    if program in _compiled:
         return lambda: None
-    met.append(True)
+    _compiled.add(program)
 
     def compile_it() -> None:
         with float64():

@@ -111,4 +111,6 @@ class StreamedChains:
             self.n_steps += chains.n_steps
             self.n_observed += chains.n_observed
             blocks.append(prepare(chains))
+        if not self.n_observed:
+            raise ValueError("data: no step of any part says anything, so there is nothing to fit")
         return blocks
