@@ -19,6 +19,8 @@ import jax
 import numpy as np
 from jax.core import Tracer
 
+from swirl.system import threads
+
 P = ParamSpec("P")
 T = TypeVar("T")
 _default: Any = jax.default_device  # a scope, and what it is set to
@@ -33,6 +35,7 @@ ON_GPU = {
 # Numbers among all arguments up to which a program is compiled so, of programs that loop for long and of others.
 LOOPING = ((30_000, PLAIN),)
 PASSING = ((50_000, HASTY), (1_000_000, PLAIN))
+ROWS = 8
 ON_HOST = 1_000_000  # numbers in the messages of all restarts up to which a fit is not worth a GPU's compiler
 
 
@@ -95,8 +98,27 @@ def in_background(call: Callable[[], Any]) -> Callable[[], None]:
     return thread.join
 
 
+def side_by_side(calls: Sequence[Callable[[], T]]) -> list[T]:
+    """Make calls at the same time, one on each core, on the device of this thread: compiled programs leave Python free.
+
+    >>> side_by_side([lambda: 1, lambda: 2])
+    [1, 2]
+    """
+    chosen = _default.value  # a thread has scopes of its own
+
+    def run(call: Callable[[], T]) -> T:
+        with jax.default_device(chosen):
+            return call()
+
+    return [call() for call in calls] if len(calls) < 2 else list(threads().map(run, calls))
+
+
 def jit(
-    function: Callable[P, T] | None = None, *, loops: bool = True, static_argnames: str | Sequence[str] = ()
+    function: Callable[P, T] | None = None,
+    *,
+    loops: bool = True,
+    each: Sequence[int] = (),
+    static_argnames: str | Sequence[str] = (),
 ) -> Any:
     """`jax.jit`, in haste where the arguments are small; inside another traced function it is as if it were not there.
 
@@ -106,6 +128,9 @@ def jit(
     ----------
     loops
         Whether the program loops for long; one that does not need not be optimised.
+    each
+        Which arguments have a row for each restart: they count as if there were `ROWS` of them, so that how many there
+        are changes nothing.
     static_argnames
         As in `jax.jit`.
 
@@ -116,7 +141,7 @@ def jit(
     2.0
     """
     if function is None:
-        return lambda function: jit(function, loops=loops, static_argnames=static_argnames)
+        return lambda function: jit(function, loops=loops, each=each, static_argnames=static_argnames)
     tiers = LOOPING if loops else PASSING
 
     @cache
@@ -131,10 +156,11 @@ def jit(
 
     @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> T:
-        leaves = jax.tree.leaves((args, kwargs))
-        if any(isinstance(leaf, Tracer) for leaf in leaves):
+        leaves = [jax.tree.leaves(arg) for arg in (*args, kwargs)]
+        if any(isinstance(leaf, Tracer) for own in leaves for leaf in own):
             return function(*args, **kwargs)
-        size = sum(map(np.size, leaves))
+        sizes = [sum(np.size(leaf) // (len(leaf) if i in each else 1) for leaf in own) for i, own in enumerate(leaves)]
+        size = sum(ROWS * own if i in each else own for i, own in enumerate(sizes))
         return compiled(sum(size > most for most, _ in tiers), on_cpu())(*args, **kwargs)
 
     return call

@@ -1,17 +1,23 @@
 """The EM loop: the objective never falls, and the fit says truthfully how it ended."""
 
+from concurrent.futures import ThreadPoolExecutor
+
+import jax
 import numpy as np
 import pytest
 
 from small_worlds import recording, truth, world
+from swirl import compiling
 from swirl.data.mdp import MDP
 from swirl.data.trajectories import Trajectories
 from swirl.estimators.swirl import SWIRL
 from swirl.inference import em, engines
 from swirl.inference.estep import numba_loop
 from swirl.inference.mstep import Parameters
+from swirl.precision import float64, numpy_tree
 from swirl.priors import Cauchy, Gaussian
 from swirl.rewards.component import EmissionComponent
+from swirl.rewards.state import StateReward
 
 FREE = [
     (reward, switching) for reward in ("state", "state-action") for switching in ("independent", "state", "state-table")
@@ -251,3 +257,39 @@ def test_the_report_says_how_the_fit_ended():
     assert told.endswith("; 2 of 2 restarts came to the same result.")
     assert em.describe([restart(-50.0), restart(-60.0)], 1, 10).endswith("; 10.00 nats behind the best of 2 restarts.")
     assert "the only restart" in em.describe([restart(-50.0)], 0, n_observed=10)
+
+
+def assert_same_bits(got, expected):
+    for one, other in zip(*map(jax.tree.leaves, (got, expected)), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("prior", [Cauchy(), Gaussian(of="value")], ids=["heavy-tailed", "on values"])
+def test_m_steps_on_cores_of_their_own_are_those_in_turn_to_the_last_bit(prior, monkeypatch):
+    """However many cores there are, whichever restarts run beside; those that are not active stay as they are."""
+    _, chains, components, *_ = SWIRL(world(), n_modes=2, history=2, reward_prior=prior).em_problem(recording())
+    rngs = np.random.default_rng(0).spawn(3)
+    with float64():
+        start = numpy_tree(em.stack([components.random_parameters(rng, 1.0) for rng in rngs]))
+        counts = numba_loop.expected_counts(numpy_tree(engines.tables_and_prior(components, start)[0]), chains)
+        active = np.array([True, False, True])
+        in_turn = numpy_tree(engines.improve_restarts(components, start, counts, active))
+        monkeypatch.setattr(type(components.emissions), "worth_a_core", property(lambda _: True))
+        for n_cores in (1, 2, 3):
+            pool = ThreadPoolExecutor(n_cores)
+            monkeypatch.setattr(compiling, "threads", lambda pool=pool: pool)
+            spread = numpy_tree(engines.improve_restarts(components, start, counts, active))
+            assert_same_bits(spread, in_turn)
+        alone = jax.tree.map(lambda leaf: leaf[2:], (start, counts))
+        third = numpy_tree(engines.improve_restarts(components, *alone, active[2:]))
+    assert_same_bits(third, jax.tree.map(lambda leaf: leaf[2:], in_turn))
+    assert_same_bits(*(jax.tree.map(lambda leaf: leaf[1], each) for each in (in_turn[0], start)))
+    for new, old in zip(*map(jax.tree.leaves, (in_turn[0].emissions, start.emissions)), strict=True):
+        assert not new.size or (new[[0, 2]] != old[[0, 2]]).any()
+
+
+def test_a_fault_in_an_m_step_on_another_core_comes_through(monkeypatch):
+    monkeypatch.setattr(StateReward, "worth_a_core", property(lambda _: True))
+    monkeypatch.setattr(engines, "_improve_emissions", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        SWIRL(world(), n_modes=2, reward_prior=Cauchy(), n_restarts=2).fit(recording())

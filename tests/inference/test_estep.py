@@ -273,7 +273,7 @@ def test_same_bits_whenever_and_with_however_many_threads(large, monkeypatch):
     for n_threads in (None, 1, 3, 7):
         if n_threads is not None:
             pool = ThreadPoolExecutor(n_threads)
-            monkeypatch.setattr(numba_loop, "_pool", lambda _process, pool=pool: pool)
+            monkeypatch.setattr(numba_loop, "threads", lambda pool=pool: pool)
         again = counts_by("compiled", tables, chains)
         for got, first in zip(jax.tree.leaves(again), jax.tree.leaves(expected), strict=True):
             assert got.tobytes() == first.tobytes()

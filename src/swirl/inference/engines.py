@@ -20,14 +20,14 @@ import numpy as np
 from jax.sharding import Mesh
 from jaxtyping import Array, Bool, Float
 
-from swirl.compiling import device, in_background, jit, on_cpu
+from swirl.compiling import device, in_background, jit, on_cpu, side_by_side
 from swirl.inference.estep import associative, numba_loop, pallas_kernel, scan, sharding
 from swirl.inference.estep.counts import Arranged, Chains, Counts, Tables
 from swirl.inference.estep.streaming import StreamedChains
 from swirl.inference.messages import bucket
 from swirl.inference.mstep import Components, Parameters, improve_chain, resolved
 from swirl.inference.quasi_newton import Memory, at_rest, blank, judge, propose
-from swirl.precision import FloatArray, float64, numpy_tree
+from swirl.precision import FloatArray, float64, in_float64, numpy_tree
 from swirl.rewards.component import EmissionComponent
 from swirl.switching import Switching
 
@@ -100,7 +100,7 @@ def _each(improve: Callable[[Any, Any], Any], parameters: Any, counts: Any, acti
     return _chosen(active, new, parameters)
 
 
-@jit
+@jit(each=(2, 3, 4))
 def _improve_emissions(
     emissions: EmissionComponent, latent: Any, parameters: Any, counts: Any, active: Bool[Array, "restart"]
 ) -> Any:
@@ -110,7 +110,7 @@ def _improve_emissions(
     return _each(improve, parameters, counts, active, in_turn=emissions.sequential_restarts)
 
 
-@jit(static_argnames="in_turn")
+@jit(each=(1, 2, 3), static_argnames="in_turn")
 def _improve_chain(
     chain: tuple[Switching, Any], parameters: Any, counts: Any, active: Bool[Array, "restart"], in_turn: bool
 ) -> Any:
@@ -125,20 +125,33 @@ def improve_restarts(
 ) -> tuple[Parameters, Tables, Array]:
     """One M-step of every restart that is `active`, and the chains it leads to.
 
-    Emissions and switching are programs of their own: models that differ in their rewards share the other.
+    Emissions and switching are programs of their own: models that differ in their rewards share the other.  On the host
+    each restart has a core where that is worth it; how many there are of either changes no program and no bit.
     """
-    emissions = _improve_emissions(
-        components.emissions, components.latent, parameters.emissions, counts.emissions, active
-    )
-    log_initial, switching = _improve_chain(
+    kind, given = components.emissions, (parameters.emissions, counts.emissions)
+    emissions = partial(_improve_emissions, kind, components.latent)
+    chain = partial(
+        _improve_chain,
         (components.switching, components.initial_pseudocount),
         (parameters.log_initial, parameters.switching),
         (counts.initial, counts.transitions),
         active,
-        in_turn=components.emissions.sequential_restarts,
+        in_turn=kind.sequential_restarts,
     )
-    better = Parameters(log_initial, switching, emissions)
-    return better, *tables_and_prior(components, better)
+    if isinstance(active, np.ndarray) and on_cpu() and kind.worth_a_core:
+        rows = [slice(r, r + 1) for r in np.flatnonzero(active)]
+        alone = [jax.tree.map(lambda leaf, row=row: np.asarray(leaf)[row], (*given, active)) for row in rows]
+        calls = [in_float64(call) for call in (chain, *(partial(emissions, *each) for each in alone))]
+        (log_initial, switching), *better = side_by_side(calls)
+        own = jax.tree.map(np.array, given[0])
+        for row, new in zip(rows, better, strict=True):
+            for of_all, of_one in zip(jax.tree.leaves(own), jax.tree.leaves(new), strict=True):
+                of_all[row] = of_one
+    else:
+        own = emissions(*given, active)
+        log_initial, switching = chain()
+    improved = Parameters(log_initial, switching, own)
+    return improved, *tables_and_prior(components, improved)
 
 
 _compiled: set[Any] = set()  # programs that `compile_ahead` was asked for in this process
@@ -161,9 +174,11 @@ def compile_ahead(components: Components, parameters: Parameters) -> Callable[[]
         with float64():
             tables: Tables = numpy_tree(tables_and_prior(components, parameters)[0])
             initial, transitions, emissions = (np.zeros_like(table) for table in jax.tree.leaves(tables))
-            nobody = np.zeros(len(initial), dtype=bool)
             counts = Counts(initial, transitions, emissions, np.zeros(len(initial)))
-            improve_restarts(components, parameters, counts, nobody)
+            improve_restarts(components, parameters, counts, np.zeros(len(initial), dtype=bool))
+            if components.emissions.worth_a_core:  # nobody has one then
+                first = jax.tree.map(lambda leaf: leaf[:1], (parameters.emissions, emissions))
+                _improve_emissions(components.emissions, components.latent, *first, np.zeros(1, dtype=bool))
 
     return in_background(compile_it)
 

@@ -14,6 +14,9 @@ from jaxtyping import Array, Float, Int
 
 from swirl.data.histories import Histories
 from swirl.precision import FloatArray
+from swirl.system import cores
+
+WORTH_A_CORE = 5_000  # counts for which a linear M-step takes longer than to send it to a core
 
 
 class EmissionComponent(ABC):
@@ -29,6 +32,11 @@ class EmissionComponent(ABC):
     """Whether a point between and beyond other parameters means something, so that EM may be accelerated."""
     sequential_restarts: ClassVar[bool] = False
     """Whether restarts go one at a time on a CPU: side by side each would take as many steps as the slowest."""
+
+    @property
+    def worth_a_core(self) -> bool:
+        """Whether the M-step of one restart takes long enough, on a CPU, to be sent to a core of its own (some ms)."""
+        return False
 
     @abstractmethod
     def random_parameters(self, rng: np.random.Generator, scale: float) -> Any:
@@ -119,6 +127,11 @@ class ProblemSizes:
     n_restarts: int
     n_steps: int
     on_gpu: bool
+
+    @property
+    def at_once(self) -> int:
+        """Restarts whose M-steps are made at the same time: all on a GPU, one on each core."""
+        return self.n_restarts if self.on_gpu else min(self.n_restarts, cores())
 
     @property
     def n_histories(self) -> int:

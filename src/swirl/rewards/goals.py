@@ -138,6 +138,11 @@ class GoalsReward(RewardComponent):
     max_steps: int = field(default=2, metadata={"static": True})
     max_cg_steps: int = field(default=60, metadata={"static": True})
 
+    @property
+    def worth_a_core(self) -> bool:
+        """Always: it plans."""
+        return True
+
     @classmethod
     def build(
         cls,
@@ -200,9 +205,8 @@ class GoalsReward(RewardComponent):
     def footprint(s: ProblemSizes) -> Footprint:
         """The memory that it adds."""
         rows = s.n_histories
-        at_once = s.n_restarts if s.on_gpu else 1
         return Footprint(
-            rows, at_once * (12 * rows * s.n_actions * s.n_modes + 8 * s.n_modes * s.n_states * s.branches)
+            rows, s.at_once * (12 * rows * s.n_actions * s.n_modes + 8 * s.n_modes * s.n_states * s.branches)
         )
 
     def random_parameters(self, rng: np.random.Generator, scale: float) -> GoalsParameters:

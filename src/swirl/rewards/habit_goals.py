@@ -22,7 +22,7 @@ from swirl.data.histories import Histories
 from swirl.optimise import Gather, masked_log_softmax, maximise_logit, squared
 from swirl.precision import FloatArray
 from swirl.priors import Gaussian
-from swirl.rewards.component import Footprint, ProblemSizes, RewardComponent
+from swirl.rewards.component import WORTH_A_CORE, Footprint, ProblemSizes, RewardComponent
 from swirl.rewards.soft_q import read_values
 
 
@@ -61,6 +61,11 @@ class HabitGoalsReward(RewardComponent):
     # One step per M-step, as for `state.StateReward`: the counts move on anyway.
     max_steps: int = field(default=1, metadata={"static": True})
     max_cg_steps: int = field(default=60, metadata={"static": True})
+
+    @property
+    def worth_a_core(self) -> bool:
+        """With many histories."""
+        return self.available.size * self.n_modes > WORTH_A_CORE
 
     @classmethod
     def build(
@@ -123,11 +128,10 @@ class HabitGoalsReward(RewardComponent):
 
     @staticmethod
     def footprint(s: ProblemSizes) -> Footprint:
-        """The memory that it adds; on a GPU all restarts are side by side."""
+        """The memory that it adds."""
         rows = min(s.n_contexts, s.n_steps)
         active = min(s.n_histories, rows * s.branches * len(s.paths))
-        at_once = s.n_restarts if s.on_gpu else 1
-        working = active * (11 * at_once * (1 + s.n_modes) + 2 * s.n_restarts * s.n_modes)
+        working = active * (11 * s.at_once * (1 + s.n_modes) + 2 * s.n_restarts * s.n_modes)
         return Footprint(rows, max(working, 25 * s.n_histories * s.branches))
 
     @property

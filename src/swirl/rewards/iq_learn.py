@@ -61,6 +61,11 @@ class InverseQ(RewardComponent):
     strength: Float[FloatArray, ""]
     """λ of ½ λ r² per visit; ½ is IQ-Learn's φ(x) = x − x²/4."""
 
+    @property
+    def worth_a_core(self) -> bool:
+        """Always."""
+        return True
+
     def random_parameters(self, rng: np.random.Generator, scale: float) -> QParameters:
         """Q to start a restart from, with standard deviation `scale` in units of logits."""
         draws = rng.standard_normal((self.n_modes, *self.available.shape))

@@ -129,6 +129,11 @@ class PlannedRewards(RewardComponent):
     max_steps: int = field(default=20, metadata={"static": True})
     tol: float = field(default=1e-6, metadata={"static": True})
 
+    @property
+    def worth_a_core(self) -> bool:
+        """Always: it plans."""
+        return True
+
     @classmethod
     def build(
         cls,
@@ -160,7 +165,7 @@ class PlannedRewards(RewardComponent):
     @staticmethod
     def footprint(s: ProblemSizes, features: int) -> Footprint:
         """The memory that it adds; `features` are the numbers that it works with for each history."""
-        numbers = s.n_restarts * s.n_modes * s.n_histories * (23 * s.branches + features)
+        numbers = s.at_once * s.n_modes * s.n_histories * (23 * s.branches + features)
         return Footprint(s.n_histories, numbers, compiling=400e6)
 
     def random_parameters(self, rng: np.random.Generator, scale: float) -> Weights:

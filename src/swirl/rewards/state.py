@@ -26,7 +26,7 @@ from swirl.optimise import Gather, masked_log_softmax, newton_cg
 from swirl.precision import FloatArray
 from swirl.priors import Cauchy, Gaussian
 from swirl.rewards.backoff import BackoffPenalty
-from swirl.rewards.component import Footprint, ProblemSizes, RewardComponent
+from swirl.rewards.component import WORTH_A_CORE, Footprint, ProblemSizes, RewardComponent
 from swirl.rewards.gauge import MAX_BLOCK
 from swirl.rewards.soft_q import log_policy_from_values, soft_future, uniform_expected_next
 
@@ -110,13 +110,18 @@ class StateReward(RewardComponent):
 
     @staticmethod
     def footprint(s: ProblemSizes) -> Footprint:
-        """The memory that it adds; on a GPU all restarts are side by side."""
-        at_once = s.n_modes * (s.n_restarts if s.on_gpu else 1)
-        working = at_once * (15 * s.n_contexts * s.branches + 10 * s.n_histories)
+        """The memory that it adds."""
+        working = s.n_modes * s.at_once * (15 * s.n_contexts * s.branches + 10 * s.n_histories)
         gauge = 0 if s.on_gpu else 25 * s.n_histories * s.branches
         if s.n_branches > 1 and len(s.paths) == 1 and s.n_states <= MAX_BLOCK and not s.on_gpu:
             gauge += 3 * s.n_states**2 * s.n_actions  # a dense null space; longer histories fall into small parts
         return Footprint(s.n_contexts, max(working, gauge))
+
+    @property
+    def worth_a_core(self) -> bool:
+        """With many histories; under a Cauchy prior, which solves several problems, with fewer."""
+        per_mode = self.contexts.available.size
+        return (1 if self.width is None else FIRST.reweightings / 2) * per_mode * self.n_modes > WORTH_A_CORE
 
     @property
     def gauge_is_free(self) -> bool:

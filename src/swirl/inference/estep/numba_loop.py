@@ -5,9 +5,6 @@ thread pool, and each thread walks several chains at a time (`batching`).  Chunk
 in order, so the same data and parameters give the same bits however many threads there are.
 """
 
-import os
-from concurrent.futures import ThreadPoolExecutor
-from functools import cache
 from importlib.util import find_spec
 from itertools import pairwise
 
@@ -17,7 +14,7 @@ from jaxtyping import Bool
 from swirl.inference.estep.batching import Lanes
 from swirl.inference.estep.counts import Arranged, Chains, Counts, Tables
 from swirl.inference.estep.numba_kernel import kernel
-from swirl.system import cores
+from swirl.system import threads
 
 STEPS_PER_CHUNK = 16_384
 MAX_CHUNKS = 16
@@ -28,12 +25,6 @@ MIN_LOG_SWITCH = -150.0  # 1 / (c_t · β_t), and products of it in the parallel
 def available() -> bool:
     """Whether numba is installed (the extra ``swirl-irl[fast]``)."""
     return find_spec("numba") is not None
-
-
-@cache
-def _pool(_process: int) -> ThreadPoolExecutor:
-    """Threads of this process (a forked child has none of its parent's, hence the argument)."""
-    return ThreadPoolExecutor(cores())
 
 
 def _chunks(lanes: Lanes, n_entries: int) -> np.ndarray:
@@ -115,7 +106,7 @@ def expected_counts(
     if len(calls) == 1:
         run(calls[0])
     else:
-        list(_pool(os.getpid()).map(run, calls))
+        list(threads().map(run, calls))
     emission_counts = W.sum(axis=1)[:, :-1]
     return Counts(
         initial=N1.sum(axis=1),
