@@ -67,6 +67,26 @@ def test_the_counts_give_the_gradient_of_the_objective(name):
     np.testing.assert_allclose(got, expected, rtol=1e-6, atol=1e-5)
 
 
+def test_missing_actions_leave_the_gradient_a_number():
+    """Their symbols come in round numbers, so that some are never visited: those are -inf in every mode."""
+    model = SWIRL(world(), n_modes=2, reward_prior=Gaussian(of="linearised"))
+    _, chains, components, *_ = model.em_problem(recording(history=1))
+    assert components.latent is not None
+    assert np.isneginf(components.latent.log_reach).all(axis=1).any()
+    start = numpy_tree(em.stack([components.random_parameters(np.random.default_rng(0), 1.0)]))
+    with float64():
+        counts, _ = evaluate(components, chains, start)
+        slopes = jax.vmap(lambda p, n: qn.gradient(components, p, n))(start, counts)
+        assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(slopes))
+        host = HostIterations((chains,), engines._on_host)
+        state = host.first(components, start)
+        for _ in range(4):
+            before = state.objective
+            state, _ = host.advance(components, state, np.ones(1, dtype=bool), accelerated=True, most=1)
+            assert np.isfinite(state.promise).all()
+            assert (state.objective > before).all()
+
+
 def test_the_direction_is_the_one_of_bfgs_written_out():
     """With u = B⁻¹ y and EM's step B⁻¹ g, it equals the dense update of the inverse, pair by pair."""
     rng = np.random.default_rng(0)
@@ -114,6 +134,13 @@ def test_a_trial_is_taken_shortened_or_given_up(after, failures, taken, length, 
     assert bool(got[0]) is taken
     assert memory.length[0] == pytest.approx(length)
     assert memory.failures[0] == then
+
+
+def test_where_the_slope_is_not_a_number_em_takes_its_own_step_at_once():
+    """Then the direction is EM's (`propose`), and need not gain what a slope promises."""
+    got, memory = qn.judge(memory_at(slope=np.nan), np.array([10.0]), np.array([10.1]))
+    assert got[0]
+    assert memory.failures[0] == 0
 
 
 def test_where_three_trials_fail_em_takes_its_own_step():

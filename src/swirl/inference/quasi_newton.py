@@ -174,7 +174,7 @@ def judge(memory: Memory, before: Any, after: Any) -> tuple[Any, Memory]:
     """Say which restarts take the trial, from the objective before and after; shorten the step of the others."""
     xp: Any = np if isinstance(after, np.ndarray) else jnp
     length, slope, failures = (xp.asarray(x) for x in (memory.length, memory.slope, memory.failures))
-    own = failures >= TRIALS  # EM's own step: any rise is enough
+    own = (failures >= TRIALS) | ~xp.isfinite(slope)  # EM's own step: any rise is enough
     needed = xp.where(own, 0.0, ENOUGH * length * slope)
     finite = xp.isfinite(after)
     taken = finite & (after >= before + needed)

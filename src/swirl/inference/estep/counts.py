@@ -129,7 +129,9 @@ class LatentChoices:
 
 
 def log_sum_exp(x: Float[Array, "..."], axis: int) -> Float[Array, "..."]:
-    """log Σ exp x that stays −∞ (and never NaN) where all terms are −∞."""
-    highest = jnp.max(x, axis=axis, keepdims=True)
+    """log Σ exp x that stays −∞ where all terms are −∞; its slope is then 0. Neither is ever NaN."""
+    highest = jax.lax.stop_gradient(jnp.max(x, axis=axis, keepdims=True))
     highest = jnp.where(jnp.isfinite(highest), highest, 0.0)
-    return jnp.log(jnp.sum(jnp.exp(x - highest), axis=axis)) + jnp.squeeze(highest, axis)
+    total = jnp.sum(jnp.exp(x - highest), axis=axis)
+    log_total = jnp.log(jnp.where(total > 0, total, 1.0)) + jnp.squeeze(highest, axis)
+    return jnp.where(total > 0, log_total, -jnp.inf)
