@@ -22,7 +22,14 @@ from swirl.data.folds import folds, max_folds
 from swirl.data.trajectories import Trajectories
 from swirl.estimators.em_estimator import Problem
 from swirl.inference import em
-from swirl.inference.engines import Iterations, choose, compile_ahead, improve_restarts, tables_and_prior
+from swirl.inference.engines import (
+    Iterations,
+    choose,
+    compile_ahead,
+    improve_restarts,
+    resolved_counts,
+    tables_and_prior,
+)
 from swirl.inference.estep.counts import Counts, Tables
 from swirl.inference.first_steps import FINALISTS
 from swirl.inference.mstep import Parameters
@@ -37,11 +44,11 @@ EM_STEPS = 15  # iterations of EM from there; 60 move the best score by less tha
 def fold_counts(problem: Problem, parameters: Parameters, parts: list[Int[np.ndarray, "_"]]) -> Counts:
     """Expected counts in each fold of the sessions, under one restart's parameters; latent choices are shared out."""
     with float64():
-        tables: Tables = numpy_tree(tables_and_prior(problem.components, em.stack([parameters]))[0])
+        one = em.stack([parameters])
+        tables: Tables = numpy_tree(tables_and_prior(problem.components, one)[0])
         found = [numpy_tree(e_step(problem, tables, part).counts(tables)) for part in parts]
-        emissions = [problem.components.emission_counts(parameters, np.asarray(each.emissions)[0]) for each in found]
-        together = jax.tree.map(lambda *leaves: np.concatenate(leaves), *found)
-        return replace(together, emissions=np.stack([np.asarray(each) for each in emissions]))
+        seen = [numpy_tree(resolved_counts(problem.components, one, each.emissions)) for each in found]
+        return replace(jax.tree.map(lambda *leaves: np.concatenate(leaves), *found), emissions=np.concatenate(seen))
 
 
 def e_step(problem: Problem, tables: Tables, sessions: Int[np.ndarray, "_"]) -> Iterations:

@@ -25,7 +25,7 @@ from swirl.inference.estep import associative, numba_loop, pallas_kernel, scan, 
 from swirl.inference.estep.counts import Arranged, Chains, Counts, Tables
 from swirl.inference.estep.streaming import StreamedChains
 from swirl.inference.messages import bucket
-from swirl.inference.mstep import Components, Parameters, improve_chain, resolved
+from swirl.inference.mstep import Components, Parameters, improve_chain
 from swirl.inference.quasi_newton import Memory, at_rest, blank, judge, propose
 from swirl.precision import FloatArray, float64, in_float64, numpy_tree
 from swirl.rewards.component import EmissionComponent
@@ -100,14 +100,24 @@ def _each(improve: Callable[[Any, Any], Any], parameters: Any, counts: Any, acti
     return _chosen(active, new, parameters)
 
 
-@jit(each=(2, 3, 4))
-def _improve_emissions(
-    emissions: EmissionComponent, latent: Any, parameters: Any, counts: Any, active: Bool[Array, "restart"]
-) -> Any:
-    def improve(own: Any, counts: Any) -> Any:
-        return emissions.improve(own, resolved(emissions, latent, own, counts))
+@jit(loops=False)
+def _resolve(components: Components, parameters: Parameters, counts: Any) -> Any:
+    return jax.vmap(components.emission_counts)(parameters, counts)
 
-    return _each(improve, parameters, counts, active, in_turn=emissions.sequential_restarts)
+
+def resolved_counts(components: Components, parameters: Parameters, counts: Any) -> Any:
+    """Counts of the choices that emissions know of, of every restart: those of latent ones are shared out.
+
+    A program of its own: with and without missing actions the M-step is the same one.
+    """
+    return counts if components.latent is None else _resolve(components, parameters, counts)
+
+
+@jit(each=(1, 2, 3))
+def _improve_emissions(
+    emissions: EmissionComponent, parameters: Any, counts: Any, active: Bool[Array, "restart"]
+) -> Any:
+    return _each(emissions.improve, parameters, counts, active, in_turn=emissions.sequential_restarts)
 
 
 @jit(each=(1, 2, 3), static_argnames="in_turn")
@@ -128,8 +138,9 @@ def improve_restarts(
     Emissions and switching are programs of their own: models that differ in their rewards share the other.  On the host
     each restart has a core where that is worth it; how many there are of either changes no program and no bit.
     """
-    kind, given = components.emissions, (parameters.emissions, counts.emissions)
-    emissions = partial(_improve_emissions, kind, components.latent)
+    kind = components.emissions
+    given = (parameters.emissions, resolved_counts(components, parameters, counts.emissions))
+    emissions = partial(_improve_emissions, kind)
     chain = partial(
         _improve_chain,
         (components.switching, components.initial_pseudocount),
@@ -177,8 +188,9 @@ def compile_ahead(components: Components, parameters: Parameters) -> Callable[[]
             counts = Counts(initial, transitions, emissions, np.zeros(len(initial)))
             improve_restarts(components, parameters, counts, np.zeros(len(initial), dtype=bool))
             if components.emissions.worth_a_core:  # nobody has one then
-                first = jax.tree.map(lambda leaf: leaf[:1], (parameters.emissions, emissions))
-                _improve_emissions(components.emissions, components.latent, *first, np.zeros(1, dtype=bool))
+                seen = resolved_counts(components, parameters, emissions)
+                first = jax.tree.map(lambda leaf: leaf[:1], (parameters.emissions, seen))
+                _improve_emissions(components.emissions, *first, np.zeros(1, dtype=bool))
 
     return in_background(compile_it)
 

@@ -89,7 +89,9 @@ class Components:
 
     def emission_counts(self, parameters: Parameters, counts: Any) -> Float[Array, "symbol mode"]:
         """Expected counts of every choice, from the E-step's at the same `parameters`: latent ones are shared out."""
-        return resolved(self.emissions, self.latent, parameters.emissions, counts)
+        if self.latent is None:
+            return jnp.asarray(counts)
+        return self.latent.resolve(self.emissions.log_emissions(parameters.emissions), counts)
 
     def improve(self, parameters: Parameters, counts: Counts) -> Parameters:
         """Raise G + log prior: one M-step, from the counts that the E-step found at `parameters`."""
@@ -98,13 +100,6 @@ class Components:
         )
         emissions = self.emissions.improve(parameters.emissions, self.emission_counts(parameters, counts.emissions))
         return Parameters(log_initial, switching, emissions)
-
-
-def resolved(
-    emissions: EmissionComponent, latent: LatentChoices | None, parameters: Any, counts: Any
-) -> Float[Array, "symbol mode"]:
-    """Counts of the choices that emissions know of: those of latent ones are shared out."""
-    return jnp.asarray(counts) if latent is None else latent.resolve(emissions.log_emissions(parameters), counts)
 
 
 def improve_chain(
