@@ -1,5 +1,6 @@
 """Programs compiled in haste compute the same; where a fit is small it stays on the CPU."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import jax
@@ -14,6 +15,7 @@ from swirl.estimators.swirl import SWIRL
 from swirl.inference import em, engines
 from swirl.precision import float64, numpy_tree
 from swirl.priors import Gaussian
+from swirl.rewards.state import StateReward
 
 
 def softplus_sum(x):
@@ -114,11 +116,13 @@ def test_what_runs_in_the_background_is_there_when_waited_for_and_knows_the_devi
     in_background(lambda: 1 / 0)()  # goes wrong again where it is needed
 
 
-def test_an_m_step_is_compiled_once_though_ahead():
+@pytest.mark.parametrize("cores", [False, True], ids=["in turn", "a core each"])
+def test_an_m_step_is_compiled_once_though_ahead(cores, monkeypatch):
+    """With missing actions and without, and for however many restarts where each has a core."""
+    monkeypatch.setattr(StateReward, "worth_a_core", property(lambda _: cores))
     env, data = small_worlds.world(), small_worlds.recording()
-    problem = SWIRL(env, n_modes=3, history=1, reward_prior=Gaussian(0.3), switching_prior=Gaussian(7.0)).em_problem(
-        data
-    )
+    options = {"reward_prior": Gaussian(0.3 + cores), "switching_prior": Gaussian(7.0)}
+    problem = SWIRL(env, n_modes=3 + cores, history=1, **options).em_problem(data)
     start = numpy_tree(em.stack([problem.components.random_parameters(np.random.default_rng(0), 1.0)] * 5))
     programs = []
 
@@ -138,6 +142,13 @@ def test_an_m_step_is_compiled_once_though_ahead():
             )
             state = host.first(problem.components, start)
             host.advance(problem.components, state, np.ones(5, dtype=bool), accelerated=False, most=1)
+            assert problem.components.latent is not None
+            all_seen = replace(problem.components, latent=None)
+            n_seen = len(
+                problem.components.emissions.log_emissions(jax.tree.map(lambda leaf: leaf[0], start).emissions)
+            )
+            counts = replace(state.counts, emissions=np.asarray(state.counts.emissions)[:, :n_seen])
+            engines.improve_restarts(all_seen, start, counts, np.ones(5, dtype=bool))
         assert not any("_improve" in name for name in programs)
     finally:
         jax.monitoring.unregister_event_duration_listener(listen)
