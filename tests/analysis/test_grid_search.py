@@ -1,17 +1,21 @@
 """Choosing on training folds: whole sessions, whole subjects, and nothing of the test."""
 
 from functools import cache
+from threading import Event
+from time import sleep
 
 import numpy as np
 import pytest
 
 from small_worlds import recording, world
+from swirl.analysis import grid_search
 from swirl.analysis.grid_search import Choice, choose
 from swirl.data.folds import animals_to_hold_out, check_apart, folds, shared_animals
 from swirl.data.trajectories import Trajectories
 from swirl.datasets import gridworld
 from swirl.estimators.swirl import SWIRL
 from swirl.priors import Dirichlet
+from swirl.rewards.forms import Goals
 
 MODEL = SWIRL(world(), n_modes=1, history=1, reward="state-action", switching="independent", n_restarts=1, max_iter=5)
 GRID = {"reward_prior": [Dirichlet(1.0), Dirichlet(1000.0)], "tol": [1e-3, 1e-5]}
@@ -245,3 +249,55 @@ def test_a_subject_is_never_split_between_folds():
     assert [fold.tolist() for fold in folds(data, 2)] == [[0, 2, 4], [1, 3, 5]]
     with pytest.raises(ValueError, match="n_folds=3: there are only 2 subjects"):
         folds(data, 3)
+
+
+def test_fits_made_at_the_same_time_score_the_same_to_the_last_bit(monkeypatch):
+    scores, told, kept = [], [], []
+    for n_cores in (1, 3):
+        monkeypatch.setattr(grid_search, "cores", lambda n=n_cores: n)
+        told.append([])
+        kept.append([])
+        choice = choose(
+            MODEL,
+            recording(),
+            {"reward_prior": [Dirichlet(1.0), Dirichlet(1000.0)]},
+            n_folds=3,
+            callback=told[-1].append,
+            on_fit=lambda settings, fitted, own=kept[-1]: own.append((settings, fitted.log_policies_.tobytes())),
+        )
+        scores.append(choice.log_likelihoods.tobytes())
+    assert scores[0] == scores[1]
+    assert told[0] == told[1]
+    assert kept[0] == kept[1]
+
+
+def test_large_fits_and_searches_are_made_one_at_a_time(monkeypatch):
+    monkeypatch.setattr(grid_search, "cores", lambda: 5)
+    search = SWIRL(world(), reward=Goals(None), n_modes="auto")
+    assert grid_search._at_once([MODEL], recording()) == 5
+    assert grid_search._at_once([MODEL, search], recording()) == 1
+    monkeypatch.setattr(grid_search, "SIDE_BY_SIDE", 299)
+    assert grid_search._at_once([MODEL], recording()) == 1  # 300 steps
+
+
+def test_what_is_under_way_is_stopped_when_one_fails():
+    stopped, began = [], Event()
+
+    def call(job, told):
+        if job == 0:
+            assert began.wait(10)
+            raise ZeroDivisionError
+        began.set()
+        for _ in range(10_000):
+            try:
+                told(None)
+            except KeyboardInterrupt:
+                stopped.append(job)
+                raise
+            sleep(0.001)
+        return job
+
+    with pytest.raises(ZeroDivisionError):
+        list(grid_search._in_order(range(4), call, 2))
+    assert 1 in stopped
+    assert len(stopped) < 4  # the last ones were not begun, or ended at once

@@ -3,20 +3,26 @@
 The rule: the simplest candidate whose paired held-out difference from the best is within one standard error.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import product
-from typing import Any
+from threading import Event
+from typing import Any, TypeVar
 
 import numpy as np
 from jaxtyping import Float, Int
 
+from swirl.compiling import ON_HOST, on_cpu, pinned
 from swirl.data.folds import animals, folds
 from swirl.data.trajectories import Trajectories
 from swirl.estimators.base import HiddenModeEstimator, Scored, as_trajectories, quietly
 from swirl.rewards.forms import RewardForm
+from swirl.system import cores
 from swirl.text import counted
 
+T = TypeVar("T")
+SIDE_BY_SIDE = 10_000_000  # numbers in the messages of all restarts up to which fits are made at the same time
 SWITCHING = {"fixed": 0, "independent": 1}  # simpler than any that depends on the state
 
 
@@ -275,17 +281,26 @@ def score_on_folds(
     parts = folds(data, n_folds)
     log_likelihoods = np.empty((len(candidates), len(data)))
     steps = np.empty((len(candidates), len(data)), np.int64)
-    for i, settings in enumerate(candidates):
-        for j, held_out in enumerate(parts):
+    models = [type(model)(**{**model.get_params(), **settings}) for settings in candidates]
+    # Fold by fold: those that begin at the same time are of different models, and compile what no other does.
+    jobs = [(i, j) for j in range(len(parts)) for i in range(len(candidates))]
+
+    def fitted(job: tuple[int, int], told: Callable[[Any], None] | None) -> tuple[Any, np.ndarray]:
+        i, held_out = job[0], parts[job[1]]
+        fresh = type(model)(**models[i].get_params())
+        rest = data[np.setdiff1d(np.arange(len(data)), held_out)]
+        fresh.fit_to_score(rest, progress=None if callback is None and told is None else False, callback=told)
+        return fresh, fresh.session_scores(data[held_out], of=of)
+
+    with quietly():  # the same for every candidate; the final score will tell
+        found = _in_order(jobs, fitted, _at_once(models, data))
+        for i, j in jobs:
             if callback is not None:
-                callback(", ".join(filter(None, [_worded(settings), f"fold {j + 1} of {n_folds}"])))
-            fresh = type(model)(**{**model.get_params(), **settings})
-            rest = np.setdiff1d(np.arange(len(data)), held_out)
-            with quietly():  # the same for every candidate; the final score will tell
-                fresh.fit_to_score(data[rest], progress=None if callback is None else False)
-                log_likelihoods[i, held_out] = fresh.session_scores(data[held_out], of=of)
-                if on_fit is not None:
-                    on_fit(settings, fresh)
+                callback(", ".join(filter(None, [_worded(candidates[i]), f"fold {j + 1} of {n_folds}"])))
+            held_out = parts[j]
+            fresh, log_likelihoods[i, held_out] = next(found)
+            if on_fit is not None:
+                on_fit(candidates[i], fresh)
             steps[i, held_out] = [int(own.sum()) for own in fresh.scored_steps(data[held_out], of=of)]
             if steps[i, held_out].sum() == 0:
                 raise ValueError(f"fold {j + 1} of {n_folds}: nothing was observed in it, so there is nothing to score")
@@ -297,6 +312,38 @@ def score_on_folds(
             )
     by_fold = [log_likelihoods[:, part].sum(axis=1) / steps[0, part].sum() for part in parts]
     return Choice(candidates, np.stack(by_fold, axis=1), log_likelihoods, steps[0], data.subjects)
+
+
+def _at_once(models: Sequence[HiddenModeEstimator], data: Trajectories) -> int:
+    """How many fits of them to make at the same time: as many as there are cores, where one alone leaves cores idle."""
+    most = SIDE_BY_SIDE if on_cpu() else ON_HOST
+    sizes = [model.messages_size(data) for model in models]
+    return 1 if pinned() or any(size is None or size > most for size in sizes) else cores()
+
+
+def _in_order(jobs: Iterable[Any], call: Callable[[Any, Callable[[Any], None] | None], T], at_once: int) -> Iterator[T]:
+    """What each job comes to, in their order; where one fails, or Ctrl-C is pressed, those under way are stopped.
+
+    `call` gets a job and a function to be called in each iteration, or None where jobs are done one at a time.
+    """
+    if at_once == 1:
+        yield from (call(job, None) for job in jobs)
+        return
+    stop = Event()
+
+    def told(_: Any) -> None:
+        if stop.is_set():
+            raise KeyboardInterrupt
+
+    with ThreadPoolExecutor(at_once) as pool:
+        waiting = [pool.submit(call, job, told) for job in jobs]
+        try:
+            for each in waiting:
+                yield each.result()
+        finally:
+            stop.set()
+            for each in waiting:
+                each.cancel()
 
 
 def joined(rows: Sequence[tuple[dict[str, Any], Choice]]) -> Choice:

@@ -485,9 +485,16 @@ class HiddenModeEstimator(Estimator, ABC):
         filtered, _, predicted = map(np.concatenate, self._run(filter_sessions, encoded, evidence))
         return encoded.split_sessions(np.where(evidence.later[:, None], predicted, filtered))
 
-    def fit_to_score(self: H, data: Any, progress: bool | None = None) -> H:
-        """Fit for the score alone, leaving out what nobody will read."""
-        del progress  # for models that take long enough to show any
+    def messages_size(self, data: Any) -> int | None:
+        """How many numbers the messages of a fit to such data hold; None where it has none, or makes many fits."""
+        del data
+        return None
+
+    def fit_to_score(
+        self: H, data: Any, progress: bool | None = None, *, callback: Callable[[Any], Any] | None = None
+    ) -> H:
+        """Fit for the score alone, leaving out what nobody will read; EM calls `callback` in each iteration."""
+        del progress, callback  # for models that take long enough
         return self.fit(data)
 
     def _policy_distance(

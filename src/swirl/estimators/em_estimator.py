@@ -152,9 +152,7 @@ class EMEstimator(HiddenModeEstimator):
             )
         data = data if streamed else as_trajectories(data)
         self._check_arguments()
-        n_modes = self.n_modes if isinstance(self.n_modes, Integral) else 2
-        size = int(data.n_steps) * int(self.n_restarts) * int(n_modes) ** 2
-        with on_host_if_small(size) if engine == "auto" else nullcontext():
+        with on_host_if_small(self._size(data)) if engine == "auto" else nullcontext():
             return self._fit(data, resume, start, progress, callback, engine, compare_restarts, race)
 
     def _fit(
@@ -205,9 +203,24 @@ class EMEstimator(HiddenModeEstimator):
                 self._set_agreement(self.compare_restarts(some))
         return self
 
-    def fit_to_score(self: F, data: Any, progress: bool | None = None, start: Parameters | None = None) -> F:
+    def _size(self, data: Any) -> int:
+        n_modes = self.n_modes if isinstance(self.n_modes, Integral) else 2
+        return int(data.n_steps) * int(self.n_restarts) * int(n_modes) ** 2
+
+    def messages_size(self, data: Any) -> int | None:
+        """How many numbers the messages of a fit to such data hold."""
+        return self._size(data)
+
+    def fit_to_score(
+        self: F,
+        data: Any,
+        progress: bool | None = None,
+        *,
+        callback: Callable[[em.Progress], Any] | None = None,
+        start: Parameters | None = None,
+    ) -> F:
         """Fit for the score alone, without comparing restarts; an interrupted fit is no fit."""
-        self.fit(data, progress=progress, start=start, compare_restarts=False)
+        self.fit(data, progress=progress, start=start, callback=callback, compare_restarts=False)
         if any(restart.status == "interrupted" for restart in self.restarts_):
             raise KeyboardInterrupt  # `fit` ends well on Ctrl-C, but what is not done must not be compared
         return self

@@ -222,6 +222,10 @@ class SWIRL(EMEstimator, DiscreteEstimator):
     def _n_modes_given(self) -> bool:
         return not (resolve_form(self.reward).to_be_found and self.n_modes == "auto")
 
+    def messages_size(self, data: Any) -> int | None:
+        """How many numbers the messages of a fit to such data hold; None where goals are to be found, by many fits."""
+        return None if resolve_form(self.reward).to_be_found else super().messages_size(data)
+
     @property
     def _n_modes(self) -> int:
         return int(self.n_modes) if self._search is None else int(self._form.n_modes or 1)
