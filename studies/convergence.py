@@ -6,7 +6,8 @@
 
 The problems are the paper's: gridworld (S-2, 160 sessions of 500 steps), labyrinth (S-1 to S-4, three modes, its
 training sessions) and spontaneous behaviour (S-1, state-action, five modes), each with the prior that a fit chooses by
-itself, and gridworld and labyrinth S-2 under the Cauchy prior too; ten seeds each. Of every fit that says "converged":
+itself, gridworld and labyrinth S-2 under the Cauchy prior too, and gridworld with a tenth of the actions missing, and
+with all of them; ten seeds each. Of every fit that says "converged":
 
 - the gain in nats when it goes on for ten times as many iterations (at most 0.05 is promised),
 - the most that any reported number (shares of modes, rates of leaving, policies, rewards of places) moves meanwhile, in
@@ -25,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from swirl import datasets
+from swirl import Trajectories, datasets
 from swirl.analysis.bootstrap import TooFewRefitsError, bootstrap, quantities
 from swirl.analysis.bootstrap_result import logit, spread_of
 from swirl.estimators.save_load import versions
@@ -48,7 +49,10 @@ PROBLEMS: dict[str, dict[str, Any]] = {
     "spontaneous S-1": {"n_modes": 5, "history": 1, "reward": "state-action", "impossible": "forget"},
     "gridworld S-2, Cauchy": {"n_modes": 2, "history": 2, "reward_prior": Cauchy()},
     "labyrinth S-2, Cauchy": {"n_modes": 3, "history": 2, "reward_prior": Cauchy()},
+    "gridworld S-2, actions missing": {"n_modes": 2, "history": 2},
+    "gridworld S-2, no actions": {"n_modes": 2, "history": 2},
 }
+MISSING = {"gridworld S-2, actions missing": 0.1, "gridworld S-2, no actions": 1.0}  # share of the actions
 
 
 COSTLY = ("labyrinth S-2, Cauchy",)  # no standard errors: ten minutes of an H200
@@ -60,7 +64,12 @@ def problem(name: str, n_sessions: int | None = None) -> tuple[Any, Any]:
         world: Any = datasets.gridworld(n_sessions=n_sessions or 200, n_steps=500 if n_sessions is None else 60)
     else:
         world = datasets.labyrinth() if name.startswith("labyrinth") else datasets.spontaneous()
-    return world.env, world.trajectories.split(every=5)[0]
+    train = world.trajectories.split(every=5)[0]
+    if name in MISSING:
+        rng = np.random.default_rng(0)
+        actions = [np.where(rng.random(len(own)) < MISSING[name], -1, own) for own in train.actions]
+        train = Trajectories(train.states, actions, n_states=world.env.n_states, n_actions=world.env.n_actions)
+    return world.env, train
 
 
 def predictions(restart: Any, end: float) -> list[tuple[float, float]]:
