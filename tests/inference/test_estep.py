@@ -16,6 +16,7 @@ from swirl import precision
 from swirl.inference.engines import DeviceIterations, choose, device_counts
 from swirl.inference.estep import numba_loop, pallas_kernel, scan
 from swirl.inference.estep.counts import Chains, Counts, Tables
+from swirl.inference.estep.numba_kernel import IN_REGISTERS
 from swirl.inference.estep.streaming import Blocks, StreamedChains
 
 SHORT = [6, 1, 4, 1, 2, 6]  # chains short enough for enumeration; one shape for most tests, so few compiles
@@ -210,6 +211,16 @@ def test_both_roads_agree_on_more_data(large, sharpness):
     tables, chains = large
     tables = Tables(tables.log_initial, tables.log_transitions, sharpness * tables.log_emissions)
     assert_close(counts_by("compiled", tables, chains), counts_by("scan", tables, chains), 1e-9)
+
+
+@pytest.mark.slow
+@needs_numba
+@pytest.mark.parametrize("n_modes", [IN_REGISTERS, IN_REGISTERS + 1, 13])
+def test_rows_in_registers_and_in_arrays_give_the_same(n_modes):
+    rng = np.random.default_rng(11)
+    chains = random_chains(rng, [40, 40, 40, 39, 7, 1], n_symbols=5, n_states=3)
+    tables = random_tables(rng, 2, n_modes, 5, 3)
+    assert_close(counts_by("compiled", tables, chains), counts_by("scan", tables, chains), 1e-10)
 
 
 @pytest.mark.slow

@@ -19,8 +19,36 @@ SIGNATURE = (
 )
 
 
+IN_REGISTERS = 8  # modes; of rows of more than ten LLVM copies all for every entry (12 modes: five times as slow)
+cleared: Any = None
+"""room for a row → a row of zeros"""
 with_entry: Any = None
-"""(row, place, number) → the row with that number there; numba's, once it is loaded."""
+"""(row, place, number) → the row with that number there"""
+
+
+def _load_rows(n_modes: int) -> None:
+    """Say how rows are kept: as tuples, which LLVM keeps in registers, or, where they are long, in arrays."""
+    import numba
+    from numba.cpython.unsafe.tuple import tuple_setitem
+
+    none = (0.0,) * n_modes
+
+    def no_row(room):
+        return none
+
+    def zeroed(room):
+        for z in range(n_modes):
+            room[z] = 0.0
+        return room
+
+    def entered(row, z, number):
+        row[z] = number
+        return row
+
+    short = n_modes <= IN_REGISTERS
+    # Not in the loop's closure, which is part of the name of the file to look for.
+    globals()["cleared"] = numba.njit(no_row if short else zeroed)
+    globals()["with_entry"] = tuple_setitem if short else numba.njit(entered)
 
 
 @cache
@@ -34,14 +62,12 @@ def kernel(n_modes: int, n_lanes: int) -> Callable[..., None]:
     A chain that counts w times has β_T = w: all its counts are linear in β.
     """
     import numba
-    from numba.cpython.unsafe.tuple import tuple_setitem
 
-    globals()["with_entry"] = tuple_setitem  # not in the closure, which is part of the name of the file to look for
+    _load_rows(n_modes)
     K, B = n_modes, n_lanes
-    # Rows that a step works with are tuples, which LLVM keeps in registers; of an array it would have to assume that
-    # each write may change the tables. Numbers of rows are unsigned: no check for those that count from the end.
-    none = (0.0,) * K
 
+    # Rows that a step works with are tuples where they are short: of an array LLVM has to assume that each write may
+    # change the tables. Numbers of rows are unsigned: no check for those that count from the end.
     def accumulate(initial, P, e, states, symbols, starts, weights, first, last, W, X, N1, log_likelihoods):
         longest = 0
         for group in range(first, last):
@@ -50,6 +76,8 @@ def kernel(n_modes: int, n_lanes: int) -> Callable[..., None]:
         inverse = np.empty((longest, B))  # 1 / c_t
         beta = np.empty((B, K))
         product = np.empty(B)  # of the c_t: one logarithm for many steps
+        rooms = np.empty((4, K))
+        room_a, room_u, room_g, room_b = rooms[0], rooms[1], rooms[2], rooms[3]
         for group in range(first, last):
             start = starts[group]
             T = (starts[group + 1] - start) // B
@@ -68,7 +96,7 @@ def kernel(n_modes: int, n_lanes: int) -> Callable[..., None]:
                 for lane in range(B):
                     s = np.uint32(states[start + (t - 1) * B + lane])
                     y = np.uint32(symbols[start + t * B + lane])
-                    a = none
+                    a = cleared(room_a)
                     for i in range(K):
                         before = alpha[t - 1, lane, i]
                         for z in range(K):
@@ -97,7 +125,7 @@ def kernel(n_modes: int, n_lanes: int) -> Callable[..., None]:
                     s = np.uint32(states[start + (t - 1) * B + lane])
                     y = np.uint32(symbols[start + t * B + lane])
                     scale = inverse[t, lane]
-                    u, gamma, b = none, none, none
+                    u, gamma, b = cleared(room_u), cleared(room_g), cleared(room_b)
                     for z in range(K):
                         u = with_entry(u, z, e[y, z] * beta[lane, z] * scale)
                         gamma = with_entry(gamma, z, alpha[t, lane, z] * beta[lane, z])
@@ -110,7 +138,7 @@ def kernel(n_modes: int, n_lanes: int) -> Callable[..., None]:
                         b = with_entry(b, i, total)
                     for i in range(K):
                         before = alpha[t - 1, lane, i]
-                        row = none
+                        row = cleared(room_a)
                         for z in range(K):
                             row = with_entry(row, z, X[s, i, z] + before * u[z])
                         for z in range(K):
