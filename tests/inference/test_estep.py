@@ -486,7 +486,7 @@ def test_blocks_on_disk_give_the_counts_of_the_whole(engine, tmp_path):
             edges = whole.offsets[first : last + 1] - whole.offsets[first]
             yield Chains(whole.symbols[steps], whole.states[steps], edges, 7, 3, times[first:last])
 
-    chains = StreamedChains(parts, tmp_path)
+    chains = StreamedChains(list(parts()), lambda part: part, tmp_path)
     with precision.float64():
         iterations = choose(engine, chains, tables)
         got, again = (iterations.counts(tables) for _ in range(2))

@@ -261,7 +261,7 @@ def chains_of(
 ) -> Chains | StreamedChains:
     """The chains that `make` makes of the data, part by part where they are not in memory."""
     if isinstance(data, StreamedTrajectories):
-        return StreamedChains(lambda: (make(read(part)) for part in data), data.scratch)
+        return StreamedChains(data, lambda part: make(read(part)), data.scratch)
     return make(read(data) if encoded is None else encoded)
 
 

@@ -23,6 +23,7 @@ from jaxtyping import Array, Bool, Float
 from swirl.compiling import device, in_background, jit, on_cpu, side_by_side
 from swirl.inference.estep import associative, numba_loop, pallas_kernel, scan, sharding
 from swirl.inference.estep.counts import Arranged, Chains, Counts, Tables
+from swirl.inference.estep.sharding import summed_over_processes
 from swirl.inference.estep.streaming import StreamedChains
 from swirl.inference.messages import bucket
 from swirl.inference.mstep import Components, Parameters, improve_chain
@@ -165,6 +166,12 @@ def improve_restarts(
     return improved, *tables_and_prior(components, improved)
 
 
+def blank_counts(tables: Tables) -> Counts:
+    """Counts of no data."""
+    initial, transitions, emissions = (np.zeros_like(table) for table in jax.tree.leaves(tables))
+    return Counts(initial, transitions, emissions, np.zeros(len(initial)))
+
+
 _compiled: set[Any] = set()  # programs that `compile_ahead` was asked for in this process
 
 
@@ -183,12 +190,10 @@ def compile_ahead(components: Components, parameters: Parameters) -> Callable[[]
 
     def compile_it() -> None:
         with float64():
-            tables: Tables = numpy_tree(tables_and_prior(components, parameters)[0])
-            initial, transitions, emissions = (np.zeros_like(table) for table in jax.tree.leaves(tables))
-            counts = Counts(initial, transitions, emissions, np.zeros(len(initial)))
-            improve_restarts(components, parameters, counts, np.zeros(len(initial), dtype=bool))
+            counts = blank_counts(numpy_tree(tables_and_prior(components, parameters)[0]))
+            improve_restarts(components, parameters, counts, np.zeros(len(counts.initial), dtype=bool))
             if components.emissions.worth_a_core:  # nobody has one then
-                seen = resolved_counts(components, parameters, emissions)
+                seen = resolved_counts(components, parameters, counts.emissions)
                 first = jax.tree.map(lambda leaf: leaf[:1], (parameters.emissions, seen))
                 _improve_emissions(components.emissions, *first, np.zeros(1, dtype=bool))
 
@@ -204,6 +209,8 @@ class HostIterations:
 
     blocks: Iterable[Any]
     e_step: EStep
+    shared: bool = False
+    """Whether other processes have blocks too."""
 
     def counts(self, tables: Tables, active: Bool[np.ndarray, "restart"] | None = None) -> Counts:
         """E-step of given chains; restarts that are not `active` may be left out."""
@@ -213,6 +220,8 @@ class HostIterations:
             total = counts if total is None else jax.tree.map(add, total, counts)
             jax.block_until_ready(before)  # a device is never more than one block behind
             before = total
+        if self.shared:
+            total = summed_over_processes(blank_counts(tables) if total is None else numpy_tree(total))
         if total is None:
             raise ValueError("the data hold no chain")
         return numpy_tree(total)
@@ -437,14 +446,16 @@ def choose(engine: Engine, chains: Chains | StreamedChains, tables: Tables) -> I
         engine = "compiled" if numba_loop.available() else "scan"
     elif engine == "auto":
         few = tables.log_initial.shape[-1] <= pallas_kernel.MOST_MODES
-        alone = jax.process_count() == 1  # kernels use one device
+        alone = jax.process_count() == 1 or isinstance(chains, StreamedChains)  # kernels use one device of a process
         engine = "kernel" if few and alone and pallas_kernel.available() else "associative"
-    if engine == "compiled":
-        blocks = (chains,) if isinstance(chains, Chains) else chains.prepared(lambda part: part.arranged)
-        return HostIterations(blocks, _on_host)
     if isinstance(chains, StreamedChains):
+        shared = jax.process_count() > 1
+        if engine == "compiled":
+            return HostIterations(chains.prepared(lambda part: part.arranged), _on_host, shared)
         laid_out = partial(_grouped, by_kernels=engine == "kernel", streamed=True)
-        return HostIterations(chains.prepared(laid_out), _on_device(engine == "associative"))
+        return HostIterations(chains.prepared(laid_out), _on_device(engine == "associative"), shared)
+    if engine == "compiled":
+        return HostIterations((chains,), _on_host)
     groups = _grouped(chains, by_kernels=engine == "kernel")
     if engine != "kernel" and (mesh := sharding.all_devices()) is not None:
         groups = tuple(sharding.spread(group, chains.n_symbols, chains.n_states, mesh) for group in groups)

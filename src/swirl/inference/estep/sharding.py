@@ -3,10 +3,13 @@
 Devices may be those of one process, or of several (``jax.distributed.initialize()``, called in each before anything
 else; each then runs the same program on the same data, and sends its own share of the sessions to its own devices).
 Counts are small, so that a pass over the data costs one sum of them over the network.
+
+Of a recording that is streamed (`streaming`) each process reads parts of its own, on the host or on its own GPU, and
+the counts of all are added up in the order of the processes: each then has the same bits.
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import jax
 import numpy as np
@@ -16,6 +19,7 @@ from swirl.compiling import device, pinned
 from swirl.inference.estep.counts import Counts, Tables
 from swirl.inference.estep.scan import PaddedChains, with_empty_chains
 
+T = TypeVar("T")
 SESSIONS = "sessions"
 LAYOUT = (PartitionSpec(None, SESSIONS), PartitionSpec(None, SESSIONS), PartitionSpec(SESSIONS))
 """Of symbols, states and weights."""
@@ -41,6 +45,19 @@ def spread(group: PaddedChains, n_symbols: int, n_states: int, mesh: Mesh) -> Pa
 
 def _sent(values: np.ndarray, sharding: NamedSharding) -> jax.Array:
     return jax.make_array_from_callback(values.shape, sharding, lambda part: values[part])
+
+
+def summed_over_processes(tree: T) -> T:
+    """Add up numbers that each process has its own of; all processes must ask at the same time.
+
+    >>> summed_over_processes(np.array([1, 2]))
+    array([1, 2])
+    """
+    if jax.process_count() == 1:
+        return tree
+    from jax.experimental.multihost_utils import process_allgather
+
+    return jax.tree.map(lambda each: np.asarray(each).sum(axis=0), process_allgather(tree))
 
 
 def expected_counts(

@@ -9,13 +9,16 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator
 from math import prod
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import jax
 import numpy as np
 
 from swirl.data.streamed import read_ahead
 from swirl.inference.estep.counts import Chains
+from swirl.inference.estep.sharding import summed_over_processes
+
+T = TypeVar("T")
 
 ALIGNED = 64  # bytes
 BUFFERS = 3  # one block is worked on, the next is read, and one may still be on its way to a device
@@ -89,28 +92,33 @@ class Blocks:
 class StreamedChains:
     """`Chains` of one part after the other, all with the same symbols.
 
+    Where several processes run the same fit (``jax.distributed.initialize()``), each takes the parts whose turn it is.
+
     Parameters
     ----------
     parts
-        Called for each pass.
+        The recording; iterated for each pass.
+    make
+        What makes the chains of a part.
     folder
         For what is prepared.
     """
 
-    def __init__(self, parts: Callable[[], Iterable[Chains]], folder: Path | None = None) -> None:
-        self._parts, self._folder = parts, folder
+    def __init__(self, parts: Iterable[T], make: Callable[[T], Chains], folder: Path | None = None) -> None:
+        self._parts, self._make, self._folder = parts, make, folder
         self.n_steps = self.n_observed = 0
-        self.first = next(iter(parts()))
+        self.first = make(next(iter(parts)))
         """Of the first part, for what needs only some of the data."""
 
     def prepared(self, prepare: Callable[[Chains], Any]) -> Blocks:
-        """Write what an engine makes of each part, counting steps on the way."""
-        blocks = Blocks(self._folder)
-        self.n_steps = self.n_observed = 0
-        for chains in self._parts():
-            self.n_steps += chains.n_steps
-            self.n_observed += chains.n_observed
-            blocks.append(prepare(chains))
+        """Write what an engine makes of each part that is this process's own; count the steps of all."""
+        blocks, sizes = Blocks(self._folder), np.zeros(2, dtype=np.int64)
+        for turn, part in enumerate(self._parts):
+            if turn % jax.process_count() == jax.process_index():
+                chains = self._make(part)
+                sizes += (chains.n_steps, chains.n_observed)
+                blocks.append(prepare(chains))
+        self.n_steps, self.n_observed = map(int, summed_over_processes(sizes))
         if not self.n_observed:
             raise ValueError("data: no step of any part says anything, so there is nothing to fit")
         return blocks
