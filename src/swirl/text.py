@@ -18,13 +18,13 @@ def counted(n: int, noun: str) -> str:
     return f"{n:,} {noun}{'' if n == 1 else 's'}"
 
 
-def some(items: Sequence[Any], limit: int = 5, separator: str = ", ") -> str:
-    """Join the first few items and count the others.
+def some(items: Sequence[Any], limit: int = 5, separator: str = ", ", name: Callable[[Any], str] = str) -> str:
+    """Join the first few items, as `name` calls them, and count the others.
 
     >>> some([3, 1, 4, 1, 5], limit=3)
     '3, 1, 4 and 2 more'
     """
-    shown = separator.join(str(item) for item in items[:limit])
+    shown = separator.join(name(item) for item in items[:limit])
     return f"{shown} and {len(items) - limit:,} more" if len(items) > limit else shown
 
 

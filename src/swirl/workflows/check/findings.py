@@ -206,7 +206,7 @@ class Notes:
 
     def states(self, labels: np.ndarray) -> str:
         """Name the first ten of some states."""
-        return text.some([self.state(label) for label in labels.tolist()], 10)
+        return text.some(labels.tolist(), 10, name=self.state)
 
     def sessions(self, chosen: Sequence[int]) -> str:
         """Name the first few of some sessions."""
