@@ -103,7 +103,8 @@ def check_call(arguments: list[str]) -> None:
 def check_mention(arguments: list[str]) -> None:
     """A call in a sentence may lack arguments, but what it names must exist."""
     command, context, rest = resolved([x for x in arguments if x not in ("…", "COMMAND")])
-    known = {name for parameter in command.get_params(context) for name in parameter.opts}
+    options = command.get_params(context)
+    known = {name for option in options for name in (*option.opts, *option.secondary_opts)}
     unknown = [x for x in rest if re.match(r"--?[a-z]", x) and x.split("=")[0] not in known | {"-h"}]
     if unknown:
         raise ValueError(f"swirl {' '.join(arguments)}: there is no option {', '.join(unknown)}")

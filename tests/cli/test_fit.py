@@ -316,3 +316,68 @@ def test_a_likely_mistake_is_told_in_words(folder, name, monkeypatch, tmp_path):
     assert told in " ".join(done.stderr.split())
     assert "Traceback" not in done.output
     assert sorted(path.name for path in folder.iterdir()) == before
+
+
+@pytest.fixture(scope="module")
+def days(tmp_path_factory):
+    """A folder of Parquet files, one for each day, with names for labels; and all of them in one file."""
+    place = tmp_path_factory.mktemp("days")
+    steps = to_frame(datasets.gridworld(n_sessions=9, n_steps=40, random_state=1).trajectories)
+    steps["session"] = "day" + steps["session"].astype(str)
+    steps["state"] = steps["state"].map("place {:02d}".format)
+    steps["action"] = steps["action"].map("move {}".format, na_action="ignore")
+    steps.to_parquet(place / "all.parquet", index=False)
+    (place / "days").mkdir()
+    for n, (_, day) in enumerate(steps.groupby("session", sort=False)):
+        day.to_parquet(place / "days" / f"{n}.parquet", index=False)
+    return place
+
+
+FEW = ("--history", 1, "--restarts", 2, "--max-iter", 3)
+
+
+@pytest.mark.slow
+def test_a_fit_that_is_streamed_is_the_fit_in_memory(days):
+    streamed = run("fit", days / "days", "--stream", *FEW, "-o", days / "streamed.nc", "--json")
+    whole = run("fit", days / "all.parquet", *FEW, "-o", days / "whole.nc", "--json")
+    assert streamed.exit_code == whole.exit_code == 0, streamed.output + whole.output
+    facts, expected = (json.loads(done.stdout) for done in (streamed, whole))
+    assert "StreamedTrajectories(9 sessions, 360 steps)" in facts["data"]
+    assert facts["training_score"] == pytest.approx(expected["training_score"], rel=1e-6)  # starts see the first part
+    assert facts["missing_actions"] == expected["missing_actions"]
+    assert facts["environment"] == expected["environment"]
+    assert facts["verdict"] == expected["verdict"]
+
+
+@pytest.mark.slow
+def test_what_was_streamed_can_be_shown_and_exported_file_by_file(days, tmp_path):
+    done = run("fit", days / "days", "--stream", *FEW, "--no-verdict", "-o", tmp_path / "fit.nc")
+    assert done.exit_code == 0, done.output
+    done = run("plot", tmp_path / "fit.nc", "-o", tmp_path / "plots", "--only", "objective")
+    assert done.exit_code == 0, done.output
+    refused = run("export", tmp_path / "fit.nc", "-o", tmp_path / "steps.csv")
+    assert refused.exit_code != 0
+    assert "was streamed: say which of its files" in refused.output
+    one = days / "days" / "3.parquet"
+    assert run("export", tmp_path / "fit.nc", "--data", one, "-o", tmp_path / "steps.csv").exit_code == 0
+    assert len(pd.read_csv(tmp_path / "steps.csv")) == 40
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("days",), "is a folder: give one table; all Parquet files of a folder by `swirl fit --stream`"),
+        (("nowhere", "--stream"), "does not exist: give a Parquet file"),
+        (("empty", "--stream"), "holds no .parquet file"),
+        (("sessions.csv", "--stream"), "is no .parquet file: only Parquet is read a part at a time"),
+        (("days", "--stream", "--hold-out", 3), "stream: no sessions can be held out of it"),
+        (("days", "--stream", "--model", "Markov"), "stream: Markov needs all sessions in memory"),
+    ],
+)
+def test_what_cannot_be_streamed_is_told(days, arguments, says):
+    (days / "empty").mkdir(exist_ok=True)
+    (days / "sessions.csv").write_text("state\n0\n1\n")
+    done = run("fit", days / arguments[0], *arguments[1:], "-o", days / "never.nc")
+    assert done.exit_code != 0
+    assert says in " ".join(done.output.split())
+    assert not (days / "never.nc").exists()

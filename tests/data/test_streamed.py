@@ -4,13 +4,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from small_worlds import world
+from small_worlds import recording, world
 from swirl import SWIRL, StreamedTrajectories, Trajectories
 from swirl.data import streamed
 from swirl.data.streamed import read_ahead
 from swirl.datasets import gridworld
 from swirl.estimators.arhmm import ARHMM
 from swirl.estimators.iq_learn import IQLearn
+from swirl.io.environment_files import environment_for
 from swirl.priors import Gaussian
 
 WORLD = gridworld(n_sessions=13, n_steps=60)
@@ -215,3 +216,20 @@ def test_bad_parquet_is_told(tmp_path):
     for paths, told in (([], "paths is empty"), (tmp_path / "no.parquet", r"no\.parquet is not there")):
         with pytest.raises(ValueError, match=told):
             StreamedTrajectories.from_parquet(paths)
+
+
+@pytest.mark.parametrize("wanted", ["observed", "syllables"])
+@pytest.mark.parametrize("with_actions", [True, False])
+def test_the_environment_of_parts_is_that_of_the_whole(wanted, with_actions):
+    """Also where no part has seen all the labels."""
+    whole = recording()
+    if not with_actions:
+        whole = Trajectories(whole.states)
+    parts = [
+        Trajectories([whole.states[i]], [whole.actions[i]] if with_actions else None, gaps=[whole.gaps[i]])
+        for i in range(len(whole))
+    ]
+    together = Trajectories(whole.states, whole.actions if with_actions else None, gaps=whole.gaps)
+    expected, got = environment_for(together, wanted), environment_for(StreamedTrajectories(lambda: parts), wanted)
+    np.testing.assert_array_equal(got.available, expected.available)
+    np.testing.assert_allclose(got.dense(), expected.dense(), rtol=1e-12)

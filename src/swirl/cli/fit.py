@@ -69,6 +69,13 @@ def fit(
             help="Fit both halves of the sessions too, and say whether to trust the modes.",
         ),
     ] = True,
+    stream: Annotated[
+        bool,
+        typer.Option(
+            "--stream",
+            help="Hold a part at a time, for what is larger than memory: DATA is a Parquet file, or a folder of them.",
+        ),
+    ] = False,
     force: shared.Force = False,
     as_json: shared.Json = False,
     quiet: shared.Quiet = False,
@@ -92,6 +99,7 @@ def fit(
         "data": data,
         "env": env,
         "states": states,
+        "stream": stream or None,
         "hold_out": hold_out,
         "hold_out_subjects": listed(hold_out_subjects),
         "model": {
@@ -115,7 +123,7 @@ def fit(
     saved = fitted.save(output, overwrite=force)
     if judge and fitted.fitted_by_em:
         with suppress(KeyboardInterrupt), status_line(False if silent else None) as show:  # the fit is safe by now
-            verdict(fitted, ready.train, callback=lambda words: show(f"verdict: {words}"))
+            verdict(fitted, ready.some, callback=lambda words: show(f"verdict: {words}"))
             fitted.save(output, overwrite=True)
     if quiet:
         return
@@ -154,7 +162,7 @@ def summary(model: Any, ready: Any) -> dict[str, Any]:
     from swirl.estimators.fit_warnings import verdict_of
     from swirl.workflows.fit import remarks
 
-    of = model.score_type_of(ready.data)
+    of = model.score_type_of(ready.some)
     found = verdict_of(model, model.restart_agreement_)
     facts: dict[str, Any] = {
         "verdict": None if found is None else {"level": found.level, "reasons": list(found.reasons)},

@@ -54,7 +54,7 @@ def plot(
     chosen = None if only is None else parts(only)
     catalogue.check_target(output, chosen, parts(formats), force)
     model = open_fit(fit)
-    sessions = sessions_of(model, data)
+    sessions = sessions_of(model, data, some=True)
     files, left_out = catalogue.write(
         output,
         model,

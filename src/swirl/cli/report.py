@@ -51,7 +51,7 @@ def report(
     check_free(output, force, fit, data, comparison)
     compared = None if comparison is None else read_comparison(comparison)
     model = open_fit(fit)
-    sessions = sessions_of(model, data)
+    sessions = sessions_of(model, data, some=True)
     drawn = _drawn(model, sessions, bootstrap, False if quiet else None) if bootstrap else None
     written = pages.write(
         output,

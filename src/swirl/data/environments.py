@@ -1,6 +1,7 @@
 """Environments of data: of an edge list, of discretised places, of syllables, of the moves seen; actions inferred."""
 
 import warnings
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -61,20 +62,24 @@ def environment_of_places(places: Any, *, y_down: bool = False, state_names: Any
     )
 
 
-def observed_moves(data: Trajectories) -> MDP:
-    """Make an environment of the moves in data without actions: the action is the next state.
+def observed_moves(data: Trajectories | Iterable[Trajectories]) -> MDP:
+    """Make an environment of the moves in data without actions, or in their parts: the action is the next state.
 
     >>> observed_moves(Trajectories([[0, 1, 0, 2]])).available.astype(int).tolist()
     [[0, 1, 1], [1, 0, 0], [1, 1, 1]]
     """
-    n, flat = data.n_states, data.flat()
+    n, names, moves = 0, None, []
+    for part in [data] if isinstance(data, Trajectories) else data:
+        flat = part.flat()
+        inside = np.flatnonzero(~flat.starts[1:])
+        n, names = max(n, part.n_states), part.state_names
+        pairs = np.unique(flat.states[inside] * part.n_states + flat.states[inside + 1])
+        moves.append(np.stack(np.divmod(pairs, part.n_states)))
     check_table_size(n, n)
     available = np.zeros((n, n), bool)
-    inside = np.flatnonzero(~flat.starts[1:])
-    available[flat.states[inside], flat.states[inside + 1]] = True
+    available[*np.concatenate(moves, axis=1)] = True
     available[~available.any(axis=1)] = True  # never seen to be left: anything may follow
     following = np.tile(np.arange(n), (n, 1))
-    names = data.state_names
     return MDP.deterministic(following, available=available, state_names=names, action_names=names)
 
 

@@ -202,31 +202,44 @@ class MDP:
         successor, the tables stay in place: an action chosen only at the end of segments is available and
         stays, and so does action 0 of a state in which no action was seen.
 
+        `data` may also be `StreamedTrajectories`, or any parts that are read one after the other.
+
         >>> data = Trajectories([[0, 1, 0, 0]], [[1, 0, 1]])
         >>> MDP.estimate(data).dense()[0, 1], MDP.estimate(data).available[0]
         (array([0.5, 0.5]), array([False,  True]))
         """
-        if not isinstance(data, Trajectories):
-            raise ValueError(
-                f"data is {type(data).__name__}: expected swirl.Trajectories(states, actions), one array per session"
-            )
         faults = Faults()
         if not 0 <= smoothing < np.inf:
             faults.add(f"smoothing={smoothing}: give a number of pseudo-counts ≥ 0")
-        flat, (n_states, n_actions) = data.flat(), (data.n_states, data.n_actions)
-        here = np.flatnonzero(~flat.starts[1:] & (flat.actions[:-1] != MISSING))
-        if not here.size:
+        moved, chosen = [], []
+        n_states, n_actions, own_names = 0, 0, (None, None)
+        for part in [data] if isinstance(data, Trajectories) or not isinstance(data, Iterable) else data:
+            if not isinstance(part, Trajectories):
+                raise ValueError(
+                    f"data is {type(data).__name__}: expected swirl.Trajectories(states, actions), one array per "
+                    "session"
+                )
+            n_states, n_actions = max(n_states, part.n_states), max(n_actions, part.n_actions)
+            own_names = (part.state_names, part.action_names)
+            flat = part.flat()
+            here = np.flatnonzero(~flat.starts[1:] & (flat.actions[:-1] != MISSING))
+            pair = flat.states * part.n_actions + flat.actions
+            key, count = np.unique(pair[here] * part.n_states + flat.states[here + 1], return_counts=True)
+            from_pair, to = np.divmod(key, part.n_states)
+            moved.append(np.stack([*np.divmod(from_pair, part.n_actions), to, count]))
+            chosen.append(np.stack(np.divmod(np.unique(pair[flat.actions != MISSING]), part.n_actions)))
+        state, action, to, count = np.concatenate(moved, axis=1) if moved else np.zeros((4, 0), dtype=np.int64)
+        if not state.size:
             faults.add("data holds no transition with a known action within a segment: nothing to estimate from")
         faults.raise_if_any(_CANNOT)
-        pair = flat.states * n_actions + flat.actions
-        key, count = np.unique(pair[here] * n_states + flat.states[here + 1], return_counts=True)
-        weight = count + smoothing
+        key, place = np.unique((state * n_actions + action) * n_states + to, return_inverse=True)
+        weight = np.bincount(place, weights=count) + smoothing
         observed, next_state = np.divmod(key, n_states)
         probability = weight / np.bincount(observed, weights=weight)[observed]
 
-        mask = np.zeros(n_states * n_actions, bool)
-        mask[pair[flat.actions != MISSING]] = True
-        mask.reshape(n_states, n_actions)[~mask.reshape(n_states, n_actions).any(1), 0] = True
+        mask = np.zeros((n_states, n_actions), bool)
+        mask[*np.concatenate(chosen, axis=1)] = True
+        mask[~mask.any(1), 0] = True
         unknown = np.setdiff1d(np.flatnonzero(mask), observed)
         pairs = np.concatenate([observed, unknown])
         tables = (
@@ -235,9 +248,8 @@ class MDP:
             np.concatenate([next_state, unknown // n_actions]),
             np.concatenate([probability, np.ones(len(unknown))]),
         )
-        state_names = data.state_names if state_names is None else state_names
-        action_names = data.action_names if action_names is None else action_names
-        mask = mask.reshape(n_states, n_actions)
+        state_names = own_names[0] if state_names is None else state_names
+        action_names = own_names[1] if action_names is None else action_names
         return _empty(cls)._fill("data", tables, mask, state_names, action_names, coordinates, faults)
 
     def _fill(

@@ -46,6 +46,8 @@ class Inventory:
     lengths: Int[np.ndarray, "session"]
     marks: UInt64[np.ndarray, "session"]
     """`Trajectories.session_fingerprints`."""
+    n_missing: int
+    """Actions that are not known."""
     sample: Trajectories
 
 
@@ -200,23 +202,28 @@ class StreamedTrajectories:
     @cached_property
     def inventory(self) -> Inventory:
         """Lengths and marks of all sessions, and some that stand for all: one pass over the data."""
-        lengths, marks, kept, stride, seen = [], [], [], 1, 0
+        lengths, marks, kept, stride, seen, n_missing = [], [], [], 1, 0, 0
         for part in self:
             lengths.append(part.lengths)
             marks.append(part.session_fingerprints())
+            n_missing += part.n_missing_actions
             kept += [(seen + i, part[i]) for i in range(-seen % stride, len(part), stride)]
             seen += len(part)
             while len(kept) > 2 and sum(session.n_steps for _, session in kept) > SAMPLE:
                 stride *= 2
                 kept = [(place, session) for place, session in kept if place % stride == 0]
-        return Inventory(
-            np.concatenate(lengths), np.concatenate(marks), Trajectories.concatenate([session for _, session in kept])
-        )
+        sample = Trajectories.concatenate([session for _, session in kept])
+        return Inventory(np.concatenate(lengths), np.concatenate(marks), n_missing, sample)
 
     @property
     def n_steps(self) -> int:
         """Number of steps of all sessions together."""
         return int(self.inventory.lengths.sum())
+
+    @property
+    def n_missing_actions(self) -> int:
+        """Actions that are not known, as of `Trajectories`."""
+        return self.inventory.n_missing
 
     def sample(self) -> Trajectories:
         """Every so many-th session: some 200,000 steps that stand for all where all are too many."""

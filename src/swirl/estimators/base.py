@@ -161,6 +161,8 @@ class HiddenModeEstimator(Estimator, ABC):
 
     refit_fault: ClassVar[str] = "it has no modes that EM fits"
     """Why the model cannot be refitted to resampled sessions; empty where it can."""
+    streams: ClassVar[bool] = False
+    """Whether it can be fitted to `StreamedTrajectories`."""
     fitted_by_em: ClassVar[bool] = False
     """Whether EM fits the model, from several starting points (`restarts_`)."""
     family: ClassVar[str] = ""

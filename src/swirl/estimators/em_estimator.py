@@ -56,8 +56,6 @@ class EMEstimator(HiddenModeEstimator):
     random_state: int
     refit_fault: ClassVar[str] = ""
     fitted_by_em: ClassVar[bool] = True
-    streams: ClassVar[bool] = False
-    """Whether it can be fitted to `StreamedTrajectories`."""
     occupancy_: Float[np.ndarray, "mode"]
     restarts_: list[em.Restart]
     n_observed_: int

@@ -7,6 +7,7 @@ order and their places on a map.
 
 import csv
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -223,11 +224,13 @@ def write_environment(env: MDP, path: Any, *, overwrite: bool = False) -> list[P
 SHORTHANDS = ("syllables", "observed")
 
 
-def environment_for(data: Trajectories, wanted: Any = None) -> MDP:
+def environment_for(data: Trajectories | Iterable[Trajectories], wanted: Any = None) -> MDP:
     """The environment of a command: a file, or a shorthand, or (by default) what the data themselves show.
 
     Parameters
     ----------
+    data
+        Sessions, or parts of them that can be read more than once (`StreamedTrajectories`).
     wanted
         Path of an edge list; "syllables", any state may follow any other (and itself, where one does in the data), and
         the action is the next state; "observed", the moves that occur in the data, with their frequencies; None is
@@ -238,15 +241,22 @@ def environment_for(data: Trajectories, wanted: Any = None) -> MDP:
     >>> environment_for(Trajectories([[0, 1, 0, 2]], [[0, 1, 0]]), "syllables")
     MDP(3 states, 3 actions, deterministic, 3 of 9 (state, action) not available)
     """
+    parts = [data] if isinstance(data, Trajectories) else data
     if wanted == "syllables":
-        # A state may follow itself by the last action of a segment too, whose end was not seen.
-        flat = data.flat()
-        last = np.append(flat.starts[1:], True)
-        following = np.where(last, flat.actions, np.append(flat.states[1:], -1))
-        return fully_connected(data.n_states, data.state_names, stay=bool((following == flat.states).any()))
+        n_states, names, stay = 0, None, False
+        for part in parts:
+            # A state may follow itself by the last action of a segment too, whose end was not seen.
+            flat = part.flat()
+            last = np.append(flat.starts[1:], True)
+            following = np.where(last, flat.actions, np.append(flat.states[1:], -1))
+            n_states, names = max(n_states, part.n_states), part.state_names
+            stay = stay or bool((following == flat.states).any())
+        return fully_connected(n_states, names, stay=stay)
     if wanted in (None, "observed"):
-        if not data.n_observed_actions:
-            return observed_moves(data)
-        check_table_size(data.n_states, data.n_actions)
+        sizes = [(part.n_states, part.n_actions, part.n_observed_actions) for part in parts]
+        n_states, n_actions, n_seen = np.max(sizes, axis=0).tolist()
+        if not n_seen:
+            return observed_moves(parts)
+        check_table_size(n_states, n_actions)
         return MDP.estimate(data)
     return read_environment(wanted)

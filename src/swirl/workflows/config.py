@@ -145,6 +145,8 @@ class Run(Section):
         CSV or Parquet, one row per step.
     env
         Edge list, or "syllables", or "observed" (`environments.environment_for`).
+    stream
+        Read the data a part at a time (`StreamedTrajectories`): a Parquet file, or a folder of them.
     hold_out
         Every so-many-th session is held out and scored; None holds out none (`swirl compare`: every fifth animal
         where five or more are known, else every fifth session).
@@ -164,6 +166,7 @@ class Run(Section):
     data: str
     env: str | None = None
     states: str | None = None
+    stream: bool = False
     hold_out: int | None = Field(default=None, ge=2)
     hold_out_subjects: list[str] | None = Field(default=None, min_length=1)
     columns: Columns = Field(default_factory=Columns)
@@ -175,6 +178,8 @@ class Run(Section):
     def _one_way_to_hold_out(self) -> "Run":
         if self.hold_out is not None and self.hold_out_subjects is not None:
             raise ValueError("hold_out and hold_out_subjects are two ways to hold sessions out: give one of them")
+        if self.stream and (self.hold_out is not None or self.hold_out_subjects is not None):
+            raise ValueError("stream: no sessions can be held out of it; keep their files apart, and see `swirl apply`")
         return self
 
 

@@ -18,7 +18,7 @@ from swirl.text import some
 from swirl.workflows import memory_bound
 from swirl.workflows.config import Run
 from swirl.workflows.goals import discovered, with_goals, with_what_follows
-from swirl.workflows.load import read_sessions
+from swirl.workflows.load import read_sessions, stream_sessions
 
 ARGUMENTS = {"modes": "n_modes", "restarts": "n_restarts", "seed": "random_state"}  # of a model, where ours differ
 
@@ -28,14 +28,20 @@ class Prepared:
     """Data and environment of a run, ready for a model; the memory that its fit will need, where it is known."""
 
     env: MDP
-    data: Trajectories
-    train: Trajectories
+    data: Any
+    """`Trajectories`, or `StreamedTrajectories` where the run asks for it; so are those that are fitted."""
+    train: Any
     test: Trajectories | None
     run: Run
     """The run as it was done: what is held out is spelled out, and goals are states of the environment."""
     memory: Any = None
     search: Any = None
     """What was found (`goal_discovery.GoalSearch`), where the run left its goals to be discovered."""
+
+    @property
+    def some(self) -> Trajectories:
+        """The sessions that were fitted; of those that are streamed, some that stand for all."""
+        return self.train if isinstance(self.train, Trajectories) else self.train.sample()
 
 
 def prepare(run: Run, *, every: int | None = None, names: list[str] | None = None) -> Prepared:
@@ -45,17 +51,20 @@ def prepare(run: Run, *, every: int | None = None, names: list[str] | None = Non
     else every so-many-th session; None: nothing.  `names` are the models that are compared, where several are.
     """
     columns = {name: value for name, value in run.columns.model_dump().items() if name in run.columns.model_fields_set}
-    data, env = read_sessions(run.data, columns, env="observed" if run.env is None else run.env, states=run.states)
+    read: Any = stream_sessions if run.stream else read_sessions
+    data, env = read(run.data, columns, env="observed" if run.env is None else run.env, states=run.states)
     run = with_goals(run, env, names)
     if every is not None and run.hold_out is None and run.hold_out_subjects is None:
         whole = animals_to_hold_out(data, every)
         held_out = {"hold_out": every} if whole is None else {"hold_out_subjects": [str(subject) for subject in whole]}
         run = run.model_copy(update=held_out)
     if run.hold_out_subjects is not None:
-        return Prepared(env, data, *data.split(subjects=_known_subjects(data, run.hold_out_subjects)), run)
-    if run.hold_out is None:
-        return Prepared(env, data, data, None, run)
-    return Prepared(env, data, *data.split(every=run.hold_out), run)
+        train, test = data.split(subjects=_known_subjects(data, run.hold_out_subjects))
+    elif run.hold_out is not None:
+        train, test = data.split(every=run.hold_out)
+    else:
+        train, test = data, None
+    return Prepared(env, data, train, test, run)
 
 
 def _known_subjects(data: Trajectories, wanted: list[str]) -> list[Any]:
@@ -117,11 +126,15 @@ def fit(
     """
     ready = prepare(run)
     if isinstance(ready.run.model.reward, Goals) and ready.run.model.goals is not None:
-        with_places, search = discovered(ready.run, ready.env, ready.train, callback)
+        with_places, search = discovered(ready.run, ready.env, ready.some, callback)
         ready = replace(ready, run=with_places, search=search)
     run = with_what_follows(ready.run)
     model = build(run, ready.env)
-    if isinstance(model, SWIRL):
+    if run.stream and not model.streams:
+        raise ValueError(
+            f"stream: {run.model.name or type(model).__name__} needs all sessions in memory; SWIRL and ARHMM do not"
+        )
+    if isinstance(model, SWIRL) and not run.stream:
         ready = replace(ready, memory=check_memory(model, ready.train))
     began = time.perf_counter()
     if "progress" in inspect.signature(model.fit).parameters:  # EM shows a line; counts are done before it could

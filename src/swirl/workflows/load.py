@@ -1,15 +1,19 @@
 """Sessions with their environment, or with the fit that was made of them: what the commands have in common."""
 
+import warnings
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from swirl.data.mdp import MDP
+from swirl.data.streamed import StreamedTrajectories
 from swirl.data.trajectories import Trajectories
+from swirl.errors import Notice
 from swirl.estimators.registry import load
 from swirl.io.environment_files import SHORTHANDS, environment_for, read_environment
 from swirl.io.session_table import read_data
+from swirl.text import counted
 
 TABLES = (".csv", ".csv.gz", ".tsv", ".parquet")
 
@@ -43,6 +47,36 @@ def read_sessions(
     return read_data(path, columns, env=known), known
 
 
+def stream_sessions(
+    path: Any, columns: dict[str, str] | None = None, *, env: MDP | str | None = None, states: Any = None
+) -> tuple[StreamedTrajectories, Any]:
+    """The same of a Parquet file, or of all those in a folder, that are read a part at a time.
+
+    Examples
+    --------
+    >>> import tempfile, pandas as pd
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> for day in "12":
+    ...     table = pd.DataFrame({"session": [day] * 3, "state": ["home", "water", "home"]})
+    ...     table.to_parquet(folder / f"{day}.parquet")
+    >>> stream_sessions(folder, env="observed")
+    (StreamedTrajectories(2 sessions, 6 steps), MDP(2 states, 2 actions, deterministic, 2 of 4 (state, action) not \
+available))
+    """
+    path = Path(path)
+    if not path.exists():
+        raise FileNotFoundError(f"{path} does not exist: give a Parquet file, or a folder of them")
+    files = sorted(path.glob("*.parquet")) if path.is_dir() else [path]
+    if not files or not all(file.name.lower().endswith((".parquet", ".pq")) for file in files):
+        what = "holds no .parquet file" if path.is_dir() else "is no .parquet file"
+        raise ValueError(f"{path} {what}: only Parquet is read a part at a time (`swirl import` writes it)")
+    given = env is not None and not (isinstance(env, str) and env in SHORTHANDS)
+    known: Any = read_environment(env, states) if given and not isinstance(env, MDP) else env if given else None
+    names = {} if known is None else {"state_names": known.state_names, "action_names": known.action_names}
+    data = StreamedTrajectories.from_parquet(files, columns, **names)
+    return data, known if given or env is None else environment_for(data, env)
+
+
 def open_fit(path: Any) -> Any:
     """Load a model, saying what is wrong where the file is none."""
     path = Path(path)
@@ -51,13 +85,15 @@ def open_fit(path: Any) -> Any:
     return load(path)
 
 
-def sessions_of(model: Any, data: Any = None) -> Trajectories:
+def sessions_of(model: Any, data: Any = None, *, some: bool = False) -> Trajectories:
     """Sessions read as the fit read its own: the same columns and labels.
 
     Parameters
     ----------
     data
         A table of sessions; None: the fit's own, if the file is still where it was and still the same.
+    some
+        Of a fit that was streamed take some that stand for all; else it has to be said which.
     """
     run = model.run_ or {}
     config = run.get("config", {})
@@ -70,9 +106,20 @@ def sessions_of(model: Any, data: Any = None) -> Trajectories:
             raise FileNotFoundError(
                 f"the sessions of the fit were in {path}, which is not there now: give them with --data"
             )
-    sessions, _ = read_sessions(path, config.get("columns"), env=model.env)
+    streamed = data is None and config.get("stream")
+    if streamed and not some:
+        raise ValueError(f"{path} was streamed: say which of its files, or which other sessions, with --data FILE")
+    read: Any = stream_sessions if streamed else read_sessions
+    sessions, _ = read(path, config.get("columns"), env=model.env)
     if data is None and run.get("data_fingerprint") not in (None, sessions.fingerprint()):
         raise ValueError(f"{path} has changed since the fit: give the sessions to use with --data {path}")
+    if streamed:
+        sample = sessions.sample()
+        if len(sample) < len(sessions.inventory.lengths):
+            all_ = counted(len(sessions.inventory.lengths), "session")
+            words = f"{path} was streamed: shown are {len(sample):,} of its {all_}, which stand for all"
+            warnings.warn(words, Notice, stacklevel=2)
+        return sample
     return sessions
 
 

@@ -294,7 +294,9 @@ def _ways_out(s: Sizes, room: float) -> Iterable[str]:
     ]
     if s.n_steps > PART:
         held = replace(s, n_steps=PART, n_sessions=max(-(-s.n_sessions * PART // s.n_steps), 1))
-        kinds.append(([held], "in Python swirl.StreamedTrajectories, which holds a part at a time ({need})"))
+        kinds.append(
+            ([held], "swirl fit --stream, in Python swirl.StreamedTrajectories, which hold a part at a time ({need})")
+        )
     if s.engine == "compiled":
         cut = (replace(s, longest=n, n_sessions=-(-s.n_steps // n)) for n in _halves(s.longest))
         kinds.append((cut, "sessions of at most {longest} steps, cut by gaps= ({need})"))
