@@ -1,5 +1,6 @@
 """Both E-steps against enumeration of all mode paths, against each other, and where numbers run out."""
 
+import json
 import os
 import subprocess
 import sys
@@ -455,6 +456,51 @@ chains = Chains(rng.integers(4, size=50), rng.integers(3, size=50), np.array([0,
 made = [rng.dirichlet(np.ones(n_modes), size=(1, *size)) for size in ((), (3, n_modes), (4,))]
 print(repr(expected_counts(Tables(*map(np.log, made)), chains).log_likelihood[0]))
 """
+
+
+AT_ONCE = """
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+import numpy as np
+from swirl.inference.estep import numba_loop
+from swirl.inference.estep.counts import Chains, Tables
+
+all_there = Barrier(3)
+rng = np.random.default_rng(0)
+chains = Chains(rng.integers(4, size=50), rng.integers(3, size=50), np.array([0, 50]), n_symbols=4, n_states=3)
+sizes = (2, 3, 12)  # of rows in registers, and in arrays
+tables = {K: [rng.dirichlet(np.ones(K), size=(1, *size)) for size in ((), (3, K), (4,))] for K in sizes}
+
+
+def found(K):
+    all_there.wait()
+    return numba_loop.expected_counts(Tables(*map(np.log, tables[K])), chains).log_likelihood[0]
+
+
+with ThreadPoolExecutor(3) as pool:
+    print(list(map(float, pool.map(found, sizes))))
+print([float(numba_loop.expected_counts(Tables(*map(np.log, tables[K])), chains).log_likelihood[0]) for K in sizes])
+"""
+
+
+@pytest.mark.slow
+@needs_numba
+def test_fits_that_compile_at_once_each_get_their_own_loop(tmp_path):
+    """Three fits in three threads that have other numbers of modes, as folds of a comparison are."""
+    outcomes = []
+    for folder in ("one", "two"):
+        own = {**os.environ, "JAX_PLATFORMS": "cpu", "NUMBA_CACHE_DIR": str(tmp_path / folder)}
+        done = subprocess.run([sys.executable, "-c", AT_ONCE], env=own, check=True, capture_output=True, text=True)
+        outcomes += done.stdout.splitlines()
+    assert len(outcomes) == 4
+    assert len(set(outcomes)) == 1
+    rng = np.random.default_rng(0)
+    chains = Chains(rng.integers(4, size=50), rng.integers(3, size=50), np.array([0, 50]), n_symbols=4, n_states=3)
+    expected = []
+    for n_modes in (2, 3, 12):
+        made = [rng.dirichlet(np.ones(n_modes), size=(1, *size)) for size in ((), (3, n_modes), (4,))]
+        expected.append(counts_by("scan", Tables(*map(np.log, made)), chains).log_likelihood[0])
+    np.testing.assert_allclose(json.loads(outcomes[0]), expected, rtol=1e-10)
 
 
 @pytest.mark.slow

@@ -9,6 +9,7 @@ import hashlib
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -51,8 +52,17 @@ def _load_rows(n_modes: int) -> None:
     globals()["with_entry"] = tuple_setitem if short else numba.njit(entered)
 
 
-@cache
+_lock = Lock()  # fits may run at the same time, and how rows are kept is said to the compiler by globals
+
+
 def kernel(n_modes: int, n_lanes: int) -> Callable[..., None]:
+    """The pass for `n_modes` modes and `n_lanes` chains at a time, compiled once, by one thread."""
+    with _lock:
+        return _compiled(n_modes, n_lanes)
+
+
+@cache
+def _compiled(n_modes: int, n_lanes: int) -> Callable[..., None]:
     """Compile the pass for `n_modes` modes and `n_lanes` chains at a time: constants, so that inner loops unroll.
 
     Forward:  α_t(z') = (Σ_z α_{t−1}(z) P[s_{t−1}, z, z']) e[y_t, z'] / c_t,  Σ_z α_t(z) = 1
