@@ -431,7 +431,7 @@ def test_the_command_line_passes_its_draws_on(monkeypatch, tmp_path):
     model, data = small_fit()
     asked = {}
     monkeypatch.setattr("swirl.workflows.load.open_fit", lambda path: model)
-    monkeypatch.setattr("swirl.workflows.load.sessions_of", lambda model, data_file: data)
+    monkeypatch.setattr("swirl.workflows.load.sessions_of", lambda model, data_file, some: data)
     monkeypatch.setattr(report, "write", lambda path, *_, **given: asked.update(given) or _written(path))
     monkeypatch.setattr(
         "swirl.analysis.bootstrap.bootstrap", lambda model, data, **given: (len(data), given["n_draws"])
