@@ -281,7 +281,7 @@ def read_data(path: Any, columns: dict[str, str] | None = None, *, env: MDP | No
     """
     path = Path(path)
     name = path.name.lower()
-    if path.is_dir():
+    if not name.endswith(SUFFIXES) and path.is_dir():
         raise ValueError(f"{path} is a folder: give one table; all Parquet files of a folder by `swirl fit --stream`")
     if not name.endswith(SUFFIXES):
         raise ValueError(
