@@ -281,9 +281,9 @@ def read_data(path: Any, columns: dict[str, str] | None = None, *, env: MDP | No
     """
     path = Path(path)
     name = path.name.lower()
-    if not name.endswith(SUFFIXES) and path.is_dir():
-        raise ValueError(f"{path} is a folder: give one table; all Parquet files of a folder by `swirl fit --stream`")
     if not name.endswith(SUFFIXES):
+        if path.is_dir():
+            raise ValueError(f"{path} is a folder: give one table; all its Parquet files by `swirl fit --stream`")
         raise ValueError(
             f"{path}: expected a table ({', '.join(SUFFIXES)}); other recordings are made into one by `swirl import`"
         )
