@@ -1,8 +1,6 @@
 """Choosing on training folds: whole sessions, whole subjects, and nothing of the test."""
 
 from functools import cache
-from threading import Event
-from time import sleep
 
 import numpy as np
 import pytest
@@ -278,26 +276,3 @@ def test_large_fits_and_searches_are_made_one_at_a_time(monkeypatch):
     assert grid_search._at_once([MODEL, search], recording()) == 1
     monkeypatch.setattr(grid_search, "SIDE_BY_SIDE", 299)
     assert grid_search._at_once([MODEL], recording()) == 1  # 300 steps
-
-
-def test_what_is_under_way_is_stopped_when_one_fails():
-    stopped, began = [], Event()
-
-    def call(job, told):
-        if job == 0:
-            assert began.wait(10)
-            raise ZeroDivisionError
-        began.set()
-        for _ in range(10_000):
-            try:
-                told(None)
-            except KeyboardInterrupt:
-                stopped.append(job)
-                raise
-            sleep(0.001)
-        return job
-
-    with pytest.raises(ZeroDivisionError):
-        list(grid_search._in_order(range(4), call, 2))
-    assert 1 in stopped
-    assert len(stopped) < 4  # the last ones were not begun, or ended at once

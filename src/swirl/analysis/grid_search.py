@@ -3,16 +3,16 @@
 The rule: the simplest candidate whose paired held-out difference from the best is within one standard error.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from threading import Event
+from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
 import numpy as np
 from jaxtyping import Float, Int
 
+from swirl.analysis.tasks import FIT, Outcome, Shared, Task, as_done, digest, results
 from swirl.compiling import ON_HOST, on_cpu, pinned
 from swirl.data.folds import animals, folds
 from swirl.data.trajectories import Trajectories
@@ -61,6 +61,8 @@ class Choice:
     """Scored steps of each session."""
     subjects: tuple[Any, ...] = ()
     """The animal of each session."""
+    by_repeat: Float[np.ndarray, "candidate repeat"] | None = None
+    """Held-out log-likelihood per step over all folds, each time that they were cut otherwise, with another seed."""
 
     @property
     def means(self) -> Float[np.ndarray, "candidate"]:
@@ -94,6 +96,9 @@ class Choice:
         rows, steps, units = self._parts
         with np.errstate(invalid="ignore"):
             gain, error, _ = paired(rows[candidate] - rows[reference], steps, units)
+            if self.by_repeat is not None and self.by_repeat.shape[1] > 1:  # what seeds and cuts change comes on top
+                apart = self.by_repeat[candidate] - self.by_repeat[reference]
+                error = float(np.sqrt(error**2 + np.var(apart, ddof=1) / len(apart)))
         return gain, error
 
     def only(self, **settings: Any) -> "Choice":
@@ -111,7 +116,9 @@ class Choice:
     def rows(self, kept: Sequence[int]) -> "Choice":
         """The same for the candidates at these places."""
         own = None if self.log_likelihoods is None else self.log_likelihoods[list(kept)]
-        return Choice([self.candidates[i] for i in kept], self.scores[list(kept)], own, self.steps, self.subjects)
+        repeats = None if self.by_repeat is None else self.by_repeat[list(kept)]
+        candidates = [self.candidates[i] for i in kept]
+        return Choice(candidates, self.scores[list(kept)], own, self.steps, self.subjects, repeats)
 
     def table(self) -> list[dict[str, Any]]:
         """One row per candidate, highest mean first: its settings, its score, and the paired difference to the highest.
@@ -287,13 +294,11 @@ def score_on_folds(
 
     def fitted(job: tuple[int, int], told: Callable[[Any], None] | None) -> tuple[Any, np.ndarray]:
         i, held_out = job[0], parts[job[1]]
-        fresh = type(model)(**models[i].get_params())
-        rest = data[np.setdiff1d(np.arange(len(data)), held_out)]
-        fresh.fit_to_score(rest, progress=None if callback is None and told is None else False, callback=told)
+        fresh = _fitted_without(held_out, models[i], data, None if callback is None and told is None else False, told)
         return fresh, fresh.session_scores(data[held_out], of=of)
 
     with quietly():  # the same for every candidate; the final score will tell
-        found = _in_order(jobs, fitted, _at_once(models, data))
+        found = _in_order(as_done(jobs, fitted, _at_once(models, data)))
         for i, j in jobs:
             if callback is not None:
                 callback(", ".join(filter(None, [_worded(candidates[i]), f"fold {j + 1} of {n_folds}"])))
@@ -304,14 +309,127 @@ def score_on_folds(
             steps[i, held_out] = [int(own.sum()) for own in fresh.scored_steps(data[held_out], of=of)]
             if steps[i, held_out].sum() == 0:
                 raise ValueError(f"fold {j + 1} of {n_folds}: nothing was observed in it, so there is nothing to score")
+    _check_alike(candidates, steps)
+    by_fold = [log_likelihoods[:, part].sum(axis=1) / steps[0, part].sum() for part in parts]
+    return Choice(candidates, np.stack(by_fold, axis=1), log_likelihoods, steps[0], data.subjects)
+
+
+def _fitted_without(
+    held_out: Any, model: HiddenModeEstimator, data: Trajectories, progress: bool | None, told: Any
+) -> HiddenModeEstimator:
+    """A new model like this one, fitted to all sessions but some."""
+    rest = data[np.setdiff1d(np.arange(len(data)), held_out)]
+    return type(model)(**model.get_params()).fit_to_score(rest, progress=progress, callback=told)
+
+
+def _check_alike(candidates: Sequence[Mapping[str, Any]], steps: Int[np.ndarray, "candidate session"]) -> None:
     for settings, own in zip(candidates, steps, strict=True):
         if not np.array_equal(own, steps[0]):
             raise ValueError(
                 f"{_worded(settings)} scores {own.sum():,} steps, {_worded(candidates[0])} {steps[0].sum():,}, so "
                 "these are not scores of the same thing; choose among settings that score the same steps"
             )
-    by_fold = [log_likelihoods[:, part].sum(axis=1) / steps[0, part].sum() for part in parts]
-    return Choice(candidates, np.stack(by_fold, axis=1), log_likelihoods, steps[0], data.subjects)
+
+
+def fold_scores(
+    model: HiddenModeEstimator,
+    data: Trajectories,
+    settings: Mapping[str, Any],
+    held_out: Sequence[int],
+    of: Scored | None = None,
+    told: Callable[[Any], None] | None = None,
+) -> dict[str, Any]:
+    """Fit a model with other settings to all sessions but those held out, and score these (a task of `fold_tasks`)."""
+    held = np.asarray(held_out)
+    with quietly():
+        own = type(model)(**{**model.get_params(), **settings})
+        fitted = _fitted_without(held, own, data, False, told)
+        scores = fitted.session_scores(data[held], of=of)
+        steps = [int(scored.sum()) for scored in fitted.scored_steps(data[held], of=of)]
+    return {"log_likelihoods": scores, "scored_steps": steps, **_how_it_ended(fitted)}
+
+
+def whole_fit(
+    model: HiddenModeEstimator,
+    data: Trajectories,
+    settings: Mapping[str, Any],
+    told: Callable[[Any], None] | None = None,
+) -> dict[str, Any]:
+    """Fit a model with other settings to all sessions, and keep it (a task)."""
+    own = type(model)(**{**model.get_params(), **settings})
+    with quietly(), TemporaryDirectory() as folder:
+        own.fit(data, **({"progress": False, "callback": told} if own.fitted_by_em else {}))
+        saved = own.save(f"{folder}/fit.nc").read_bytes()
+    total = own.log_likelihood(data).sum() if own.fitted_by_em else None
+    return {"log_likelihood": total, **_how_it_ended(own), "report": str(own.fit_report_), FIT: saved}
+
+
+def _how_it_ended(model: Any) -> dict[str, Any]:
+    if not model.fitted_by_em:
+        return {}
+    return {"converged": bool(model.converged_), "objective": float(model.objective_trace_[-1])}
+
+
+def fold_tasks(
+    model: HiddenModeEstimator,
+    data: Trajectories,
+    candidates: Sequence[Mapping[str, Any]],
+    *,
+    n_folds: int = 3,
+    n_repeats: int = 1,
+    of: Scored | None = None,
+) -> list[Task]:
+    """One task for each candidate, repeat and fold, in this order of nesting; `choice_of` makes of them a choice.
+
+    The folds of every repeat are cut otherwise, and its fits begin from another seed.
+
+    Examples
+    --------
+    >>> from swirl.analysis.tasks import carried_out
+    >>> from swirl.baselines import BackoffMarkov
+    >>> from swirl.datasets import gridworld
+    >>> data = gridworld(n_sessions=12, n_steps=100)
+    >>> orders = [{"order": 0}, {"order": 1}]
+    >>> tasks = fold_tasks(BackoffMarkov(data.env), data.trajectories, orders, n_folds=2, n_repeats=2)
+    >>> len(tasks), choice_of(tasks, carried_out(tasks)).best
+    (8, {'order': 1})
+    """
+    shared = Shared({"model": model, "data": data})
+    seed = model.get_params().get("random_state")
+    tasks = []
+    for settings, repeat in product(candidates, range(n_repeats)):
+        begins = {} if seed is None else {"random_state": int(seed) + repeat}
+        for j, fold in enumerate(folds(data, n_folds, repeat)):
+            arguments = {"settings": {**settings, **begins}, "held_out": fold.tolist(), "of": of}
+            tasks.append(Task(fold_scores, arguments, shared, {**settings, "repeat": repeat, "fold": j}))
+    return tasks
+
+
+def choice_of(tasks: Sequence[Task], outcomes: Sequence[Outcome]) -> Choice:
+    """What `fold_tasks` came to, as a choice; candidates of which a fit failed are left out, unless all did."""
+    data = tasks[0].shared.values["data"]
+    rows: dict[str, tuple[dict[str, Any], list[tuple[Task, dict[str, Any] | None]]]] = {}
+    for task, outcome in zip(tasks, outcomes, strict=True):
+        settings = {key: value for key, value in task.label.items() if key not in ("repeat", "fold")}
+        rows.setdefault(digest(settings), (settings, []))[1].append((task, outcome.result))
+    whole = [(settings, own) for settings, own in rows.values() if all(result is not None for _, result in own)]
+    if not whole:
+        results(tasks, outcomes)  # which says why
+    n_repeats = 1 + max(int(task.label["repeat"]) for task in tasks)
+    scores = np.empty((len(whole), n_repeats, len(data)))
+    steps = np.empty((len(whole), len(data)), np.int64)
+    for i, (_, own) in enumerate(whole):
+        for task, result in own:
+            held_out = list(task.arguments["held_out"])
+            scores[i, int(task.label["repeat"]), held_out] = (result or {})["log_likelihoods"]
+            steps[i, held_out] = (result or {})["scored_steps"]
+    candidates = [settings for settings, _ in whole]
+    _check_alike(candidates, steps)
+    first = [list(task.arguments["held_out"]) for task, _ in whole[0][1] if task.label["repeat"] == 0]
+    means = scores.mean(axis=1)
+    by_fold = np.stack([means[:, part].sum(axis=1) / steps[0, part].sum() for part in first], axis=1)
+    by_repeat = scores.sum(axis=2) / steps[0].sum()
+    return Choice(candidates, by_fold, means, steps[0], data.subjects, by_repeat if n_repeats > 1 else None)
 
 
 def _at_once(models: Sequence[HiddenModeEstimator], data: Trajectories) -> int:
@@ -321,29 +439,15 @@ def _at_once(models: Sequence[HiddenModeEstimator], data: Trajectories) -> int:
     return 1 if pinned() or any(size is None or size > most for size in sizes) else cores()
 
 
-def _in_order(jobs: Iterable[Any], call: Callable[[Any, Callable[[Any], None] | None], T], at_once: int) -> Iterator[T]:
-    """What each job comes to, in their order; where one fails, or Ctrl-C is pressed, those under way are stopped.
-
-    `call` gets a job and a function to be called in each iteration, or None where jobs are done one at a time.
-    """
-    if at_once == 1:
-        yield from (call(job, None) for job in jobs)
-        return
-    stop = Event()
-
-    def told(_: Any) -> None:
-        if stop.is_set():
-            raise KeyboardInterrupt
-
-    with ThreadPoolExecutor(at_once) as pool:
-        waiting = [pool.submit(call, job, told) for job in jobs]
-        try:
-            for each in waiting:
-                yield each.result()
-        finally:
-            stop.set()
-            for each in waiting:
-                each.cancel()
+def _in_order(done: Iterator[tuple[int, T]]) -> Iterator[T]:
+    """What jobs come to, in the order of the jobs; what ends too early waits."""
+    waiting: dict[int, T] = {}
+    place = 0
+    for i, found in done:
+        waiting[i] = found
+        while place in waiting:
+            yield waiting.pop(place)
+            place += 1
 
 
 def joined(rows: Sequence[tuple[dict[str, Any], Choice]]) -> Choice:

@@ -25,6 +25,7 @@ COMMANDS = {
     "fit": "swirl.cli.fit",
     "apply": "swirl.cli.apply",
     "compare": "swirl.cli.compare",
+    "sweep": "swirl.cli.sweep",
     "goals": "swirl.cli.goals",
     "name": "swirl.cli.name",
     "report": "swirl.cli.report",

@@ -56,6 +56,19 @@ HeldOutSubjects = Annotated[
     str | None, typer.Option(metavar="A,B,…", help="Hold out and score all sessions of these subjects instead.")
 ]
 
+# Where many fits are made.
+Scheduler = Annotated[
+    str,
+    typer.Option(
+        metavar="WHERE",
+        help="local: processes of this machine; here: this process; else the address (tcp://…) or the scheduler file "
+        "of a Dask cluster.",
+    ),
+]
+Workers = Annotated[
+    int | None, typer.Option(metavar="N", min=1, help="Processes of a local cluster.", show_default="one on each core")
+]
+
 # What is written and said.
 Force = Annotated[bool, typer.Option("--force", help="Replace files that are there.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the outcome as JSON.")]

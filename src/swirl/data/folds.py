@@ -18,11 +18,15 @@ class SameAnimalsWarning(Notice):
     """The same animals are in the training and in the test sessions, though there are enough to hold some out."""
 
 
-def folds(data: Trajectories, n_folds: int = 3) -> list[Int[np.ndarray, "session"]]:
+def folds(data: Trajectories, n_folds: int = 3, repeat: int = 0) -> list[Int[np.ndarray, "session"]]:
     """Cut the sessions into folds: of whole subjects where there are several, else of whole sessions.
+
+    `repeat` 1, 2, … cut them otherwise, each time in the same way.
 
     >>> [fold.tolist() for fold in folds(Trajectories([[0]] * 5), 2)]
     [[0, 2, 4], [1, 3]]
+    >>> [fold.tolist() for fold in folds(Trajectories([[0]] * 5), 2, repeat=1)]
+    [[0, 1, 3], [2, 4]]
     """
     if n_folds < 2 or n_folds > len(data):
         raise ValueError(f"n_folds={n_folds}: expected 2 up to the number of sessions, {len(data)}")
@@ -34,11 +38,17 @@ def folds(data: Trajectories, n_folds: int = 3) -> list[Int[np.ndarray, "session
             f"n_folds={len(subjects)}, or leave subjects out of the data to fold by session"
         )
     if by_subject:
-        place = {subject: i % n_folds for i, subject in enumerate(subjects)}
+        place = dict(zip(subjects, _places(len(subjects), n_folds, repeat).tolist(), strict=True))
         label = np.array([place[subject] for subject in data.subjects])
     else:
-        label = np.arange(len(data)) % n_folds
+        label = _places(len(data), n_folds, repeat)
     return [np.flatnonzero(label == fold) for fold in range(n_folds)]
+
+
+def _places(n: int, n_folds: int, repeat: int) -> Int[np.ndarray, "_"]:
+    """The fold of each of n things: in turn, or in an order that is drawn for each repeat."""
+    turn = np.arange(n) % n_folds
+    return turn if repeat == 0 else np.random.default_rng(repeat).permutation(turn)
 
 
 def max_folds(data: Trajectories, wanted: int) -> int:

@@ -136,6 +136,25 @@ class Compare(Section):
     goals: str | dict[str, str | int | list[str | int]] | None = None
 
 
+class Grid(Section):
+    """Settings of a model to try, all combinations of them, each on every fold (`swirl sweep`).
+
+    What is not listed here is as [model] has it.  Each repeat cuts the folds otherwise, and begins from another seed.
+    `folds` = 0: no folds; each combination is fitted to all sessions, once for each repeat, and the fits are kept.
+    """
+
+    modes: list[Annotated[int, Field(ge=1, le=MOST)]] | None = Field(default=None, min_length=1)
+    history: list[Annotated[int, Field(ge=1, le=MOST)]] | None = Field(default=None, min_length=1)
+    switching: list[str] | None = Field(default=None, min_length=1)
+    reward: list[Option] | None = Field(default=None, min_length=1)
+    discount: list[Annotated[float, Field(ge=0, lt=1)]] | None = Field(default=None, min_length=1)
+    temperature: list[float] | None = Field(default=None, min_length=1)
+    reward_prior: list[Option] | None = Field(default=None, min_length=1)
+    switching_prior: list[Option] | None = Field(default=None, min_length=1)
+    folds: int = Field(default=3, ge=0)
+    repeats: int = Field(default=2, ge=1, le=MOST)
+
+
 class Run(Section):
     """A whole run.
 
@@ -173,6 +192,7 @@ class Run(Section):
     model: Model = Field(default_factory=Model)
     fit: Fit = Field(default_factory=Fit)
     compare: Compare = Field(default_factory=Compare)
+    grid: Grid | None = None
 
     @model_validator(mode="after")
     def _one_way_to_hold_out(self) -> "Run":
@@ -212,7 +232,7 @@ def merged(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
         if changes.get(one) is not None:  # the other way to hold sessions out gives way
             result.pop(other, None)
     for key, value in changes.items():
-        if isinstance(value, dict) and key in ("columns", "model", "fit", "compare"):
+        if isinstance(value, dict) and key in ("columns", "model", "fit", "compare", "grid"):
             inner = merged(result.get(key, {}) if isinstance(result.get(key, {}), dict) else {}, value)
             if inner:
                 result[key] = inner
@@ -282,7 +302,7 @@ def settings(
 
 def _words(error: Any) -> str:
     if error["type"] == "extra_forbidden":
-        sections: dict[str, Any] = {"model": Model, "fit": Fit, "columns": Columns, "compare": Compare}
+        sections: dict[str, Any] = {"model": Model, "fit": Fit, "columns": Columns, "compare": Compare, "grid": Grid}
         name = str(error["loc"][-1])
         home = [key for key, section in sections.items() if name in section.model_fields]
         if home:

@@ -148,7 +148,7 @@ def fit(
 def provenance(run: Run, ready: Prepared, command: str | None, seconds: float) -> dict[str, Any]:
     """What ties a fit to its sessions and settings; kept in its file as `run_`."""
     return {
-        "config": run.model_dump(mode="json", exclude_none=True, exclude={"compare"}),
+        "config": run.model_dump(mode="json", exclude_none=True, exclude={"compare", "grid"}),
         "command": command,
         "data": str(Path(run.data).absolute()),
         "data_fingerprint": ready.data.fingerprint(),

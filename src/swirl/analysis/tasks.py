@@ -1,0 +1,385 @@
+"""Many fits that do not depend on one another: each is a task, and its result a small file in a folder.
+
+The folder is the truth.  A result is written whole as soon as it is there, under a key made of all that went into it;
+what has a file is never computed again, so a run that was killed goes on where it was.  A task that fails is written
+down with its error, and the others go on.
+
+    folder/tasks.json            what was asked for, task by task
+    folder/results/<key>.json    one for each task that is done
+    folder/fits/<key>.nc         the fitted model, where the task made one to keep
+    folder/failed/<key>.json     one for each that failed: tried again by the next run
+
+Where the work is done is left to an engine: this process (`here`), or Dask's workers (`swirl.analysis.cluster`).
+"""
+
+import hashlib
+import json
+import time
+import traceback
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from contextlib import suppress
+from dataclasses import dataclass, field, fields, is_dataclass
+from functools import cached_property
+from pathlib import Path
+from threading import Event
+from typing import Any, TypeVar
+
+import numpy as np
+
+from swirl._version import __version__
+from swirl.data.mdp import MDP
+from swirl.data.trajectories import Trajectories
+from swirl.estimators.base import HiddenModeEstimator
+from swirl.io.atomic_write import whole_file, write_text
+from swirl.text import counted, plain, some
+
+T = TypeVar("T")
+KIND = "swirl tasks"
+FIT = "fit"  # of a result: the bytes of a fitted model, kept as a file of its own
+
+
+def digest(value: Any) -> str:
+    """SHA-256 of what a value is made of: equal settings, data and environments have equal ones, in every process.
+
+    >>> digest({"n_modes": 2, "history": 1}) == digest({"history": 1, "n_modes": 2})
+    True
+    >>> digest([1, 2]) == digest([1.0, 2])
+    False
+    """
+    found = hashlib.sha256()
+    for piece in _pieces(value):
+        found.update(piece + b"\x00")
+    return found.hexdigest()
+
+
+def _pieces(value: Any) -> Iterator[bytes]:
+    """Bytes that tell a value from every other."""
+    if value is None or isinstance(value, bool | int | float | str):
+        yield f"{type(value).__name__}:{value!r}".encode()
+    elif isinstance(value, Trajectories):
+        signals = sorted(value.signals or {})
+        yield f"sessions:{value.fingerprint(*signals)}:{signals}:{value.n_states}:{value.n_actions}".encode()
+        yield from _pieces([None if subject is None else str(subject) for subject in value.subjects])
+    elif isinstance(value, MDP):
+        yield from _pieces(value.to_arrays())
+    elif isinstance(value, HiddenModeEstimator):
+        yield from _pieces([type(value).__name__, value.get_params()])
+    elif isinstance(value, Mapping):
+        yield b"mapping"
+        for key in sorted(value, key=str):
+            yield from _pieces([key, value[key]])
+    elif isinstance(value, list | tuple):
+        yield f"list:{len(value)}".encode()
+        for item in value:
+            yield from _pieces(item)
+    elif is_dataclass(value) and not isinstance(value, type):
+        own = {each.name: vars(value)[each.name] for each in fields(value)}
+        yield from _pieces([type(value).__name__, own])
+    elif callable(value):
+        yield f"{value.__module__}.{value.__qualname__}".encode()
+    else:
+        array = np.asarray(value)
+        if array.dtype == object:
+            raise TypeError(f"{type(value).__name__}: a task is given plain values, arrays, data or models")
+        yield f"{array.dtype.str}:{array.shape}".encode() + np.ascontiguousarray(array).tobytes()
+
+
+@dataclass(frozen=True)
+class Shared:
+    """What many tasks are given alike, such as the sessions: sent to each worker once."""
+
+    values: Mapping[str, Any]
+
+    @cached_property
+    def digest(self) -> str:
+        """`digest` of all of it."""
+        return digest(self.values)
+
+
+@dataclass(frozen=True)
+class Task:
+    """One call of a function of a module, with plain values as its result.
+
+    Parameters
+    ----------
+    call
+        Called with `arguments`, what is `shared`, and ``told``: a function to call now and then, which raises where the
+        work is to end, or None.  Returns a dict of numbers, words and lists; ``"fit"`` may be the bytes of a model.
+    label
+        What it is, for tables and messages.
+
+    Examples
+    --------
+    >>> def double(n, told=None):
+    ...     return {"twice": 2 * n}
+    >>> [outcome.result for outcome in carried_out([Task(double, {"n": n}) for n in (1, 2)])]
+    [{'twice': 2}, {'twice': 4}]
+    """
+
+    call: Callable[..., dict[str, Any]]
+    arguments: Mapping[str, Any]
+    shared: Shared = field(default_factory=lambda: Shared({}))
+    label: Mapping[str, Any] = field(default_factory=dict)
+
+    @cached_property
+    def key(self) -> str:
+        """Made of all that the result depends on, the version of this package among it."""
+        return digest([__version__, self.call, self.arguments, self.shared.digest])[:32]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a task ended: with a result, or with an error in words."""
+
+    result: dict[str, Any] | None = None
+    error: str | None = None
+    traceback: str | None = None
+    seconds: float = 0.0
+
+
+def perform(task: Task, told: Callable[[Any], None] | None = None) -> Outcome:
+    """Do a task now; what goes wrong in it is its outcome.  Ctrl-C is not."""
+    began = time.perf_counter()
+    try:
+        result = task.call(**task.shared.values, **task.arguments, told=told)
+    except Exception as fault:
+        words = str(fault) or type(fault).__name__
+        return Outcome(None, words, traceback.format_exc(), time.perf_counter() - began)
+    return Outcome(result, seconds=time.perf_counter() - began)
+
+
+Engine = Callable[[Sequence[Task]], Iterator[tuple[int, Outcome]]]
+"""Does tasks, and gives the place and the outcome of each as it ends."""
+
+
+def here(at_once: int = 1) -> Engine:
+    """An engine in this process: one task after the other, or so many at the same time, in threads."""
+
+    def engine(tasks: Sequence[Task]) -> Iterator[tuple[int, Outcome]]:
+        return as_done(tasks, perform, at_once)
+
+    return engine
+
+
+def as_done(
+    jobs: Iterable[Any], call: Callable[[Any, Callable[[Any], None] | None], T], at_once: int
+) -> Iterator[tuple[int, T]]:
+    """The place of each job, and what it comes to, as they end; one that raises, or Ctrl-C, stops all.
+
+    `call` gets a job and a function to be called in each iteration, or None where jobs are done one at a time.
+    """
+    if at_once == 1:
+        yield from ((i, call(job, None)) for i, job in enumerate(jobs))
+        return
+    stop = Event()
+
+    def told(_: Any) -> None:
+        if stop.is_set():
+            raise KeyboardInterrupt
+
+    with ThreadPoolExecutor(at_once) as pool:
+        waiting = {pool.submit(call, job, told): i for i, job in enumerate(jobs)}
+        left = set(waiting)
+        try:
+            while left:
+                done, left = wait(left, return_when=FIRST_COMPLETED)
+                for each in sorted(done, key=waiting.__getitem__):
+                    yield waiting[each], each.result()
+        finally:
+            stop.set()
+            for each in left:
+                each.cancel()
+
+
+class TasksFailedError(ValueError):
+    """Some of many tasks failed, and what they were for cannot be had without them."""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far many tasks have come."""
+
+    done: int
+    """With a result, those of earlier runs among them."""
+    failed: int
+    total: int
+    seconds_left: float | None
+    """By the time that tasks took so far; None before the first has ended."""
+
+    def __str__(self) -> str:
+        told = f"{self.done:,} of {self.total:,} done"
+        told += f", {self.failed:,} failed" if self.failed else ""
+        if self.seconds_left is None or self.done + self.failed >= self.total:
+            return told
+        return f"{told}, {duration(self.seconds_left)} left"
+
+
+def duration(seconds: float | int) -> str:
+    """A time in words.
+
+    >>> duration(8.2), duration(200), duration(9000)
+    ('8 s', '3 min', '2.5 h')
+    """
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def carried_out(
+    tasks: Sequence[Task],
+    *,
+    folder: "Folder | None" = None,
+    engine: Engine | None = None,
+    callback: Callable[[Progress], Any] | None = None,
+) -> list[Outcome]:
+    """Do all tasks that the folder has no result of, and return the outcome of each, in their order.
+
+    Parameters
+    ----------
+    folder
+        Where results are kept; None: nowhere.
+    engine
+        Where the work is done; None: here, one after the other.
+    callback
+        Called with a `Progress` at the start and after each task.
+    """
+    found: dict[int, Outcome] = {}
+    if folder is not None:
+        found = {i: known for i, task in enumerate(tasks) if (known := folder.outcome(task)) is not None}
+    places: dict[str, list[int]] = {}  # two tasks may be the same
+    for i, task in enumerate(tasks):
+        if i not in found:
+            places.setdefault(task.key, []).append(i)
+    missing = [own[0] for own in places.values()]
+    began, n_known = time.perf_counter(), len(found)
+
+    def tell() -> None:
+        if callback is None:
+            return
+        failed = sum(outcome.error is not None for outcome in found.values())
+        new = len(found) - n_known
+        left = (time.perf_counter() - began) / new * (len(tasks) - len(found)) if new else None
+        callback(Progress(len(found) - failed, failed, len(tasks), left))
+
+    tell()
+    work = (here() if engine is None else engine)([tasks[i] for i in missing]) if missing else iter(())
+    for place, outcome in work:
+        task = tasks[missing[place]]
+        kept = outcome if outcome.result is None else Outcome(_as_read(outcome.result), seconds=outcome.seconds)
+        if folder is not None:
+            kept = folder.keep(task, outcome)
+        for i in places[task.key]:
+            found[i] = kept
+        tell()
+    return [found[i] for i in range(len(tasks))]
+
+
+def results(tasks: Sequence[Task], outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
+    """The results of tasks that are all needed; where some failed, say which, and why."""
+    failed = [(task, outcome) for task, outcome in zip(tasks, outcomes, strict=True) if outcome.result is None]
+    if failed:
+        first = failed[0][1].error
+        named = some([", ".join(f"{k}={v}" for k, v in task.label.items()) for task, _ in failed], 3, "; ")
+        raise TasksFailedError(f"{counted(len(failed), 'task')} of {len(tasks)} failed ({named}): {first}")
+    return [outcome.result for outcome in outcomes if outcome.result is not None]
+
+
+class Folder:
+    """Results of tasks, each in a file of its own, written whole or not at all.
+
+    >>> import tempfile
+    >>> def double(n, told=None):
+    ...     return {"twice": 2 * n}
+    >>> with tempfile.TemporaryDirectory() as place:
+    ...     folder, task = Folder(f"{place}/sweep"), Task(double, {"n": 1}, label={"n": 1})
+    ...     before = folder.outcome(task)
+    ...     _ = carried_out([task], folder=folder)
+    ...     before, folder.outcome(task).result
+    (None, {'twice': 2})
+    """
+
+    def __init__(self, path: Any) -> None:
+        self.path = Path(path)
+        if self.path.exists() and not self.path.is_dir():
+            raise NotADirectoryError(f"{self.path} is a file: give a folder for the results")
+        if self.path.is_dir() and any(self.path.iterdir()) and not self._home("results").is_dir():
+            raise FileExistsError(f"{self.path} holds other things than results of tasks: give a new folder")
+        for name in ("results", "failed", "fits"):
+            self._home(name).mkdir(parents=True, exist_ok=True)
+
+    @classmethod
+    def there(cls, path: Any) -> "Folder":
+        """The folder of an earlier run; a fault where there is none."""
+        if not (Path(path) / "tasks.json").is_file():
+            raise FileNotFoundError(f"{path}: no results of a sweep are here; give the folder of `swirl sweep -o`")
+        return cls(path)
+
+    def _home(self, name: str) -> Path:
+        return self.path / name
+
+    def ask(self, tasks: Sequence[Task], about: Mapping[str, Any]) -> None:
+        """Write down what is to be done, for `asked` and for people."""
+        listed = [{"key": task.key, **plain(dict(task.label), other=str)} for task in tasks]
+        facts = {"kind": KIND, "version": __version__, **about, "tasks": listed}
+        write_text(self.path / "tasks.json", json.dumps(facts, indent=1, ensure_ascii=False) + "\n", overwrite=True)
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """What `ask` wrote."""
+        facts = _read(self.path / "tasks.json")
+        if facts is None or facts.get("kind") != KIND:
+            raise ValueError(f"{self.path / 'tasks.json'} is damaged: start the sweep again; what is done stays done")
+        return facts
+
+    def has(self, key: str) -> bool:
+        """Whether there is a result, to be read later."""
+        return (self._home("results") / f"{key}.json").is_file()
+
+    def error(self, key: str) -> str | None:
+        """Why a task failed when it was last tried; None where it did not."""
+        facts = _read(self._home("failed") / f"{key}.json")
+        return None if facts is None else str(facts.get("error"))
+
+    def outcome(self, task: Task) -> Outcome | None:
+        """The result of a task, where it is known; a damaged file is none."""
+        facts = _read(self._home("results") / f"{task.key}.json")
+        if facts is None or facts.get("key") != task.key or not isinstance(facts.get("result"), dict):
+            return None
+        return Outcome(facts["result"], seconds=float(facts.get("seconds", 0.0)))
+
+    def fit(self, task: Task) -> Path | None:
+        """The file of the fitted model that a task made."""
+        path = self._home("fits") / f"{task.key}.nc"
+        return path if path.is_file() else None
+
+    def keep(self, task: Task, outcome: Outcome) -> Outcome:
+        """Write an outcome down, and return it as it will be read."""
+        facts: dict[str, Any] = {"key": task.key, "task": plain(dict(task.label), other=str), "version": __version__}
+        failed = self._home("failed") / f"{task.key}.json"
+        if outcome.result is None:
+            facts |= {"error": outcome.error, "traceback": outcome.traceback, "seconds": outcome.seconds}
+            write_text(failed, json.dumps(facts, indent=1, ensure_ascii=False) + "\n", overwrite=True)
+            return outcome
+        if FIT in outcome.result:  # first: a result says that all of it is there
+            with whole_file(self._home("fits") / f"{task.key}.nc", overwrite=True) as temporary:
+                temporary.write_bytes(outcome.result[FIT])
+        facts |= {"seconds": outcome.seconds, "result": _as_read(outcome.result)}
+        text = json.dumps(facts, ensure_ascii=False) + "\n"
+        write_text(self._home("results") / f"{task.key}.json", text, overwrite=True)
+        failed.unlink(missing_ok=True)
+        return Outcome(facts["result"], seconds=outcome.seconds)
+
+
+def _as_read(result: Mapping[str, Any]) -> dict[str, Any]:
+    """A result as its file has it: plain values, and no fitted model."""
+    return plain({name: value for name, value in result.items() if name != FIT})
+
+
+def _read(path: Path) -> dict[str, Any] | None:
+    """A JSON file that holds an object; None where there is none that can be read."""
+    with suppress(OSError, ValueError, RecursionError):
+        facts = json.loads(path.read_text(encoding="utf-8"))
+        if isinstance(facts, dict):
+            return facts
+    return None

@@ -1,0 +1,117 @@
+"""`swirl sweep`: every combination of some settings on every fold, on all cores or on a cluster."""
+
+import shlex
+import sys
+import time
+from collections.abc import Callable
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from swirl.cli import options as shared
+
+app = typer.Typer(add_completion=False)
+STATUS = "status"
+EVERY = 10.0  # seconds between lines in a log
+
+
+@app.command(epilog="Example:\n\nswirl sweep grid.toml -o sweep --scheduler local")
+def sweep(
+    what: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="GRID | status FOLDER",
+            help="A TOML file with data, env and a [grid] of lists; or: status, and the folder of a sweep.",
+            show_default=False,
+        ),
+    ],
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FOLDER", help="Folder for the results.")
+    ] = None,
+    scheduler: shared.Scheduler = "local",
+    workers: shared.Workers = None,
+    as_json: shared.Json = False,
+    quiet: shared.Quiet = False,
+) -> None:
+    """Fit every combination of some settings, on every fold, with several seeds.
+
+    The folder is the truth: each result is written whole as soon as it is
+    there. Killed, the same command goes on where it was; a fit that fails is
+    written down with its error, and the others go on. `swirl sweep status
+    FOLDER` says how far it has come.
+    """
+    from swirl.cli.output import show_json
+    from swirl.workflows.config import checked, read_config
+    from swirl.workflows.sweep import status
+    from swirl.workflows.sweep import sweep as swept
+
+    if what[0] == STATUS and len(what) == 2:
+        found = status(what[1])
+        show_json(found) if as_json else typer.echo(in_words(found))
+        return
+    if len(what) != 1:
+        raise ValueError(f"{' '.join(what)}: expected one TOML file with a [grid], or: status FOLDER")
+    if output is None:
+        raise ValueError("-o: give a folder for the results, as in -o sweep; a folder of before goes on where it was")
+    run = checked(read_config(what[0]), what[0])
+    command = shlex.join(["swirl", *sys.argv[1:]])
+    with progress_lines(quiet or as_json) as show:
+        tell = show if not (quiet or as_json) else None
+        result = swept(run, output, scheduler=scheduler, n_workers=workers, command=command, callback=show, tell=tell)
+    failed = [{**dict(task.label), "error": why} for task, why in result.failed]
+    best = None if result.choice is None else result.choice.best
+    if as_json:
+        from swirl.text import plain
+
+        rows = [] if result.choice is None else result.choice.table()
+        facts = {"best": best, "why": None if result.choice is None else result.choice.why(), "candidates": rows}
+        show_json(plain({**facts, "failed": failed, "table": str(result.table)}, other=repr))
+    elif not quiet:
+        if result.choice is not None:
+            typer.echo(result.choice)
+        typer.echo(f"\n{len(result.tasks) - len(failed)} of {len(result.tasks)} fits are in {result.table}")
+    if failed:
+        from swirl.text import counted
+
+        first = f"; the first: {failed[0]['error']}"
+        typer.secho(f"{counted(len(failed), 'fit')} failed{first}", fg=typer.colors.RED, err=True)
+        typer.secho(f"See `swirl sweep status {output}`; the same command tries again.", err=True)
+        raise typer.Exit(1)
+
+
+def in_words(found: dict[str, Any]) -> str:
+    """What `status` found.
+
+    >>> print(in_words({"done": 3, "failed": 1, "missing": 2, "total": 6, "errors": [{"n_modes": 2, "error": "no"}]}))
+    3 of 6 done, 1 failed, 2 missing
+      failed: n_modes=2: no
+    """
+    lines = [f"{found['done']} of {found['total']} done, {found['failed']} failed, {found['missing']} missing"]
+    for task in found["errors"]:
+        named = ", ".join(f"{key}={value}" for key, value in task.items() if key != "error")
+        lines.append(f"  failed: {named}: {task['error']}")
+    return "\n".join(lines)
+
+
+@contextmanager
+def progress_lines(silent: bool) -> Any:
+    """Give a function that shows how far it has come: one line of a terminal, or a line of a log now and then."""
+    from swirl.cli.output import status_line
+
+    if silent or sys.stderr.isatty():
+        with status_line(False if silent else None) as show:
+            yield lambda state: show(str(state))
+        return
+    last = -EVERY
+
+    def log(state: Any) -> None:
+        nonlocal last
+        now = time.monotonic()
+        if now - last >= EVERY or isinstance(state, str):
+            last = now
+            typer.echo(f"{time.strftime('%H:%M:%S')} {state}", err=True)
+
+    told: Callable[[Any], None] = log
+    yield told
