@@ -463,3 +463,29 @@ def test_committed_results_of_habit_or_goal_are_the_page():
     doors = [row["door"] for row in record["draws"] if "door" in row]
     assert sum(door["truth"] - door["goals"] <= module.NEAR for door in doors) == 19
     assert min(door["goals"] - door["counts"] for door in doors) > 0.01
+
+
+@pytest.mark.slow
+def test_the_null_test_on_a_small_draw():
+    module = study("null")
+    small = {"n_sessions": 8, "n_steps": 40, "n_restarts": 1, "max_iter": 30, "n_simulations": 2}
+    row = module.one_draw("modes: stochastic grid, one goal", 0, **small)
+    assert row["p"] in (1 / 3, 2 / 3, 1.0)
+    assert not row["there"]
+    assert "| modes: stochastic grid, one goal | no | 1 | 0 |" in module.table([row])
+
+
+def test_committed_results_of_the_null_test_say_what_the_documentation_claims():
+    module = study("null")
+    record = json.loads((module.RESULTS / "null.json").read_text(encoding="utf-8"))
+    found, made = record["draws"], ", ".join(f"{key} {value}" for key, value in record["versions"].items())
+    assert (module.RESULTS / "null.md").read_text(encoding="utf-8") == module.page(found, made)
+    assert all(sum(row["world"] == world for row in found) == own[4] for world, own in module.WORLDS.items())
+    wrong, n = module.false_positives(found, "modes")
+    assert n == 100
+    assert wrong <= module.ALLOWED
+    assert wrong == 5  # as docs/howto/choosing.md says
+    for question in ("switching", "history"):
+        assert module.false_positives(found, question) == (0, 25)
+    seen = [row["p"] <= 0.05 for row in found if row["there"]]
+    assert (sum(seen), len(seen)) == (39, 40)

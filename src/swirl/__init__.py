@@ -54,7 +54,12 @@ _SHORT = {
     "environments": ("swirl.data.environments", "swirl.io.environment_files"),
     "metrics": ("swirl.analysis.metrics", "swirl.analysis.panel", "swirl.analysis.forecasts"),
     "predictive": ("swirl.analysis.predictive_checks",),
-    "selection": ("swirl.analysis.grid_search", "swirl.analysis.goal_discovery", "swirl.analysis.habit_or_goal"),
+    "selection": (
+        "swirl.analysis.grid_search",
+        "swirl.analysis.goal_discovery",
+        "swirl.analysis.habit_or_goal",
+        "swirl.analysis.null_test",
+    ),
     "signals": ("swirl.analysis.reward_signal",),
     "triggered": ("swirl.analysis.mode_signal", "swirl.analysis.triggered_average"),
     "uncertainty": ("swirl.analysis.bootstrap",),

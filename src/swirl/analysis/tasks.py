@@ -64,7 +64,8 @@ def _pieces(value: Any) -> Iterator[bytes]:
     elif isinstance(value, MDP):
         yield from _pieces(value.to_arrays())
     elif isinstance(value, HiddenModeEstimator):
-        yield from _pieces([type(value).__name__, value.get_params()])
+        fitted = {name: own for name, own in vars(value).items() if name.endswith("_") and _is_array(own)}
+        yield from _pieces([type(value).__name__, value.get_params(), fitted])
     elif isinstance(value, Mapping):
         yield b"mapping"
         for key in sorted(value, key=str):
@@ -83,6 +84,10 @@ def _pieces(value: Any) -> Iterator[bytes]:
         if array.dtype == object:
             raise TypeError(f"{type(value).__name__}: a task is given plain values, arrays, data or models")
         yield f"{array.dtype.str}:{array.shape}".encode() + np.ascontiguousarray(array).tobytes()
+
+
+def _is_array(value: Any) -> bool:
+    return hasattr(value, "dtype") and np.asarray(value).dtype != object
 
 
 @dataclass(frozen=True)

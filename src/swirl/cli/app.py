@@ -25,6 +25,7 @@ COMMANDS = {
     "fit": "swirl.cli.fit",
     "apply": "swirl.cli.apply",
     "compare": "swirl.cli.compare",
+    "null": "swirl.cli.null",
     "sweep": "swirl.cli.sweep",
     "goals": "swirl.cli.goals",
     "name": "swirl.cli.name",
