@@ -1,5 +1,6 @@
 """Choosing on training folds: whole sessions, whole subjects, and nothing of the test."""
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -7,7 +8,8 @@ import pytest
 
 from small_worlds import recording, world
 from swirl.analysis import grid_search
-from swirl.analysis.grid_search import Choice, choose
+from swirl.analysis.grid_search import Choice, choice_of, choose, fold_tasks
+from swirl.analysis.tasks import carried_out
 from swirl.data.folds import animals_to_hold_out, check_apart, folds, shared_animals
 from swirl.data.trajectories import Trajectories
 from swirl.datasets import gridworld
@@ -276,3 +278,42 @@ def test_large_fits_and_searches_are_made_one_at_a_time(monkeypatch):
     assert grid_search._at_once([MODEL, search], recording()) == 1
     monkeypatch.setattr(grid_search, "SIDE_BY_SIDE", 299)
     assert grid_search._at_once([MODEL], recording()) == 1  # 300 steps
+
+
+@pytest.mark.parametrize("subjects", [None, ["a", "a", "b", "c", "c", "d"]])
+def test_a_repeat_cuts_otherwise_and_keeps_animals_whole(subjects):
+    data = Trajectories([[0, 1]] * 6, subjects=subjects)
+    cuts = [[part.tolist() for part in folds(data, 2, repeat)] for repeat in range(4)]
+    assert len({str(cut) for cut in cuts}) > 1
+    assert cuts == [[part.tolist() for part in folds(data, 2, repeat)] for repeat in range(4)]
+    for one, other in cuts:
+        assert sorted(one + other) == list(range(6))
+        assert not {data.subjects[i] for i in one} & {data.subjects[i] for i in other} or subjects is None
+
+
+def test_what_seeds_change_is_inside_the_standard_error():
+    """error² = (that of the sessions)² + variance of the difference over repeats / their number."""
+    rows = np.array([[-10.0, -12.0, -11.0], [-11.0, -12.5, -11.2]])
+    repeats = np.array([[-1.0, -1.2, -1.1], [-1.1, -1.1, -1.2]])
+    plain = Choice([{"n_modes": 2}, {"n_modes": 1}], rows / 10, rows, np.full(3, 10), (None,) * 3)
+    several = replace(plain, by_repeat=repeats)
+    gain, error = plain.difference(0, 1)
+    same_gain, more = several.difference(0, 1)
+    assert same_gain == gain
+    apart = repeats[0] - repeats[1]
+    assert more == pytest.approx(np.sqrt(error**2 + np.var(apart, ddof=1) / 3))
+    assert several.only(n_modes=2).by_repeat.tolist() == repeats[:1].tolist()
+
+
+def test_tasks_of_one_repeat_come_to_the_same_choice():
+    candidates = [{"reward_prior": Dirichlet(1.0)}, {"reward_prior": Dirichlet(1000.0)}]
+    tasks = fold_tasks(MODEL, recording(), candidates, n_folds=2)
+    found = choice_of(tasks, carried_out(tasks))
+    known = choose(MODEL, recording(), {"reward_prior": [Dirichlet(1.0), Dirichlet(1000.0)]}, n_folds=2)
+    np.testing.assert_array_equal(found.log_likelihoods, known.log_likelihoods)
+    np.testing.assert_allclose(found.scores, known.scores)
+    assert found.best == known.best
+    assert found.by_repeat is None
+    twice = fold_tasks(MODEL, recording(), candidates, n_folds=2, n_repeats=2)
+    assert [task.arguments["settings"]["random_state"] for task in twice[:4]] == [0, 0, 1, 1]
+    assert choice_of(twice, carried_out(twice)).by_repeat.shape == (2, 2)
