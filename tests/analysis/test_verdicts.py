@@ -7,6 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 import swirl
+from small_worlds import recording, world
 from swirl import datasets, report
 from swirl.analysis import metrics
 from swirl.analysis.verdicts import fit_halves, verdict
@@ -228,3 +229,19 @@ def test_goals_are_judged_against_the_habit_alone():
     assert found.more is None  # nothing says where a third would go
     assert found.over_one is not None
     assert any("places=()" in words for words in said)
+
+
+@pytest.mark.parametrize("impossible", ["gap", "forget"])
+def test_moves_that_the_environment_rules_out_do_not_keep_counts_away(impossible):
+    """Counts had refused such data, and with them the halves: "could not be compared"."""
+    states = [path.copy() for path in recording().states]
+    env = world()
+    path = states[0]
+    path[5] = next(s for s in range(5) if s not in np.asarray(env.successors.next)[path[4]])
+    actions = [np.full(len(own), -1) if i == 0 else own for i, own in enumerate(recording().actions)]
+    broken = Trajectories(states, actions, n_states=5, n_actions=3)
+    model = SWIRL(
+        env, n_modes=2, history=1, reward="state-action", impossible=impossible, n_restarts=1, max_iter=30, tol=1.0
+    )
+    halves = fit_halves(model.fit(broken), broken)
+    assert halves.counts is not None

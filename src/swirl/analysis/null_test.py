@@ -11,7 +11,8 @@ model chooses on the real sessions, where it is left open.
 
 For "modes" the simulations come from the best model without modes: the simpler model itself, or counts of what followed
 the last states (`Markov`, its order chosen on folds), whichever predicts held-out sessions better.  A history that is
-too short would otherwise look like modes.
+too short would otherwise look like modes.  Moves that the environment rules out are in no simulation: with
+``impossible="gap"`` simulations have the same gaps, with ``"forget"`` their histories are longer than the real ones.
 
 What it cannot tell: sessions or animals that differ from one another look like modes that never change
 (`NullTest.within`).  `studies/null.py` has how often each test is wrong where nothing is there.
@@ -180,6 +181,8 @@ def null_test(
     if model.own_signals:
         raise ValueError(f"model is {type(model).__name__}, of signals: the test simulates states and actions only")
     simple, rich = _pair(model, asked)
+    if model.get_params().get("impossible") == "gap":  # simulations have the same gaps
+        data = data.with_gaps([steps + 1 for steps in model.get_params()["env"].impossible_transitions(data)])
     with quietly():
         begun: Any = type(model)(**{**model.get_params(), **simple}).fit_to_score(data, progress=False)
     settled = {**begun.fitted_params}  # with the prior that it chose
@@ -254,7 +257,7 @@ def _best_without_modes(fitted: Any, simple: Any, data: Trajectories) -> tuple[A
     words = f"the best model without modes ({_worded({'n_modes': 1})})"
     if fitted.histories is None:
         return fitted, words
-    counts = make("Markov", fitted.world, target=of)
+    counts = make("Markov", fitted.world, target=of, impossible=fitted.fitted_params.get("impossible", "error"))
     n_folds = max_folds(data, 3)
     if n_folds < 2:
         return fitted, words

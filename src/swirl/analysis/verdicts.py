@@ -88,7 +88,8 @@ def fit_halves(model: EMEstimator, data: Trajectories, *, callback: Callable[[st
     rows = [own, *(other for other in (more, one) if other is not None and other != own)]
     scored, counted = score(like, rows, decode), None
     if model.histories is not None:
-        counts, counted = score(make("Markov", model.world, target=of), [{}]), {"model": "Markov"}
+        markov = make("Markov", model.world, target=of, impossible=settled.get("impossible", "error"))
+        counts, counted = score(markov, [{}]), {"model": "Markov"}
         scored = joined([*((row, scored.rows([i])) for i, row in enumerate(rows)), (counted, counts)])
         rows = scored.candidates
 
