@@ -8,7 +8,7 @@ import pytest
 
 from small_worlds import recording, world
 from swirl.analysis import grid_search
-from swirl.analysis.grid_search import Choice, choice_of, choose, fold_tasks
+from swirl.analysis.grid_search import Choice, choice_of, choose, fold_scores, fold_tasks
 from swirl.analysis.tasks import carried_out
 from swirl.data.folds import animals_to_hold_out, check_apart, folds, shared_animals
 from swirl.data.trajectories import Trajectories
@@ -317,3 +317,17 @@ def test_tasks_of_one_repeat_come_to_the_same_choice():
     twice = fold_tasks(MODEL, recording(), candidates, n_folds=2, n_repeats=2)
     assert [task.arguments["settings"]["random_state"] for task in twice[:4]] == [0, 0, 1, 1]
     assert choice_of(twice, carried_out(twice)).by_repeat.shape == (2, 2)
+
+
+def test_candidates_may_have_seeds_of_their_own():
+    tasks = fold_tasks(MODEL, recording(), [{"random_state": 5}, {"random_state": 9}], n_folds=2, n_repeats=2)
+    assert [task.arguments["settings"]["random_state"] for task in tasks] == [5, 5, 6, 6, 9, 9, 10, 10]
+    assert len({task.key for task in tasks}) == 8
+
+
+def test_a_fold_in_which_nothing_is_observed_is_a_fault():
+    data = recording()
+    hidden = Trajectories(data.states, [np.full(len(own), -1) for own in data.actions], gaps=data.gaps, n_actions=3)
+    with pytest.raises(ValueError, match="nothing was observed in the sessions held out"):
+        fold_scores(MODEL, hidden, {}, [0, 1], "action")
+    assert sum(fold_scores(MODEL, hidden, {}, [0, 1], "next_state")["scored_steps"]) > 0

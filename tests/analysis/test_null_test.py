@@ -167,3 +167,31 @@ def test_what_cannot_be_asked_is_told(wrong, words):
 
 def test_it_is_part_of_selection():
     assert selection.null_test is module.null_test
+
+
+def test_what_is_not_a_number_supports_nothing():
+    assert found(10.0, [np.nan] * 19).p_value == 1.0
+    assert found(np.nan, np.zeros(19)).p_value == 1.0
+
+
+def test_one_missing_action_takes_no_other_along(monkeypatch):
+    """Counts of next states have no actions in a stochastic world: simulations would have had none at all."""
+    env = world("stochastic")
+    whole = SWIRL(env, n_modes=1, history=1, reward="state-action", **FEW).fit(recording())
+    data = whole.sample(8, 40, random_state=0)
+    actions = [own.copy() for own in data.actions]
+    actions[0][3] = -1
+    data = Trajectories(data.states, actions, n_states=5, n_actions=3)
+    monkeypatch.setattr(module, "score_on_folds", lambda model, *_, **__: Scores(model))
+    fitted = SWIRL(env, n_modes=1, history=1, reward="state-action", **FEW).fit(data)
+    simulator, words = module._best_without_modes(fitted, SWIRL(env, n_modes=1, history=1), data)
+    assert "Markov" in words
+    drawn = module.simulated_like(simulator, data, 0)
+    assert sum((own >= 0).sum() for own in drawn.actions) == sum((own >= 0).sum() for own in data.actions) > 0
+
+
+class Scores:
+    """Counts are ahead."""
+
+    def __init__(self, model):
+        self.means = [0.0 if isinstance(model, SWIRL) else 1.0]

@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from dataclasses import replace
+from functools import partial
 from threading import Event
 from time import sleep
 
@@ -50,6 +51,14 @@ def test_what_cannot_be_told_apart_is_refused():
         digest(object())
 
 
+def test_nesting_is_told_apart_and_what_is_captured_is_refused():
+    assert digest({"k": {"a": 1}, "z": 2}) != digest({"k": {"a": 1, "z": 2}})
+    n = 3
+    for inner in (lambda told=None: {"n": n}, partial(square, 2)):
+        with pytest.raises(TypeError, match="a task calls a function of a module"):
+            digest(inner)
+
+
 def test_a_key_is_made_of_all_that_goes_in():
     shared = Shared({"data": WORLD.trajectories})
     one = Task(square, {"n": 1}, shared, {"n": 1})
@@ -62,7 +71,7 @@ def test_another_version_computes_anew(tmp_path, monkeypatch):
     folder = Folder(tmp_path / "r")
     carried_out(squares(1), folder=folder)
     assert folder.outcome(squares(1)[0]) is not None
-    monkeypatch.setattr(tasks, "__version__", "0.0.0")
+    monkeypatch.setattr(tasks, "code_mark", lambda: "another")
     assert folder.outcome(squares(1)[0]) is None
 
 
@@ -157,6 +166,10 @@ def test_a_folder_of_other_things_is_left_alone(tmp_path):
     (tmp_path / "mine.txt").write_text("notes")
     with pytest.raises(FileExistsError, match="holds other things than results"):
         Folder(tmp_path)
+    (tmp_path / "results").mkdir()  # of something else
+    with pytest.raises(FileExistsError, match="holds other things than results"):
+        Folder(tmp_path)
+    (tmp_path / "results").rmdir()
     with pytest.raises(NotADirectoryError, match="is a file: give a folder"):
         Folder(tmp_path / "mine.txt")
     with pytest.raises(FileNotFoundError, match="no results of a sweep are here"):

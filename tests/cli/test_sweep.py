@@ -20,6 +20,7 @@ from swirl.io.environment_files import write_environment
 from swirl.io.export_tables import to_frame, write_table
 from swirl.workflows import sweep as workflow
 from swirl.workflows.config import checked, read_config
+from swirl.workflows.goals import with_goals
 
 GRID = """
 data = "sessions.csv"
@@ -172,6 +173,57 @@ def test_a_fit_that_fails_is_told_at_the_end(place, capsys, monkeypatch):
     monkeypatch.setattr(SWIRL, "fit", own)
     assert swirl(capsys, "sweep", "grid.toml", "-o", "r", "--scheduler", "here")[0] == 0
     assert swirl(capsys, "sweep", "status", "r")[1].out.startswith("8 of 8 done")
+
+
+def test_where_no_combination_is_whole_there_is_still_a_table(place, capsys, monkeypatch):
+    own = SWIRL.fit
+
+    def fit(self, *args, **more):
+        if self.random_state == 1:
+            raise ValueError("no luck")
+        return own(self, *args, **more)
+
+    monkeypatch.setattr(SWIRL, "fit", fit)
+    code, printed = swirl(capsys, "sweep", "grid.toml", "-o", "r", "--scheduler", "here")
+    assert code == 1
+    assert "4 fits failed; the first: no luck" in printed.err
+    assert len((place / "r" / "table.csv").read_text().splitlines()) == 9
+
+
+def test_sessions_without_actions_are_scored_by_their_next_states(place, capsys):
+    rows = [line.split(",") for line in (place / "sessions.csv").read_text().splitlines()]
+    column = rows[0].index("action")
+    text = "\n".join(",".join(cell for i, cell in enumerate(row) if i != column) for row in rows)
+    (place / "sessions.csv").write_text(text + "\n")
+    code, printed = swirl(capsys, "sweep", "grid.toml", "-o", "r", "--scheduler", "here")
+    assert code == 0, printed.err
+    with open(place / "r" / "table.csv", newline="") as file:
+        assert all(-3 < float(row["score"]) < 0 for row in csv.DictReader(file))
+
+
+def test_without_dask_one_process_does_the_work(place, capsys, monkeypatch):
+    monkeypatch.setattr(workflow, "has_dask", lambda: False)
+    code, printed = swirl(capsys, "sweep", "grid.toml", "-o", "r")
+    assert code == 0, printed.err
+    assert "one process does the work, as Dask is not installed" in printed.err
+    monkeypatch.setattr("swirl.analysis.cluster.has_dask", lambda: False)
+    code, printed = swirl(capsys, "sweep", "grid.toml", "-o", "r2", "--scheduler", "tcp://127.0.0.1:1")
+    assert code == 2
+    assert "Dask is not installed: pip install 'swirl-irl[cluster]'" in printed.err
+
+
+def test_goals_bring_what_follows_from_them():
+    run = checked({"data": "x.csv", "model": {"reward": "goals", "goals": [2]}, "grid": {"temperature": [0.5, 1.0]}})
+    env = datasets.gridworld_env()
+    model = workflow.build(workflow.with_what_follows(with_goals(run, env)), env)
+    assert (model.n_modes, model.history, model.switching) == (2, 3, "until-reached")
+
+
+def test_what_a_sweep_cannot_do_is_told(place, capsys):
+    (place / "grid.toml").write_text(GRID.replace('reward = "state-action"', 'reward = "goals"\ngoals = ["discover"]'))
+    assert "name them here" in swirl(capsys, "sweep", "grid.toml", "-o", "r")[1].err
+    (place / "grid.toml").write_text("stream = true\n" + GRID)
+    assert "many fits need all sessions in memory" in swirl(capsys, "sweep", "grid.toml", "-o", "r")[1].err
 
 
 def start(place, *more):

@@ -6,14 +6,16 @@ gone is waited for, and given what is still missing.
 """
 
 import os
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from swirl import system
-from swirl.analysis.tasks import Engine, Outcome, Shared, Task, perform
+from swirl.analysis.tasks import Engine, Outcome, Shared, Task, code_mark, perform
 from swirl.system import cores
 from swirl.text import amount
 
@@ -21,13 +23,9 @@ PATIENCE = 60.0  # seconds that a scheduler may be gone
 LOCAL = "local"
 
 
-def needed() -> Any:
-    """Dask's `distributed`, or a fault that says how to get it."""
-    try:
-        import distributed
-    except ImportError:
-        raise ModuleNotFoundError("Dask is not installed: pip install 'swirl-irl[cluster]'") from None
-    return distributed
+def has_dask() -> bool:
+    """Whether Dask's `distributed` is installed."""
+    return find_spec("distributed") is not None
 
 
 @contextmanager
@@ -60,7 +58,8 @@ def dask_engine(
     Traceback (most recent call last):
     FileNotFoundError: scheduler nowhere.json: there is no such file; give the one that dask scheduler wrote, ...
     """
-    needed()
+    if not has_dask():
+        raise ValueError(f"scheduler {scheduler}: Dask is not installed: pip install 'swirl-irl[cluster]'")
     say = tell or (lambda _: None)
     with ExitStack() as stack:
         if scheduler in (None, LOCAL):
@@ -100,11 +99,12 @@ def local_cluster(n_workers: int | None, need: int, say: Callable[[str], Any]) -
     """Processes of this machine, one on each core; where JAX has a GPU, one: fits of one shape share its programs."""
     from distributed import LocalCluster
 
-    room = min(system.memory_limits().values(), default=0)
+    room = min(system.memory_limits().values(), default=sys.maxsize)
     own = workers_for(need, room, cores()) if n_workers is None else int(n_workers)
     if n_workers is None and _gpu_wanted():
         own = 1
-    if n_workers is None and own < cores():
+        say("one process works on the GPU: fits of one shape share its programs")
+    elif n_workers is None and own < cores():
         say(f"{own} of {cores()} cores are used: a fit may need {amount(need)}, and {amount(room)} are free")
     settings: dict[str, Any] = {"dashboard_address": None, "silence_logs": "CRITICAL"}
     cluster = LocalCluster(
@@ -124,7 +124,8 @@ def local_cluster(n_workers: int | None, need: int, say: Callable[[str], Any]) -
 def _gpu_wanted() -> bool:
     """Whether this machine has an NVIDIA GPU that JAX may use; JAX itself is not asked, as that would take the GPU."""
     allowed = os.environ.get("JAX_PLATFORMS", "")
-    return Path("/dev/nvidiactl").exists() and (not allowed or "cuda" in allowed or "gpu" in allowed)
+    there = any(find_spec(f"jax_cuda{version}_plugin") is not None for version in (12, 13))
+    return there and Path("/dev/nvidiactl").exists() and (not allowed or "cuda" in allowed or "gpu" in allowed)
 
 
 def dask_setup(worker: Any) -> None:
@@ -138,7 +139,9 @@ def _given(values: Any) -> Any:
     return values
 
 
-def _performed(call: Any, arguments: Any, values: Any) -> Outcome:
+def _performed(call: Any, arguments: Any, values: Any, mark: str) -> Outcome:
+    if code_mark() != mark:
+        return Outcome(None, f"the worker has another swirl ({code_mark()}) than the one that asks ({mark})")
     return perform(Task(call, arguments, Shared(values)))
 
 
@@ -185,11 +188,16 @@ def _until_done(
 ) -> Iterator[tuple[int, Outcome]]:
     """Give tasks to the workers, and again what a scheduler lost, until each has an outcome."""
     asked, gone_since = len(left), None
+
+    def connected() -> None:
+        nonlocal gone_since
+        gone_since = None
+
     while left:
         try:
-            for place, outcome in _one_connection(left, address, patience if gone_since is None else 5.0):
+            wait = patience if gone_since is None else 5.0
+            for place, outcome in _one_connection(left, address, wait, connected):
                 del left[place]
-                gone_since = None
                 yield place, outcome
         except _SchedulerGoneError as loss:
             now = time.monotonic()
@@ -203,7 +211,9 @@ def _until_done(
             time.sleep(min(1.0, patience / 10))
 
 
-def _one_connection(left: dict[int, Task], address: Any, patience: float | int) -> Iterator[tuple[int, Outcome]]:
+def _one_connection(
+    left: dict[int, Task], address: Any, patience: float | int, connected: Callable[[], None]
+) -> Iterator[tuple[int, Outcome]]:
     """Outcomes as they come, until all are there or the scheduler is gone."""
     from distributed import Client, as_completed
     from distributed.comm.core import CommClosedError
@@ -215,6 +225,7 @@ def _one_connection(left: dict[int, Task], address: Any, patience: float | int) 
     except (OSError, TimeoutError, ValueError) as fault:  # ValueError: a scheduler file that is just being written
         raise _SchedulerGoneError(str(fault) or type(fault).__name__) from None
     try:
+        connected()
         futures = {}
         given: dict[str, Any] = {}
         for place, task in left.items():
@@ -222,7 +233,7 @@ def _one_connection(left: dict[int, Task], address: Any, patience: float | int) 
             if mark not in given:  # a task like any other: what a dead worker held is made again
                 given[mark] = client.submit(_given, dict(task.shared.values), key=f"swirl-given-{mark[:16]}")
             future = client.submit(
-                _performed, task.call, dict(task.arguments), given[mark], key=f"swirl-{task.key}-{place}"
+                _performed, task.call, dict(task.arguments), given[mark], code_mark(), key=f"swirl-{task.key}-{place}"
             )
             futures[future] = place
         for future in as_completed(futures, loop=client.loop):

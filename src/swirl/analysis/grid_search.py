@@ -346,6 +346,8 @@ def fold_scores(
         fitted = _fitted_without(held, own, data, False, told)
         scores = fitted.session_scores(data[held], of=of)
         steps = [int(scored.sum()) for scored in fitted.scored_steps(data[held], of=of)]
+    if sum(steps) == 0:
+        raise ValueError("nothing was observed in the sessions held out, so there is nothing to score")
     return {"log_likelihoods": scores, "scored_steps": steps, **_how_it_ended(fitted)}
 
 
@@ -356,9 +358,11 @@ def whole_fit(
     told: Callable[[Any], None] | None = None,
 ) -> dict[str, Any]:
     """Fit a model with other settings to all sessions, and keep it (a task)."""
-    own = type(model)(**{**model.get_params(), **settings})
+    own: Any = type(model)(**{**model.get_params(), **settings})
     with quietly(), TemporaryDirectory() as folder:
         own.fit(data, **({"progress": False, "callback": told} if own.fitted_by_em else {}))
+        if own.fitted_by_em and any(restart.status == "interrupted" for restart in own.restarts_):
+            raise KeyboardInterrupt  # `fit` ends well on Ctrl-C, but what is not done must not be kept
         saved = own.save(f"{folder}/fit.nc").read_bytes()
     total = own.log_likelihood(data).sum() if own.fitted_by_em else None
     return {"log_likelihood": total, **_how_it_ended(own), "report": str(own.fit_report_), FIT: saved}
@@ -398,7 +402,7 @@ def fold_tasks(
     seed = model.get_params().get("random_state")
     tasks = []
     for settings, repeat in product(candidates, range(n_repeats)):
-        begins = {} if seed is None else {"random_state": int(seed) + repeat}
+        begins = {} if seed is None else {"random_state": int(settings.get("random_state", seed)) + repeat}
         for j, fold in enumerate(folds(data, n_folds, repeat)):
             arguments = {"settings": {**settings, **begins}, "held_out": fold.tolist(), "of": of}
             tasks.append(Task(fold_scores, arguments, shared, {**settings, "repeat": repeat, "fold": j}))

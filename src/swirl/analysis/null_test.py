@@ -63,7 +63,7 @@ class NullTest:
     @property
     def as_large(self) -> int:
         """How many simulations gain as much as the real sessions, or more."""
-        return int((self.simulated >= self.gain).sum())
+        return int((~(self.simulated < self.gain)).sum())  # one that is not a number speaks for nothing
 
     @property
     def p_value(self) -> float:
@@ -197,6 +197,8 @@ def null_test(
     if folder is not None:
         folder.ask(tasks, {"question": question})
     found = results(tasks, carried_out(tasks, folder=folder, engine=engine, callback=callback))
+    if not np.isfinite(found[0]["gain"]):
+        raise ValueError("the fits to the sessions did not come to a finite likelihood: use a stronger prior")
     return NullTest(
         asked,
         simple,
@@ -257,7 +259,9 @@ def _best_without_modes(fitted: Any, simple: Any, data: Trajectories) -> tuple[A
     words = f"the best model without modes ({_worded({'n_modes': 1})})"
     if fitted.histories is None:
         return fitted, words
-    counts = make("Markov", fitted.world, target=of, impossible=fitted.fitted_params.get("impossible", "error"))
+    counts = make(
+        "Markov", fitted.world, target=fitted.target, impossible=fitted.fitted_params.get("impossible", "error")
+    )
     n_folds = max_folds(data, 3)
     if n_folds < 2:
         return fitted, words

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, is_dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from threading import Event
 from typing import Any, TypeVar
@@ -67,7 +67,7 @@ def _pieces(value: Any) -> Iterator[bytes]:
         fitted = {name: own for name, own in vars(value).items() if name.endswith("_") and _is_array(own)}
         yield from _pieces([type(value).__name__, value.get_params(), fitted])
     elif isinstance(value, Mapping):
-        yield b"mapping"
+        yield f"mapping:{len(value)}".encode()
         for key in sorted(value, key=str):
             yield from _pieces([key, value[key]])
     elif isinstance(value, list | tuple):
@@ -78,7 +78,10 @@ def _pieces(value: Any) -> Iterator[bytes]:
         own = {each.name: vars(value)[each.name] for each in fields(value)}
         yield from _pieces([type(value).__name__, own])
     elif callable(value):
-        yield f"{value.__module__}.{value.__qualname__}".encode()
+        name = getattr(value, "__qualname__", "<none>")
+        if "<" in name:  # a lambda or an inner function: what it has captured is not known
+            raise TypeError(f"{value!r}: a task calls a function of a module")
+        yield f"{value.__module__}.{name}".encode()
     else:
         array = np.asarray(value)
         if array.dtype == object:
@@ -88,6 +91,25 @@ def _pieces(value: Any) -> Iterator[bytes]:
 
 def _is_array(value: Any) -> bool:
     return hasattr(value, "dtype") and np.asarray(value).dtype != object
+
+
+NUMERIC = ("data", "rewards", "inference", "estimators", "analysis", "*.py")
+
+
+@cache
+def code_mark() -> str:
+    """The version of this package; between versions, with a mark of the code that results depend on.
+
+    >>> code_mark().startswith(__version__)
+    True
+    """
+    if "dev" not in __version__:
+        return __version__
+    root, found = Path(__file__).parent.parent, hashlib.sha256()
+    for name in NUMERIC:
+        for path in sorted(root.glob(name) if "*" in name else (root / name).rglob("*.py")):
+            found.update(path.read_bytes())
+    return f"{__version__}+{found.hexdigest()[:12]}"
 
 
 @dataclass(frozen=True)
@@ -129,8 +151,8 @@ class Task:
 
     @cached_property
     def key(self) -> str:
-        """Made of all that the result depends on, the version of this package among it."""
-        return digest([__version__, self.call, self.arguments, self.shared.digest])[:32]
+        """Made of all that the result depends on, the code of this package among it."""
+        return digest([code_mark(), self.call, self.arguments, self.shared.digest])[:32]
 
 
 @dataclass(frozen=True)
@@ -308,7 +330,9 @@ class Folder:
         self.path = Path(path)
         if self.path.exists() and not self.path.is_dir():
             raise NotADirectoryError(f"{self.path} is a file: give a folder for the results")
-        if self.path.is_dir() and any(self.path.iterdir()) and not self._home("results").is_dir():
+        there = [path.name for path in self.path.iterdir()] if self.path.is_dir() else []
+        others = [name for name in there if name not in ("results", "failed", "fits") and name[0] != "."]
+        if others and (_read(self.path / "tasks.json") or {}).get("kind") != KIND:
             raise FileExistsError(f"{self.path} holds other things than results of tasks: give a new folder")
         for name in ("results", "failed", "fits"):
             self._home(name).mkdir(parents=True, exist_ok=True)

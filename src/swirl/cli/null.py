@@ -1,6 +1,7 @@
 """`swirl null`: are there modes at all?  A test by simulation."""
 
 import json
+import os
 import shlex
 import sys
 from pathlib import Path
@@ -68,6 +69,7 @@ def null(
     from swirl.workflows.config import settings
     from swirl.workflows.null import run_null
 
+    os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # workers share a GPU with this process
     check_free(output, force, data, env, states, config)
     if question not in QUESTIONS:
         raise ValueError(f"--question {question}: expected one of {', '.join(QUESTIONS)}")

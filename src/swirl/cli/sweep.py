@@ -1,5 +1,6 @@
 """`swirl sweep`: every combination of some settings on every fold, on all cores or on a cluster."""
 
+import os
 import shlex
 import sys
 import time
@@ -47,6 +48,7 @@ def sweep(
     from swirl.workflows.sweep import status
     from swirl.workflows.sweep import sweep as swept
 
+    os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # workers share a GPU with this process
     if what[0] == STATUS and len(what) == 2:
         found = status(what[1])
         show_json(found) if as_json else typer.echo(in_words(found))

@@ -63,7 +63,7 @@ def run_comparison(
             **given,
             **({"n_modes": asked.modes[0]} if not several and any(free.values()) else {}),
         )
-    if result.panel is not None and _learnt_from_test(run, ready):
+    if result.panel is not None and learnt_from_test(run, ready):
         told = (
             "Where it is going is not forecast: the environment was learnt from the held-out sessions too (--env FILE)."
         )
@@ -97,7 +97,7 @@ def fit_file(name: str) -> str:
     return f"{'-'.join(name.replace(',', ' ').split())}.nc"
 
 
-def _learnt_from_test(run: Run, ready: Prepared) -> bool:
+def learnt_from_test(run: Run, ready: Prepared) -> bool:
     """Whether the probabilities of moves were counted in the held-out sessions too."""
     return run.env in (None, "observed") and not ready.env.is_deterministic
 
@@ -105,7 +105,7 @@ def _learnt_from_test(run: Run, ready: Prepared) -> bool:
 def _honest_score(run: Run, ready: Prepared) -> Any:
     """What is scored: not next states where the environment itself was learnt from the held-out sessions too."""
     asked = run.compare
-    if not _learnt_from_test(run, ready):
+    if not learnt_from_test(run, ready):
         return asked.score
     without = [name for name in asked.models if "action" not in make(name, ready.env).score_types]
     if asked.score == "next_state" or without:

@@ -8,8 +8,8 @@ from swirl.analysis.null_test import NullTest, null_test
 from swirl.analysis.tasks import Folder, Progress
 from swirl.estimators.swirl import SWIRL
 from swirl.workflows.config import Run
-from swirl.workflows.fit import Prepared, build, check_memory, prepare
-from swirl.workflows.sweep import engine_for
+from swirl.workflows.fit import Prepared, build, check_memory
+from swirl.workflows.sweep import engine_for, ready_model
 
 
 def run_null(
@@ -27,9 +27,9 @@ def run_null(
 
     Sessions that the run holds out are left out.
     """
-    ready = prepare(run)
+    ready = ready_model(run)
     model = build(ready.run, ready.env)
-    need = check_memory(model, ready.train).total if isinstance(model, SWIRL) else 0
+    need = check_memory(model, ready.train).total if isinstance(model, SWIRL) else 0  # one fit is made here
     kept = None if folder is None else Folder(folder)
     with engine_for(scheduler, n_workers, need, tell) as engine:
         found = null_test(

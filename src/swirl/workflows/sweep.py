@@ -14,23 +14,25 @@ repeats = 2
 import csv
 import io
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 from typing import Any
 
-from swirl.analysis.cluster import LOCAL, dask_engine
+from swirl.analysis.cluster import LOCAL, dask_engine, has_dask
 from swirl.analysis.grid_search import Choice, choice_of, fold_tasks, whole_fit
-from swirl.analysis.tasks import Engine, Folder, Outcome, Progress, Shared, Task, carried_out, here
+from swirl.analysis.tasks import Engine, Folder, Outcome, Progress, Shared, Task, TasksFailedError, carried_out, here
 from swirl.data.folds import max_folds
 from swirl.estimators.registry import fixed_arguments, known_arguments
 from swirl.estimators.swirl import SWIRL
 from swirl.io.atomic_write import write_text
 from swirl.text import counted, plain
 from swirl.workflows import memory_bound
+from swirl.workflows.compare import learnt_from_test
 from swirl.workflows.config import Grid, Run
 from swirl.workflows.fit import ARGUMENTS, Prepared, build, check_memory, prepare
+from swirl.workflows.goals import with_what_follows
 
 HERE = "here"
 OF_MODES = ("switching", "switching_prior")  # what one mode has no use for
@@ -95,8 +97,6 @@ def check_grid(run: Run) -> Grid:
         wrong = [name for name in lists if ARGUMENTS.get(name, name) not in set(known) - set(fixed)]
         if wrong:
             raise ValueError(f"grid: {asked.name} has no {', '.join(wrong)} to vary, or its name fixes it")
-    if run.stream:
-        raise ValueError("stream: a sweep needs all sessions in memory; leave it out")
     return grid
 
 
@@ -124,10 +124,10 @@ def sweep(
         Called with words on what happens besides.
     """
     grid = check_grid(run)
-    ready = prepare(run)
+    ready = ready_model(run)
     model = build(ready.run, ready.env)
     tried = candidates(grid, model)
-    need = _memory(model, tried, ready)
+    need = _memory(model, tried, ready) if scheduler in (None, LOCAL, HERE) else 0
     if grid.folds == 0:
         shared = Shared({"model": model, "data": ready.train})
         seed = int(model.get_params().get("random_state", 0))
@@ -139,31 +139,52 @@ def sweep(
         n_folds = max_folds(ready.train, grid.folds)
         if n_folds < 2:
             raise ValueError(f"folds={grid.folds}: {counted(len(ready.train), 'session')} cannot be cut into folds")
-        tasks = fold_tasks(model, ready.train, tried, n_folds=n_folds, n_repeats=grid.repeats)
+        of = model.score_type_of(ready.train)
+        if of == "next_state" and learnt_from_test(run, ready):
+            raise ValueError(
+                "some actions are missing, so next states are scored; but the environment is what all sessions show, "
+                "and an action has several ends in it: give the environment with env = FILE"
+            )
+        tasks = fold_tasks(model, ready.train, tried, n_folds=n_folds, n_repeats=grid.repeats, of=of)
     kept = Folder(folder)
     kept.ask(tasks, {"command": command, "run": ready.run.model_dump(mode="json", exclude_none=True)})
     missing = sum(not kept.has(task.key) for task in tasks)
     with engine_for(scheduler if missing else HERE, n_workers, need, tell) as engine:
         outcomes = carried_out(tasks, folder=kept, engine=engine, callback=callback)
-    choice = None
-    if grid.folds and any(outcome.result is not None for outcome in outcomes):
-        choice = choice_of(tasks, outcomes)
-    return Swept(tasks, outcomes, choice, _write_table(kept, tasks, outcomes), ready)
+    table, choice = _write_table(kept, tasks, outcomes), None
+    if grid.folds:
+        with suppress(TasksFailedError):  # no combination is whole: the table and `status` say why
+            choice = choice_of(tasks, outcomes)
+    return Swept(tasks, outcomes, choice, table, ready)
+
+
+def ready_model(run: Run) -> Prepared:
+    """Sessions and environment of a run that is fitted many times, its model as `swirl fit` would have it."""
+    if run.stream:
+        raise ValueError("stream: many fits need all sessions in memory; leave it out")
+    ready = prepare(run)
+    if ready.run.model.goals is not None:
+        raise ValueError("goals=discover: `swirl goals` finds places; name them here")
+    return replace(ready, run=with_what_follows(ready.run))
 
 
 @contextmanager
 def engine_for(
     scheduler: str | None, n_workers: int | None = None, need: int = 0, tell: Callable[[str], Any] | None = None
 ) -> Iterator[Engine]:
-    """The engine that a user asks for by name: "here" and "local" need no cluster, anything else is one that runs."""
+    """The engine that a user asks for by name: "here" and "local" need no cluster, anything else is one that runs.
+
+    Without Dask "local" is "here".
+    """
+    if scheduler in (None, LOCAL) and not has_dask():
+        if tell is not None:
+            tell("one process does the work, as Dask is not installed (pip install 'swirl-irl[cluster]': all cores)")
+        scheduler = HERE
     if scheduler == HERE:
         yield here()
         return
-    try:
-        with dask_engine(scheduler, n_workers=n_workers, need=need, tell=tell) as engine:
-            yield engine
-    except ModuleNotFoundError as fault:
-        raise ValueError(f"{fault}; or take --scheduler here, which works in this process") from None
+    with dask_engine(scheduler, n_workers=n_workers, need=need, tell=tell) as engine:
+        yield engine
 
 
 def _memory(model: Any, tried: list[dict[str, Any]], ready: Prepared) -> int:
