@@ -106,7 +106,7 @@ def local_cluster(n_workers: int | None, need: int, say: Callable[[str], Any]) -
         say("one process works on the GPU: fits of one shape share its programs")
     elif n_workers is None and own < cores():
         say(f"{own} of {cores()} cores are used: a fit may need {amount(need)}, and {amount(room)} are free")
-    settings: dict[str, Any] = {"dashboard_address": None, "silence_logs": "CRITICAL"}
+    settings: dict[str, Any] = {"dashboard_address": ":0", "silence_logs": "CRITICAL"}
     cluster = LocalCluster(
         n_workers=own,
         threads_per_worker=1,
@@ -156,6 +156,8 @@ def _loss(future: Any) -> Exception:
     """Why the scheduler has no answer: it is gone, or it could not read what it was given."""
     try:
         future.result(timeout=1)
+    except TimeoutError:
+        return _SchedulerGoneError("no answer")
     except Exception as fault:
         words = str(fault) or type(fault).__name__
         if "connection" in words or "lost" in words:
@@ -236,8 +238,12 @@ def _one_connection(
                 _performed, task.call, dict(task.arguments), given[mark], code_mark(), key=f"swirl-{task.key}-{place}"
             )
             futures[future] = place
-        for future in as_completed(futures, loop=client.loop):
+        waiting = as_completed(futures, loop=client.loop)
+        for future in waiting:
             place = futures[future]
+            if future.status in ("pending", "lost") and client.status == "running":
+                waiting.add(future)  # its worker died with the result: it is made again
+                continue
             if future.status == "finished":
                 outcome = future.result()
             elif future.status == "error":
