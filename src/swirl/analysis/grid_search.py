@@ -110,7 +110,7 @@ class Choice:
         """
         kept = [i for i, own in enumerate(self.candidates) if all(own.get(k) == v for k, v in settings.items())]
         if not kept:
-            raise ValueError(f"{_worded(settings)}: no candidate has that; there are {_listed(self.candidates)}")
+            raise ValueError(f"{worded(settings)}: no candidate has that; there are {_listed(self.candidates)}")
         return self.rows(kept)
 
     def rows(self, kept: Sequence[int]) -> "Choice":
@@ -136,7 +136,7 @@ class Choice:
     def why(self) -> str:
         """Say in words what is taken, and why."""
         taken, top = self._best, self._highest
-        words = _worded(self.best)
+        words = worded(self.best)
         if len(self.candidates) == 1:
             return f"{words}: nothing else was tried."
         if taken == top:
@@ -148,7 +148,7 @@ class Choice:
         gain, error = self.difference(top, taken)
         units = counted(len(set(self._parts[2].tolist())), self.unit)
         return (
-            f"{words}: the simplest within one standard error of the highest. {_worded(self.highest)} is ahead by only "
+            f"{words}: the simplest within one standard error of the highest. {worded(self.highest)} is ahead by only "
             f"{gain:.4f} nats per step, standard error {error:.4f} (paired, {units})."
         )
 
@@ -198,12 +198,17 @@ def _complexity(settings: Mapping[str, Any]) -> tuple[int, int, int]:
     return np.iinfo(int).max if n_modes == "auto" else int(n_modes), -1 if history is None else int(history), switching
 
 
-def _worded(settings: Mapping[str, Any]) -> str:
+def worded(settings: Mapping[str, Any]) -> str:
+    """Settings in words.
+
+    >>> worded({"n_modes": 2, "history": 1})
+    'n_modes=2, history=1'
+    """
     return ", ".join(f"{key}={value}" for key, value in settings.items())
 
 
 def _listed(candidates: Sequence[Mapping[str, Any]]) -> str:
-    return "; ".join(map(_worded, candidates))
+    return "; ".join(map(worded, candidates))
 
 
 def choose(
@@ -301,7 +306,7 @@ def score_on_folds(
         found = _in_order(as_done(jobs, fitted, _at_once(models, data)))
         for i, j in jobs:
             if callback is not None:
-                callback(", ".join(filter(None, [_worded(candidates[i]), f"fold {j + 1} of {n_folds}"])))
+                callback(", ".join(filter(None, [worded(candidates[i]), f"fold {j + 1} of {n_folds}"])))
             held_out = parts[j]
             fresh, log_likelihoods[i, held_out] = next(found)
             if on_fit is not None:
@@ -326,7 +331,7 @@ def _check_alike(candidates: Sequence[Mapping[str, Any]], steps: Int[np.ndarray,
     for settings, own in zip(candidates, steps, strict=True):
         if not np.array_equal(own, steps[0]):
             raise ValueError(
-                f"{_worded(settings)} scores {own.sum():,} steps, {_worded(candidates[0])} {steps[0].sum():,}, so "
+                f"{worded(settings)} scores {own.sum():,} steps, {worded(candidates[0])} {steps[0].sum():,}, so "
                 "these are not scores of the same thing; choose among settings that score the same steps"
             )
 

@@ -25,7 +25,7 @@ from typing import Any, Literal, cast
 import numpy as np
 from jaxtyping import Float
 
-from swirl.analysis.grid_search import score_on_folds, with_modes
+from swirl.analysis.grid_search import score_on_folds, with_modes, worded
 from swirl.analysis.predictive_checks import simulated_like
 from swirl.analysis.significance import LEVEL
 from swirl.analysis.tasks import Engine, Folder, Progress, Shared, Task, carried_out, results
@@ -100,7 +100,7 @@ class NullTest:
         lines = [
             self.verdict(),
             "",
-            f"{_worded(self.rich)} gains {number(self.gain, 4)} nats over {_worded(self.simple)} "
+            f"{worded(self.rich)} gains {number(self.gain, 4)} nats over {worded(self.simple)} "
             f"({number(per_step, 3)} per step).",
             f"{counted(len(self.simulated), 'data set')} simulated by {self.simulator}: {number(low, 4)} to "
             f"{number(high, 4)} nats; {self.as_large} as large.",
@@ -127,10 +127,6 @@ ANSWERS = {
         "No sign that reward depends on the history: without it the gain is as large",
     ),
 }
-
-
-def _worded(settings: dict[str, Any]) -> str:
-    return ", ".join(f"{name}={value}" for name, value in settings.items())
 
 
 def null_test(
@@ -187,7 +183,7 @@ def null_test(
         begun: Any = type(model)(**{**model.get_params(), **simple}).fit_to_score(data, progress=False)
     settled = {**begun.fitted_params}  # with the prior that it chose
     pair = [type(model)(**{**settled, **own}) for own in (simple, rich)]
-    simulator, words = (begun, f"the fit with {_worded(simple)}")
+    simulator, words = (begun, f"the fit with {worded(simple)}")
     if question == "modes":
         simulator, words = _best_without_modes(begun, pair[0], data)
     shared = Shared({"simulator": simulator, "simple": pair[0], "rich": pair[1], "data": data})
@@ -256,7 +252,7 @@ def _pair(model: Any, question: Question) -> tuple[dict[str, Any], dict[str, Any
 def _best_without_modes(fitted: Any, simple: Any, data: Trajectories) -> tuple[Any, str]:
     """The model without modes that predicts held-out sessions best: the simpler one, or counts."""
     of = simple.score_type_of(data)
-    words = f"the best model without modes ({_worded({'n_modes': 1})})"
+    words = "the best model without modes (n_modes=1)"
     if fitted.histories is None:
         return fitted, words
     counts = make(
