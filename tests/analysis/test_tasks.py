@@ -14,7 +14,8 @@ import pytest
 from small_tasks import fussy, square
 from swirl import SWIRL, Trajectories, datasets, priors
 from swirl.analysis import tasks
-from swirl.analysis.tasks import Folder, Outcome, Shared, Task, TasksFailedError, carried_out, digest, here, results
+from swirl.analysis.tasks import Folder, Outcome, Shared, Task, TasksFailedError, carried_out, here, results
+from swirl.estimators.digest import digest
 
 WORLD = datasets.gridworld(n_sessions=3, n_steps=20)
 
@@ -37,7 +38,7 @@ def test_what_differs_has_another_digest():
 
 def test_what_is_equal_has_the_same_digest_in_another_process():
     program = (
-        "from swirl import SWIRL, datasets, priors; from swirl.analysis.tasks import digest;"
+        "from swirl import SWIRL, datasets, priors; from swirl.estimators.digest import digest;"
         "w = datasets.gridworld(n_sessions=3, n_steps=20);"
         "print(digest([w.env, w.trajectories, SWIRL(w.env, reward_prior=priors.Cauchy())]))"
     )

@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from swirl import system
-from swirl.analysis.tasks import Engine, Outcome, Shared, Task, code_mark, perform
+from swirl.analysis.tasks import Engine, Outcome, Shared, Task, perform
+from swirl.estimators.digest import code_mark
 from swirl.system import cores
 from swirl.text import amount
 

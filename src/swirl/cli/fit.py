@@ -76,6 +76,16 @@ def fit(
             help="Hold a part at a time, for what is larger than memory: DATA is a Parquet file, or a folder of them.",
         ),
     ] = False,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Keep what is done so far in this file, for fits that may be killed."),
+    ] = None,
+    checkpoint_every: Annotated[
+        str, typer.Option(metavar="TIME", help="How often: 60 (seconds), '5 min' or '100 iterations'.")
+    ] = "60",
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on from the checkpoint; where there is none yet, from the beginning.")
+    ] = False,
     force: shared.Force = False,
     as_json: shared.Json = False,
     quiet: shared.Quiet = False,
@@ -95,6 +105,7 @@ def fit(
     from swirl.workflows.goals import split_goals
 
     check_free(output, force, data, env, states, config)
+    kept = _checkpoint(checkpoint, checkpoint_every, resume, force, [output, data, env, states, config])
     options: dict[str, Any] = {
         "data": data,
         "env": env,
@@ -119,8 +130,11 @@ def fit(
     command = shlex.join(["swirl", *sys.argv[1:]])
     silent = quiet or as_json
     with status_line(False if silent else None) as show:
-        fitted, ready = run_fit(run, command=command, progress=False if silent else verbose or None, callback=show)
+        shown = False if silent else verbose or None
+        fitted, ready = run_fit(run, command=command, progress=shown, callback=show, checkpoint=kept)
     saved = fitted.save(output, overwrite=force)
+    if checkpoint is not None and fitted.restarts_[fitted.best_restart_].status != "interrupted":
+        checkpoint.unlink(missing_ok=True)  # the model is safe, and says more
     if judge and fitted.fitted_by_em:
         with suppress(KeyboardInterrupt), status_line(False if silent else None) as show:  # the fit is safe by now
             verdict(fitted, ready.some, callback=lambda words: show(f"verdict: {words}"))
@@ -140,6 +154,25 @@ def fit(
     if verbose:
         typer.echo(details(fitted, ready.memory))
     typer.echo(f"\nSaved to {saved}\nNext: swirl report {shlex.quote(str(saved))} -o report.html")
+
+
+def _checkpoint(path: Path | None, every: str, resume: bool, force: bool, others: list[Any]) -> dict[str, Any]:
+    """Arguments of `fit` that keep what is done so far; say where it goes on from."""
+    from swirl.inference.checkpoint import iterations_made
+
+    if path is None:
+        if resume:
+            raise ValueError("--resume: say from which file with --checkpoint FILE, the one that the fit was given")
+        return {}
+    if any(other is not None and Path(other).absolute() == path.absolute() for other in others):
+        raise ValueError(f"--checkpoint {path}: this file is needed for something else; give a name of its own")
+    if resume and path.exists():
+        made = iterations_made(path)
+        typer.echo(f"Going on from {path}{f', after {made} iterations' if made else ''}.", err=True)
+    elif force and path.exists():
+        iterations_made(path)  # what is no checkpoint is not removed
+        path.unlink()
+    return {"checkpoint": path, "checkpoint_every": every, "resume": resume}
 
 
 def details(model: Any, memory: Any) -> str:

@@ -17,10 +17,13 @@ from swirl.data.streamed import StreamedTrajectories
 from swirl.data.trajectories import Trajectories
 from swirl.errors import Faults
 from swirl.estimators.base import HiddenModeEstimator, NotFittedError, as_trajectories
+from swirl.estimators.digest import code_mark, digest
 from swirl.estimators.fit_warnings import RestartAgreement
 from swirl.inference import em
+from swirl.inference.checkpoint import SECONDS, Checkpoint
 from swirl.inference.em import progress_line
 from swirl.inference.estep.counts import Tables
+from swirl.inference.first_steps import RACE
 from swirl.inference.mstep import Components, Parameters
 
 F = TypeVar("F", bound="EMEstimator")
@@ -73,8 +76,8 @@ class EMEstimator(HiddenModeEstimator):
     def _record_training(self, data: Trajectories, problem: Problem) -> None:
         """Keep what else the fitted model should know of its training data, or of a sample of them."""
 
-    def _choose_prior(self, data: Trajectories) -> None:
-        """Choose what the arguments leave to the data."""
+    def _choose_prior(self, data: Trajectories, kept: Checkpoint | None = None) -> None:
+        """Choose what the arguments leave to the data; what was found before it was `kept` is not sought again."""
 
     def _params_in_use(self) -> dict[str, Any]:
         """The arguments, with what was chosen from the data in their place."""
@@ -114,6 +117,8 @@ class EMEstimator(HiddenModeEstimator):
         engine: em.Engine = "auto",
         compare_restarts: bool = True,
         race: bool = True,
+        checkpoint: Any = None,
+        checkpoint_every: float | int | str = SECONDS,
     ) -> F:
         """Infer the modes and what each of them does by EM (paper §3.4).
 
@@ -123,7 +128,8 @@ class EMEstimator(HiddenModeEstimator):
             `Trajectories`, or a list of them; for `SWIRL` and `ARHMM` also `StreamedTrajectories`. Of these, what a fit
             chooses besides (the prior, goals) and whether restarts agree is found on a sample.
         resume
-            Go on from the restarts of the last fit instead of drawing new ones.
+            Go on from the restarts of the last fit instead of drawing new ones. With `checkpoint`: go on from that
+            file; where there is none yet, start from the beginning.
         start
             Go on from these parameters instead, such as ``restarts_[0].parameters`` of another fit of the same shape.
         progress
@@ -140,6 +146,13 @@ class EMEstimator(HiddenModeEstimator):
         race
             Where `n_restarts` is more than eight, take to their end only the eight that are ahead after 50 iterations:
             32 restarts then cost little more than eight. ``False``: all of them.
+        checkpoint
+            File that what is done so far is written to now and then, whole or not at all. A fit that was killed goes on
+            from it with ``resume=True``, and ends in the same bits as one that was not disturbed (on the same machine).
+            Only its own data, settings and version of swirl are gone on with; `max_iter` may be raised. The file stays
+            when the fit is done.
+        checkpoint_every
+            Seconds between two writings (``60``, ``"5 min"``), or iterations of EM (``"100 iterations"``).
         """
         del y  # scikit-learn's signature
         streamed = isinstance(data, StreamedTrajectories)
@@ -150,8 +163,20 @@ class EMEstimator(HiddenModeEstimator):
             )
         data = data if streamed else as_trajectories(data)
         self._check_arguments()
+        kept = None
+        if checkpoint is not None:
+            marks = self._marks(data, (engine, race, start))
+            kept = Checkpoint.open(checkpoint, marks, every=checkpoint_every, resume=resume)
+            resume = False  # of the last fit
         with on_host_if_small(self._size(data)) if engine == "auto" else nullcontext():
-            return self._fit(data, resume, start, progress, callback, engine, compare_restarts, race)
+            return self._fit(data, resume, start, progress, callback, engine, compare_restarts, race, kept)
+
+    def _marks(self, data: Trajectories | StreamedTrajectories, others: Any) -> dict[str, str]:
+        """What tells this fit from others (`Checkpoint.open`): more iterations do not, once there are some."""
+        enough = min(int(self.max_iter), RACE[-1])
+        start = [np.asarray(leaf) for leaf in jax.tree.leaves(others)]
+        settings = [type(self).__name__, {**self.get_params(), "max_iter": enough}, start]
+        return {"data": data.fingerprint(*self.own_signals), "settings": digest(settings), "code": code_mark()}
 
     def _fit(
         self: F,
@@ -163,10 +188,11 @@ class EMEstimator(HiddenModeEstimator):
         engine: em.Engine,
         compare_restarts: bool,
         race: bool,
+        checkpoint: Checkpoint | None,
     ) -> F:
         some = data.sample() if isinstance(data, StreamedTrajectories) else data
         if not resume:
-            self._choose_prior(some)
+            self._choose_prior(some, checkpoint)
         problem = self._problem(data)
         begun = self._begun(problem.components, resume, start)
         with progress_line(progress, int(self.max_iter)) as show:
@@ -187,6 +213,7 @@ class EMEstimator(HiddenModeEstimator):
                 engine=engine,
                 callback=report,
                 race=race,
+                checkpoint=checkpoint,
             )
         self._components, self._context = problem.components, problem.context
         self._params_at_fit = self._params_in_use()  # `set_params` must not change what the fit means

@@ -12,6 +12,7 @@ rewards: those of a pilot on few data have taken up noise, and with them weak pr
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import jax
@@ -22,6 +23,7 @@ from swirl.data.folds import folds, max_folds
 from swirl.data.trajectories import Trajectories
 from swirl.estimators.em_estimator import Problem
 from swirl.inference import em
+from swirl.inference.checkpoint import Checkpoint, remembered
 from swirl.inference.engines import (
     Iterations,
     choose,
@@ -117,7 +119,7 @@ def _others_compiled(models: list[Any], pilot: int, data: Trajectories, n_restar
 
 
 def prior_scores(
-    models: list[Any], data: Trajectories, *, n_folds: int, pilot: int = 0
+    models: list[Any], data: Trajectories, *, n_folds: int, pilot: int = 0, kept: Checkpoint | None = None
 ) -> Float[np.ndarray, "candidate"] | None:
     """Held-out log-likelihood per choice under each model's prior; None where there is too little to choose on.
 
@@ -127,10 +129,14 @@ def prior_scores(
     ----------
     models
         The same model under each of the priors; that at `pilot` is fitted for a while.
+    kept
+        What was found before the fit was killed, where it was; that is not computed again.
     """
     n_folds = max_folds(data, n_folds)
     if n_folds < 2 or data.lengths.sum() < LEAST:
         return None
+    if kept is not None and all(kept.has(f"prior/{i}") for i in range(len(models))):
+        return np.array([remembered(kept, f"prior/{i}", lambda: 0.0) for i in range(len(models))])
     parts = folds(data, n_folds)
     first = models[pilot]
     problem: Problem = first._problem(data)
@@ -144,6 +150,7 @@ def prior_scores(
         seed=int(first.random_state),
         max_iter=min(PILOT_ITERATIONS, int(first.max_iter)),
         tol=float(first.tol),
+        checkpoint=None if kept is None else kept.under("pilot"),
     )
     if any(restart.status == "interrupted" for restart in restarts):
         raise KeyboardInterrupt  # there is no fit yet that could be kept
@@ -156,12 +163,15 @@ def prior_scores(
     counts = fold_counts(problem, best.parameters, parts)
     by_row = np.reshape(counts.emissions, (len(parts), -1, first.env.n_actions, int(first.n_modes)))
     found = []
-    for model in models:
+    for i, model in enumerate(models):
         own: Problem = model._problem(data)
         own_place = np.zeros(histories.n_contexts, dtype=np.int64)
         own_place[histories.contexts] = own.context[1]
         table = np.zeros((len(parts), int(own.context[1].max()) + 1, *by_row.shape[2:]))
         table[:, own_place[contexts]] = by_row[:, place[contexts]]
         shared = replace(counts, emissions=table.reshape(len(parts), -1, int(first.n_modes)))
-        found.append(held_out(own, best.parameters, shared, parts, n_restarts))
+        score = partial(held_out, own, best.parameters, shared, parts, n_restarts)
+        found.append(remembered(kept, f"prior/{i}", score))
+    if kept is not None:
+        kept.forget("pilot")
     return np.array(found)

@@ -33,6 +33,7 @@ from swirl.estimators.em_estimator import (
     whole_number,
 )
 from swirl.estimators.prior_choice import prior_scores
+from swirl.inference.checkpoint import Checkpoint
 from swirl.inference.estep.counts import Tables
 from swirl.inference.mode_matching import match_by_distance
 from swirl.inference.mstep import Components
@@ -247,7 +248,7 @@ class SWIRL(EMEstimator, DiscreteEstimator):
         asked = {} if self.n_modes == "auto" else {"max_goals": int(self.n_modes) - 1, "strictness": -np.inf}
         self.goal_search_ = search_goals(like, data, n_folds=n_folds, **asked)
 
-    def _choose_prior(self, data: Trajectories) -> None:
+    def _choose_prior(self, data: Trajectories, kept: Checkpoint | None = None) -> None:
         self._find_goals(data)
         for name in ("reward_prior_", "prior_scores_"):  # of another fit
             vars(self).pop(name, None)
@@ -257,7 +258,8 @@ class SWIRL(EMEstimator, DiscreteEstimator):
         candidates = [in_units(prior, unit) for prior in adaptive.candidates]
         models = [type(self)(**{**self.get_params(), "reward_prior": prior}) for prior in candidates]
         pilot = next((i for i, prior in enumerate(candidates) if prior.of == "value"), 0)
-        scores = prior_scores(models, data, n_folds=adaptive.n_folds, pilot=pilot) if len(models) > 1 else None
+        several = len(models) > 1
+        scores = prior_scores(models, data, n_folds=adaptive.n_folds, pilot=pilot, kept=kept) if several else None
         self.prior_scores_ = scores
         self.reward_prior_ = candidates[0 if scores is None else int(np.argmax(scores))]
 

@@ -10,7 +10,8 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any
+from itertools import islice
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -18,6 +19,7 @@ from jaxtyping import Bool, Float
 
 from swirl.compiling import device, jit
 from swirl.inference import first_steps
+from swirl.inference.checkpoint import EM, Checkpoint
 from swirl.inference.convergence import CONFIRM, LITTLE, Stretch, recent_gain, remaining_gain, schedule, unfinished
 from swirl.inference.engines import Engine, Rows, choose, tables_and_prior
 from swirl.inference.estep.counts import Chains, Tables
@@ -164,6 +166,27 @@ class _Ledger:
     def trace(self, values: list[np.ndarray], r: int) -> np.ndarray:
         return np.array([row[r] for row in values[: self.lengths[r]]])
 
+    def pieces(self) -> list[np.ndarray]:
+        """All that it has entered, as arrays for a checkpoint."""
+        rows = [np.array(self.objectives), np.array(self.log_likelihoods)]
+        ends = [np.array(self.status, dtype="U32"), self.remaining, self.lengths, self.rested]
+        return [*rows, *ends, np.array(self.asked, dtype=int)]
+
+    def restored(self, pieces: list[np.ndarray]) -> "_Ledger":
+        """The ledger that `pieces` was taken from."""
+        objectives, log_likelihoods, status, remaining, lengths, rested, asked = pieces
+        return _Ledger(
+            self.tol,
+            self.emissions,
+            list(objectives),
+            list(log_likelihoods),
+            [str(each) for each in status],
+            remaining.copy(),
+            lengths.copy(),
+            rested.copy(),
+            asked.tolist(),
+        )
+
     def restart(self, r: int, parameters: Parameters, occupancy: np.ndarray, otherwise: str) -> Restart:
         """Sum up one restart; `otherwise` is how it ended if nothing else is known."""
         trace, status = self.trace(self.objectives, r), self.status[r]
@@ -171,6 +194,24 @@ class _Ledger:
         log_likelihoods = self.trace(self.log_likelihoods, r)
         asked = tuple(at for at in self.asked if at < len(trace))
         return Restart(parameters, trace, log_likelihoods, occupancy, status or otherwise, remaining, asked)
+
+
+class _Place(NamedTuple):
+    """Where EM stands in its schedule; with state and ledger, all that its next iteration depends on."""
+
+    made: int = 0
+    """Iterations; first, for `checkpoint.iterations_made`."""
+    began_with: int = 0
+    """Iterations that the race had made."""
+    position: int = 0
+    """Stretches before this one."""
+    done: int = 0
+    """Iterations of this stretch."""
+    climbed: bool = False
+    """Whether there were quasi-Newton steps."""
+    since: int = 0
+    """Quasi-Newton steps since it was last asked whether EM has converged."""
+    seconds: float = 0.0
 
 
 def run(
@@ -186,6 +227,7 @@ def run(
     engine: Engine = "auto",
     callback: Callable[[Progress], Any] | None = None,
     race: bool = False,
+    checkpoint: Checkpoint | None = None,
 ) -> list[Restart]:
     """Fit by EM from `n_restarts` starting points (`initialise.starting_points`, or `start`), all of which are kept.
 
@@ -196,6 +238,7 @@ def run(
     or when something is wrong; Ctrl-C ends them all and keeps what they have. After the first iterations most are
     quasi-Newton steps (`quasi_newton`).
     New starting points first take a few steps under a milder prior where the prior has one (`Components.warm_up`).
+    With a `checkpoint` what is done is kept now and then, and what it has is not done again; the result is the same.
     """
     began = time.perf_counter()
     with float64():
@@ -206,17 +249,21 @@ def run(
         # Plain numpy in, so that the first iteration compiles for the same types as the rest.
         start = numpy_tree(start)
         racing = race and fresh and n_restarts > FINALISTS and not components.emissions.objective_may_decrease
-        one_batch = jax.tree.map(lambda leaf: leaf[:FINALISTS], start) if racing else start
+        one_batch: Parameters = jax.tree.map(lambda leaf: leaf[:FINALISTS], start) if racing else start
         tables, _ = tables_and_prior(components, one_batch)
         iterations = choose(engine, chains, numpy_tree(tables))
-        interrupted, rows = False, None
-        if racing:
+        interrupted, rows, resumed = False, None, checkpoint is not None and checkpoint.has(EM)
+        if resumed:
+            start = one_batch  # for the shapes alone
+        elif racing:
 
             def tell(iteration: int, objectives: Float[np.ndarray, "restart"], running: int) -> None:
                 if callback is not None:
                     callback(Progress(iteration, max_iter, objectives, running, time.perf_counter() - began))
 
-            start, rows, interrupted = first_steps.race(iterations, components, start, max_iter=max_iter, tell=tell)
+            start, rows, interrupted = first_steps.race(
+                iterations, components, start, max_iter=max_iter, tell=tell, checkpoint=checkpoint
+            )
         elif fresh and (milder := components.warm_up()) is not None:
             start, interrupted = first_steps.warm_up(iterations, milder, start)
         state = iterations.first(components, start)
@@ -224,19 +271,30 @@ def run(
         ledger = _Ledger.open(tol, type(components.emissions), *(each[0] for each in rows or first))
         for log_likelihood, log_prior in zip(*(each[1:] for each in rows or first), strict=True):
             ledger.record(log_likelihood, log_prior)
-        made, climbed, since = len(ledger.objectives) - 1, False, 0
+        made = len(ledger.objectives) - 1
         if made:
             ledger.ask(accelerated=False)
         if interrupted:
             max_iter = made
+        place = _Place(made, began_with=made)
+        if checkpoint is not None and resumed:
+            like = (place, ledger.pieces(), state)
+            numbers, entered, state = checkpoint.known(EM, like)
+            place, ledger = _Place(*(each.item() for each in numbers)), ledger.restored(entered)
+            began -= place.seconds
+            if place.climbed:
+                components = components.settled()
+        made, climbed, since = place.made, place.climbed, place.since
+        stretches = enumerate(schedule(components.accelerated, place.began_with))
         try:
-            for stretch in schedule(components.accelerated, made):
-                if stretch.accelerated and since >= CONFIRM and not ledger.promising(state.promise):
+            for position, stretch in islice(stretches, place.position, None):
+                done = place.done if position == place.position else 0  # of a stretch that was begun before a kill
+                unpromising = stretch.accelerated and since >= CONFIRM and not ledger.promising(state.promise)
+                if unpromising and not done:
                     continue
                 if stretch.accelerated and not climbed:
                     components, climbed = components.settled(), True
-                left = Stretch(min(stretch.n, max_iter - made), stretch.accelerated, stretch.asks)
-                done = 0
+                left = Stretch(min(stretch.n, max_iter - made + done), stretch.accelerated, stretch.asks)
                 while done < left.n and (running := ledger.running).any():
                     # Rows and state are entered together: Ctrl-C in the long call leaves both as they were.
                     state, rows = iterations.advance(
@@ -247,6 +305,10 @@ def run(
                         made, done = made + 1, done + 1
                         ledger.record(log_likelihood, log_prior)
                         news.append(Progress(made, max_iter, ledger.objectives[-1], int(ledger.running.sum()), seconds))
+                    if checkpoint is not None and checkpoint.due(len(news)):
+                        here = _Place(made, place.began_with, position, done, climbed, since, seconds)
+                        checkpoint.forget("race")
+                        checkpoint.keep(EM, (here, ledger.pieces(), state))
                     # Told when all rows are entered: a callback that interrupts finds state and ledger in step.
                     if callback is not None:
                         for progress in news:

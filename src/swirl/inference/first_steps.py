@@ -16,6 +16,7 @@ import jax
 import numpy as np
 from jaxtyping import Float
 
+from swirl.inference.checkpoint import Checkpoint
 from swirl.inference.engines import Iterations, Rows
 from swirl.inference.mstep import Components, Parameters
 from swirl.precision import numpy_tree
@@ -41,7 +42,13 @@ def warm_up(iterations: Iterations, milder: Components, start: Parameters) -> tu
 
 
 def race(
-    iterations: Iterations, components: Components, start: Parameters, *, max_iter: int, tell: Tell
+    iterations: Iterations,
+    components: Components,
+    start: Parameters,
+    *,
+    max_iter: int,
+    tell: Tell,
+    checkpoint: Checkpoint | None = None,
 ) -> tuple[Parameters, Rows | None, bool]:
     """Take many starts some iterations on, and keep those that are ahead.
 
@@ -60,7 +67,9 @@ def race(
     n = len(jax.tree.leaves(start)[0])
     try:
         for until, kept in zip(RACE, (ceil(sqrt(n * FINALISTS)), FINALISTS), strict=True):
-            parameters, new = _taken_on(iterations, components, parameters, rows, min(until, max_iter), tell)
+            parameters, new = _taken_on(
+                iterations, components, parameters, rows, min(until, max_iter), tell, checkpoint
+            )
             rows = new if rows is None else Rows(*map(np.concatenate, zip(rows, new, strict=True)))
             parameters, rows = _ahead(parameters, rows, kept)
     except KeyboardInterrupt:
@@ -79,7 +88,13 @@ def _ahead(parameters: Parameters, rows: Rows | None, n: int) -> tuple[Parameter
 
 
 def _taken_on(
-    iterations: Iterations, components: Components, parameters: Parameters, rows: Rows | None, until: int, tell: Tell
+    iterations: Iterations,
+    components: Components,
+    parameters: Parameters,
+    rows: Rows | None,
+    until: int,
+    tell: Tell,
+    checkpoint: Checkpoint | None,
 ) -> tuple[Parameters, Rows]:
     """Make plain iterations from all `parameters` until there are `until`; what each came to (the start's too)."""
     n, milder = len(jax.tree.leaves(parameters)[0]), components.warm_up()
@@ -90,6 +105,12 @@ def _taken_on(
         own = np.resize(here, FINALISTS)  # where they are too few, some stand twice, at rest
         active = np.arange(FINALISTS) < len(here)
         part = jax.tree.map(lambda leaf, own=own: leaf[own], parameters)
+        name = f"race/{until}/{first}"
+        if checkpoint is not None and checkpoint.has(name):
+            end, table = checkpoint.known(name, (part, [np.zeros(0), np.zeros(0)]))
+            ends.append(end)
+            tables.append(table)
+            continue
         if rows is None and milder is not None:
             part, interrupted = warm_up(iterations, milder, part)
             if interrupted:
@@ -104,6 +125,8 @@ def _taken_on(
             tell(until - left, (more.log_likelihoods[-1] + more.log_priors[-1])[active], n)
         ends.append(jax.tree.map(lambda leaf, active=active: np.asarray(leaf)[active], state.parameters))
         tables.append([np.concatenate(each)[:, active] for each in zip(*made, strict=True)])
+        if checkpoint is not None:
+            checkpoint.keep(name, (ends[-1], tables[-1]), iterations=until - before)
     whole = Rows(*(np.concatenate(each, axis=1) for each in zip(*tables, strict=True)))
     together = jax.tree.map(lambda *leaves: np.concatenate(leaves), *ends)
     return together, whole if rows is None else Rows(*(each[1:] for each in whole))

@@ -2,7 +2,7 @@
 
 import inspect
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -119,10 +119,12 @@ def fit(
     command: str | None = None,
     progress: bool | None = None,
     callback: Callable[[str], Any] | None = None,
+    checkpoint: Mapping[str, Any] | None = None,
 ) -> tuple[Any, Prepared]:
     """Fit, and tie the model to what it was fitted to (`run_`, which `save` keeps).
 
-    `callback` is told what is tried, where goals are to be discovered.
+    `callback` is told what is tried, where goals are to be discovered.  `checkpoint` holds the arguments of a model's
+    own `fit` that say where a long one keeps what it has done.
     """
     ready = prepare(run)
     if isinstance(ready.run.model.reward, Goals) and ready.run.model.goals is not None:
@@ -138,7 +140,11 @@ def fit(
         ready = replace(ready, memory=check_memory(model, ready.train))
     began = time.perf_counter()
     if "progress" in inspect.signature(model.fit).parameters:  # EM shows a line; counts are done before it could
-        model.fit(ready.train, progress=progress)
+        model.fit(ready.train, progress=progress, **(checkpoint or {}))
+    elif checkpoint:
+        raise ValueError(
+            f"checkpoint: {run.model.name} is not fitted by EM and is done at once; leave out --checkpoint"
+        )
     else:
         model.fit(ready.train)
     model.run_ = provenance(run, ready, command, time.perf_counter() - began)
