@@ -10,26 +10,20 @@ At the level of 5 %, worlds without what is asked for should give p = 0.05 in on
 Writes studies/results/null.json (every draw) and .md. Stopped and started again, it goes on where it was.
 """
 
-import argparse
-import json
-import os
 import time
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
+import draws
 import numpy as np
 from modes_claimed import PORT, agent, arrival, being_there, slipping, turning, visit
 
 from swirl import datasets
 from swirl.analysis.null_test import Question, null_test
 from swirl.estimators.registry import make
-from swirl.estimators.save_load import versions
 from swirl.estimators.swirl import SWIRL
 
-RESULTS = Path(__file__).parent / "results"
 COMMAND = "python studies/null.py"
 GOALS = 14, 20
 ALLOWED = 11  # false answers in 100 draws: more come once in a hundred times where the level is 5 %
@@ -144,56 +138,28 @@ def page(found: list[dict[str, Any]], made: str) -> str:
 def write(found: list[dict[str, Any]], folder: Path) -> None:
     """Write what is known so far."""
     found = sorted(found, key=lambda row: (list(WORLDS).index(row["world"]), row["seed"]))
-    path, half = folder / "null.json", folder / "half-null.json"
-    half.write_text(json.dumps({"command": COMMAND, "versions": versions(), "draws": found}) + "\n", encoding="utf-8")
-    half.replace(path)
-    made = ", ".join(f"{key} {value}" for key, value in versions().items())
-    (folder / "null.md").write_text(page(found, made), encoding="utf-8")
-
-
-def on_own_core(free: Any) -> None:
-    """Bind this process to a core that no other has."""
-    if hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, {free.get()})
+    draws.write(found, folder, "null", COMMAND, page)
 
 
 def main() -> None:
     """Make the draws that are not known yet."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--only", nargs="+", choices=list(WORLDS))
-    parser.add_argument("--draws", type=int, help="of each world; by default as many as are planned")
-    parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--limit", type=float, default=np.inf, help="seconds after which no more draws are waited for")
-    parser.add_argument("--output", type=Path, default=RESULTS)
-    options = parser.parse_args()
+    options = draws.options(__doc__.splitlines()[0], list(WORLDS))
     if options.quick:
         small = {"n_sessions": 12, "n_steps": 40, "n_restarts": 1, "max_iter": 30, "n_simulations": 3}
         print(table([one_draw(world, 0, **small) for world in options.only or list(WORLDS)[1:2]]))
         return
-    path = options.output / "null.json"
-    found = json.loads(path.read_text(encoding="utf-8"))["draws"] if path.exists() else []
+    found = draws.known(options.output, "null")
     known = {(row["world"], row["seed"]) for row in found}
-    draws = {world: options.draws or WORLDS[world][4] for world in options.only or WORLDS}
-    wanted = [(world, seed) for seed in range(max(draws.values())) for world in draws if seed < draws[world]]
+    planned = {world: options.draws or WORLDS[world][4] for world in options.only or WORLDS}
+    wanted = [(world, seed) for seed in range(max(planned.values())) for world in planned if seed < planned[world]]
+
+    def keep(row: dict[str, Any]) -> None:
+        found.append(row)
+        write(found, options.output)
+
     left = [case for case in wanted if case not in known]
-    hours = sum(WORLDS[world][5] for world, _ in left) / 3600 / options.jobs
-    print(f"{len(left)} draws to make, {len(known)} known; about {hours:.1f} hours on {options.jobs} cores", flush=True)
-    context = get_context("spawn")
-    free = context.Manager().Queue()
-    cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else [0]
-    for job in range(options.jobs):
-        free.put(cores[job % len(cores)])
-    with ProcessPoolExecutor(options.jobs, mp_context=context, initializer=on_own_core, initargs=(free,)) as pool:
-        waiting = [pool.submit(one_draw, *case) for case in left]
-        limit = None if np.isinf(options.limit) else options.limit
-        try:
-            for each in as_completed(waiting, timeout=limit):
-                found.append(each.result())
-                write(found, options.output)
-        except TimeoutError:
-            for process in pool._processes.values():
-                process.kill()
+    cost = lambda case: WORLDS[case[0]][5]  # noqa: E731
+    draws.make(one_draw, left, seconds=cost, jobs=options.jobs, limit=options.limit, keep=keep)
     print(table(found))
 
 
