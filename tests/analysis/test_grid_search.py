@@ -294,13 +294,16 @@ def test_a_repeat_cuts_otherwise_and_keeps_animals_whole(subjects):
 def test_what_seeds_change_is_inside_the_standard_error():
     """error² = (that of the sessions)² + variance of the difference over repeats / their number."""
     rows = np.array([[-10.0, -12.0, -11.0], [-11.0, -12.5, -11.2]])
-    repeats = np.array([[-1.0, -1.2, -1.1], [-1.1, -1.1, -1.2]])
+    sums = np.array([[-30.0, -36.0, -33.0], [-33.0, -33.0, -36.0]])  # of each repeat, 30 steps
+    repeats = np.stack([sums / 2, sums / 4, sums / 4], axis=2)
     plain = Choice([{"n_modes": 2}, {"n_modes": 1}], rows / 10, rows, np.full(3, 10), (None,) * 3)
     several = replace(plain, by_repeat=repeats)
     gain, error = plain.difference(0, 1)
     same_gain, more = several.difference(0, 1)
     assert same_gain == gain
-    apart = repeats[0] - repeats[1]
+    apart = (sums[0] - sums[1]) / 30
+    assert several.scatter(0, 1) == pytest.approx(np.std(apart, ddof=1))
+    assert plain.scatter(0, 1) == 0.0
     assert more == pytest.approx(np.sqrt(error**2 + np.var(apart, ddof=1) / 3))
     assert several.only(n_modes=2).by_repeat.tolist() == repeats[:1].tolist()
 

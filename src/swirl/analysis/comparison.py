@@ -136,6 +136,32 @@ def compare(
     return work.with_panel(goals)
 
 
+def scored_once(
+    models: Mapping[str, HiddenModeEstimator],
+    train: Trajectories,
+    test: Trajectories,
+    *,
+    of: Scored,
+    about: str,
+    on_folds: Choice,
+    chosen: Mapping[str, dict[str, Any]],
+    choices: Mapping[str, Choice],
+    callback: Callable[[str], Any] | None = None,
+) -> Comparison:
+    """Fit models that training folds have chosen (`on_folds`: how each did there), and score each on the test once.
+
+    The verdict is `about` one of them, where it has modes; it is compared with itself with one mode, as by `compare`.
+    """
+    check_apart(train, test)
+    work = _Work(train, test, of, 0, callback or (lambda _: None), _of_animals(train, test))
+    work.models, work.seconds = dict(models), dict.fromkeys(models, 0.0)
+    work.chosen, work.choices, work.on_folds, work.about = dict(chosen), dict(choices), on_folds, about
+    for name in models:
+        work.fit(name)
+    work.add_one_mode({})
+    return work.with_panel(None)
+
+
 def _of_animals(train: Trajectories, test: Trajectories) -> tuple[str, ...]:
     """Whether animals are on both sides, in a line; a warning too where there are enough to hold whole ones out."""
     line = shared_animals(train, test)
@@ -180,6 +206,7 @@ class _Work:
     labels: dict[str, str] = field(default_factory=dict)
     one_mode: dict[str, str] = field(default_factory=dict)
     on_folds: Choice | None = None
+    about: str | None = None
     tested: dict[str, tuple[list[np.ndarray], np.ndarray]] = field(default_factory=dict)
     """Of each fitted model: which test steps it scores, and its score of each test session."""
     cuts: dict[str, list[tuple[dict[str, Any], list[np.ndarray]]]] = field(default_factory=dict)
@@ -319,6 +346,7 @@ class _Work:
             one_mode=self.one_mode,
             labels={name: label for name, label in self.labels.items() if label != name},
             notes=self.notes,
+            about=self.about,
         )
 
 

@@ -20,9 +20,16 @@ SCHEMA_VERSION = 1
 
 
 def write_comparison(
-    path: Any, comparison: Comparison, *, run: dict[str, Any] | None = None, overwrite: bool = False
+    path: Any,
+    comparison: Comparison,
+    *,
+    run: dict[str, Any] | None = None,
+    choice: dict[str, Any] | None = None,
+    overwrite: bool = False,
 ) -> Path:
     """Write a comparison, and the run that it came from, as JSON; the fitted models stay out of it.
+
+    `choice`: how its models were chosen, where they were (`ModelChoice.facts`).
 
     >>> import tempfile
     >>> scores = np.array([[-3.0, -5.0], [-4.0, -5.5]])
@@ -59,9 +66,11 @@ def write_comparison(
         "training_folds": {name: _folds(choice) for name, choice in comparison.choices.items()},
         "models_on_training_folds": None if comparison.on_folds is None else _folds(comparison.on_folds),
         "panel": None if comparison.panel is None else _panel_facts(comparison.panel),
+        "about": comparison.about,
         "notes": list(comparison.notes),
         "remarks": comparison.remarks(),
         "versions": versions(),
+        "choice": plain(choice, nan=False, other=repr),
         "run": run,
     }
     return write_text(path, json.dumps(facts, indent=1, ensure_ascii=False) + "\n", overwrite=overwrite)
@@ -113,6 +122,7 @@ def _comparison(facts: dict[str, Any]) -> Comparison:
         converged={name: bool(model.get("converged", True)) for name, model in models.items()},
         notes=tuple(facts.get("notes", ())),
         panel=_panel(facts["panel"], tuple(tested["subject"])) if facts.get("panel") else None,
+        about=facts.get("about"),
     )
 
 
@@ -155,16 +165,18 @@ def _folds(choice: Choice) -> dict[str, Any]:
         "log_likelihoods": choice.log_likelihoods.tolist() if choice.log_likelihoods is not None else None,
         "scored_steps": choice.steps.tolist() if choice.steps is not None else None,
         "subject": [None if subject is None else str(subject) for subject in choice.subjects],
+        "by_repeat": choice.by_repeat.tolist() if choice.by_repeat is not None else None,
     }
 
 
 def _choice(table: dict[str, Any]) -> Choice:
     """A choice as it was; files of older versions have only the scores of folds."""
-    rows, steps = table.get("log_likelihoods"), table.get("scored_steps")
+    rows, steps, repeats = (table.get(name) for name in ("log_likelihoods", "scored_steps", "by_repeat"))
     return Choice(
         table["candidates"],
         np.array(table["score_per_step"], dtype=float),
         None if rows is None else np.array(rows, dtype=float),
         None if steps is None else np.array(steps, dtype=np.int64),
         tuple(table.get("subject", ())),
+        None if repeats is None else np.array(repeats, dtype=float),
     )

@@ -64,6 +64,8 @@ class Comparison:
     """What to know of how the comparison was made, in sentences."""
     panel: Panel | None = None
     """What the models say of the test sessions besides the next step, the best first; `panel.rows` has the numbers."""
+    about: str | None = None
+    """The model that was chosen before the comparison, where one was: the verdict is about it, if it has modes."""
 
     @property
     def scores(self) -> dict[str, float]:
@@ -127,7 +129,7 @@ class Comparison:
         several = [name for name in self.names if self.n_modes(name) > 1]
         if not several:
             return None
-        with_modes, first = self._picked(several, simplest=True)
+        with_modes, first = (self.about, False) if self.about in several else self._picked(several, simplest=True)
         alike = self.one_mode.get(with_modes)
         others = [name for name in self.names if self.n_modes(name) == 1 and name != alike]
         without, second = self._picked(others, simplest=False) if others else (None, False)

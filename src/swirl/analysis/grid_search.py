@@ -12,11 +12,13 @@ from typing import Any, TypeVar
 import numpy as np
 from jaxtyping import Float, Int
 
-from swirl.analysis.tasks import FIT, Outcome, Shared, Task, as_done, digest, results
+from swirl.analysis.tasks import FIT, Outcome, Shared, Task, as_done, results
 from swirl.compiling import ON_HOST, on_cpu, pinned
 from swirl.data.folds import animals, folds
 from swirl.data.trajectories import Trajectories
 from swirl.estimators.base import HiddenModeEstimator, Scored, as_trajectories, quietly
+from swirl.estimators.digest import digest
+from swirl.estimators.free_parameters import information_criteria
 from swirl.rewards.forms import RewardForm
 from swirl.system import cores
 from swirl.text import counted
@@ -61,8 +63,8 @@ class Choice:
     """Scored steps of each session."""
     subjects: tuple[Any, ...] = ()
     """The animal of each session."""
-    by_repeat: Float[np.ndarray, "candidate repeat"] | None = None
-    """Held-out log-likelihood per step over all folds, each time that they were cut otherwise, with another seed."""
+    by_repeat: Float[np.ndarray, "candidate repeat session"] | None = None
+    """Held-out log-likelihood of each session, each time that folds were cut otherwise and fits had another seed."""
 
     @property
     def means(self) -> Float[np.ndarray, "candidate"]:
@@ -79,10 +81,10 @@ class Choice:
     def best(self) -> dict[str, Any]:
         """The candidate to take: the simplest within one standard error of the highest.
 
-        Simpler is: fewer modes, then a shorter history, then switching that does not depend on the state. Among
-        candidates that are equally simple the highest mean wins.
+        Simpler is: fewer modes, then a shorter history, then switching that does not depend on the state, then rewards
+        of states alone. Among candidates that are equally simple the highest mean wins.
         """
-        return self.candidates[self._best]
+        return self.candidates[self.best_index]
 
     @property
     def unit(self) -> str:
@@ -97,9 +99,52 @@ class Choice:
         with np.errstate(invalid="ignore"):
             gain, error, _ = paired(rows[candidate] - rows[reference], steps, units)
             if self.by_repeat is not None and self.by_repeat.shape[1] > 1:  # what seeds and cuts change comes on top
-                apart = self.by_repeat[candidate] - self.by_repeat[reference]
-                error = float(np.sqrt(error**2 + np.var(apart, ddof=1) / len(apart)))
+                error = float(np.hypot(error, self.scatter(candidate, reference) / np.sqrt(self.by_repeat.shape[1])))
         return gain, error
+
+    def scatter(self, candidate: int, reference: int) -> float:
+        """Standard deviation of a difference per step between repeats: what other seeds and other folds change.
+
+        0 where there is one repeat: then nothing is known of it.
+        """
+        if self.by_repeat is None or self.by_repeat.shape[1] < 2:
+            return 0.0
+        apart = (self.by_repeat[candidate] - self.by_repeat[reference]).sum(axis=1) / self._parts[1].sum()
+        return float(np.std(apart, ddof=1))
+
+    def resampled(self, rng: np.random.Generator) -> "Choice":
+        """The same candidates with other sessions (animals, where they are the units) and other repeats, drawn anew."""
+        rows, steps, units = self._parts
+        n_units = int(units.max()) + 1
+        drawn = rng.integers(n_units, size=n_units)
+
+        def summed(table: Float[np.ndarray, "*row part"]) -> Float[np.ndarray, "*row unit"]:
+            return np.stack(
+                [np.bincount(units, weights=row, minlength=n_units) for row in table.reshape(-1, len(units))]
+            )
+
+        per_unit = np.bincount(units, weights=steps, minlength=n_units).astype(np.int64)[drawn]
+        repeats = None
+        if self.by_repeat is not None:
+            n_candidates, n_repeats, _ = self.by_repeat.shape
+            table = summed(self.by_repeat).reshape(n_candidates, n_repeats, n_units)
+            repeats = table[:, rng.integers(n_repeats, size=n_repeats)][:, :, drawn]
+            own = repeats.mean(axis=1)
+        else:
+            own = summed(rows)[:, drawn]
+        return Choice(self.candidates, own / per_unit.sum(), own, per_unit, (), repeats)
+
+    def chosen_again(self, n_draws: int = 500, random_state: int = 0) -> Int[np.ndarray, "candidate"]:
+        """How often the rule takes each candidate when sessions (or animals) and repeats are drawn anew.
+
+        >>> rng = np.random.default_rng(0)
+        >>> ahead = np.array([np.zeros(40), rng.normal(0.5, 0.3, 40)])
+        >>> tried = Choice([{"n_modes": 1}, {"n_modes": 2}], ahead, ahead, np.ones(40, int))
+        >>> tried.chosen_again(100).tolist()
+        [0, 100]
+        """
+        rng = np.random.default_rng(random_state)
+        return np.bincount([self.resampled(rng).best_index for _ in range(n_draws)], minlength=len(self.candidates))
 
     def only(self, **settings: Any) -> "Choice":
         """The same for those candidates that have these settings.
@@ -125,7 +170,7 @@ class Choice:
 
         ``standard_error`` is that of the difference (``behind_highest``), not of the score.
         """
-        means, top, taken = self.means, self._highest, self._best
+        means, top, taken = self.means, self._highest, self.best_index
         rows = []
         for i in np.argsort(-means, kind="stable").tolist():
             behind, error = self.difference(i, top)
@@ -135,12 +180,12 @@ class Choice:
 
     def why(self) -> str:
         """Say in words what is taken, and why."""
-        taken, top = self._best, self._highest
+        taken, top = self.best_index, self._highest
         words = worded(self.best)
         if len(self.candidates) == 1:
             return f"{words}: nothing else was tried."
         if taken == top:
-            sizes = [_complexity(settings) for settings in self.candidates]
+            sizes = [complexity(settings) for settings in self.candidates]
             rest = "no simpler one is within one standard error of it"
             if sizes[taken] == min(sizes):
                 rest = "all candidates are equally simple" if len(set(sizes)) == 1 else "none is simpler"
@@ -176,13 +221,14 @@ class Choice:
         return int(np.argmax(np.nan_to_num(self.means, nan=-np.inf, neginf=-np.inf)))
 
     @property
-    def _best(self) -> int:
+    def best_index(self) -> int:
+        """The place of `best` among the candidates."""
         means, top = np.nan_to_num(self.means, nan=-np.inf, neginf=-np.inf), self._highest
-        leaders: dict[tuple[int, int, int], int] = {}  # of each complexity: the highest
+        leaders: dict[tuple[int, ...], int] = {}  # of each complexity: the highest
         for i, settings in enumerate(self.candidates):
-            leader = leaders.setdefault(_complexity(settings), i)
+            leader = leaders.setdefault(complexity(settings), i)
             if means[i] > means[leader]:
-                leaders[_complexity(settings)] = i
+                leaders[complexity(settings)] = i
         for _, leader in sorted(leaders.items()):
             gain, error = self.difference(leader, top)
             if gain >= -error:
@@ -190,12 +236,20 @@ class Choice:
         return top
 
 
-def _complexity(settings: Mapping[str, Any]) -> tuple[int, int, int]:
-    """Number of modes, length of the history, form of switching: what does not vary is the same for all."""
+def complexity(settings: Mapping[str, Any]) -> tuple[int, ...]:
+    """Number of modes, length of the history, form of switching, of rewards: what does not vary is the same for all.
+
+    >>> complexity({"n_modes": 2, "history": 1, "switching": "state"}) > complexity({"n_modes": 2, "history": 1})
+    False
+    >>> complexity({"n_modes": 2, "switching": "state"}) > complexity({"n_modes": 2, "switching": "independent"})
+    True
+    """
     history = settings.get("history", settings.get("order"))
     switching = SWITCHING.get(str(settings.get("switching")), 2)
     n_modes = settings.get("n_modes") or 0
-    return np.iinfo(int).max if n_modes == "auto" else int(n_modes), -1 if history is None else int(history), switching
+    size = np.iinfo(int).max if n_modes == "auto" else int(n_modes)
+    per_action = int(settings.get("reward") == "state-action")
+    return size, -1 if history is None else int(history), switching, per_action
 
 
 def worded(settings: Mapping[str, Any]) -> str:
@@ -369,8 +423,8 @@ def whole_fit(
         if own.fitted_by_em and any(restart.status == "interrupted" for restart in own.restarts_):
             raise KeyboardInterrupt  # `fit` ends well on Ctrl-C, but what is not done must not be kept
         saved = own.save(f"{folder}/fit.nc").read_bytes()
-    total = own.log_likelihood(data).sum() if own.fitted_by_em else None
-    return {"log_likelihood": total, **_how_it_ended(own), "report": str(own.fit_report_), FIT: saved}
+    told_of = information_criteria(own, data) if own.fitted_by_em else {"log_likelihood": None}
+    return {**told_of, **_how_it_ended(own), "report": str(own.fit_report_), FIT: saved}
 
 
 def _how_it_ended(model: Any) -> dict[str, Any]:
@@ -437,8 +491,7 @@ def choice_of(tasks: Sequence[Task], outcomes: Sequence[Outcome]) -> Choice:
     first = [list(task.arguments["held_out"]) for task, _ in whole[0][1] if task.label["repeat"] == 0]
     means = scores.mean(axis=1)
     by_fold = np.stack([means[:, part].sum(axis=1) / steps[0, part].sum() for part in first], axis=1)
-    by_repeat = scores.sum(axis=2) / steps[0].sum()
-    return Choice(candidates, by_fold, means, steps[0], data.subjects, by_repeat if n_repeats > 1 else None)
+    return Choice(candidates, by_fold, means, steps[0], data.subjects, scores if n_repeats > 1 else None)
 
 
 def _at_once(models: Sequence[HiddenModeEstimator], data: Trajectories) -> int:

@@ -59,6 +59,20 @@ def compare(
             show_default="none",
         ),
     ] = None,
+    grid: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE|default",
+            help="Choose among all combinations of the [grid] in this TOML file, and say what each setting is worth.",
+            show_default="none; default: modes 1 to 3, history 1 and 2, switching independent and state",
+        ),
+    ] = None,
+    folder: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="With --grid: keep each fit's result here; killed, the same command goes on."),
+    ] = None,
+    scheduler: shared.Scheduler = "local",
+    workers: shared.Workers = None,
     reward: Annotated[str | None, typer.Option(help="state or state-action.", show_default="state")] = None,
     impossible: shared.Impossible = None,
     restarts: shared.Restarts = None,
@@ -79,6 +93,10 @@ def compare(
     the models say besides the next step: the place 1, 5 and 20 steps ahead
     and, with --goals, which goal is reached next and whether modes agree
     with direct runs to them.
+
+    With --grid one model chooses all its settings on the folds; you are told
+    what it chose, how often other sessions would have chosen otherwise, and
+    what each setting is worth on the held-out sessions.
     """
     from swirl.analysis.comparison_json import write_comparison
     from swirl.cli.output import check_free, listed, show_json, status_line, whole_numbers
@@ -101,8 +119,14 @@ def compare(
             "goals": goals,
         },
     }  # fmt: skip
-    run = settings(config, options, "compare")
     command = shlex.join(["swirl", *sys.argv[1:]])
+    if grid is not None:
+        run = _with_grid(grid, config, options)
+        _choose(run, output, fits, folder, scheduler, workers, command, force, as_json, quiet)
+        return
+    if folder is not None or workers is not None or scheduler != "local":
+        raise ValueError("--folder, --scheduler and --workers go with --grid: other comparisons run in this process")
+    run = settings(config, options, "compare")
     with status_line(False if quiet or as_json else None) as show:
         result, ready = run_comparison(run, command=command, callback=show)
     echoed = {"config": ready.run.model_dump(mode="json", exclude_none=True), "command": command}
@@ -129,6 +153,82 @@ def compare(
     given |= {"--goals": goals, "--restarts": restarts, "--max-iter": max_iter, "--tol": tol, "--seed": seed}
     words = ["swirl", "fit", *([data] if data is not None else []), *fit_words(picked, result.n_modes(picked), given)]
     typer.echo(f"Next: {shlex.join(words)} && {report}")
+
+
+def _with_grid(grid: str, config: Path | None, options: dict[str, Any]) -> Any:
+    """The run of --grid: the file may have all of the run, or the [grid] alone beside --config and options."""
+    from swirl.workflows.config import checked, merged, read_config
+
+    asked = options["compare"]
+    vain = [f"--{name}" for name in ("models", "modes", "goals") if asked[name] is not None]
+    if vain:
+        raise ValueError(f"{', '.join(vain)}: with --grid, the file says what is tried; leave this out")
+    folds, rest = asked["folds"], {**options, "compare": {"score": asked["score"]}}
+    values = {} if config is None else read_config(config)
+    if grid != "default":
+        values = merged(values, read_config(grid))
+        if "grid" not in values:
+            raise ValueError(f"--grid {grid}: the file has no [grid]; list there what to try, as in modes = [1, 2, 3]")
+    values = merged(values, rest)
+    if folds is not None and "grid" in values:
+        values["grid"] = {**values["grid"], "folds": folds}
+    if "data" not in values:
+        raise ValueError("no data: give a CSV or Parquet file, as in `swirl compare sessions.csv --grid default`")
+    return checked(values, grid if grid != "default" else str(config or "the settings"))
+
+
+def _choose(
+    run: Any,
+    output: Path,
+    fits: Path | None,
+    folder: Path | None,
+    scheduler: str,
+    workers: int | None,
+    command: str,
+    force: bool,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Choose on a grid, and tell."""
+    import os
+
+    from swirl.analysis.comparison_json import write_comparison
+    from swirl.cli.output import show_json
+    from swirl.cli.sweep import progress_lines
+    from swirl.text import plain
+    from swirl.workflows.compare import fit_file, save_fits
+    from swirl.workflows.model_choice import run_choice
+
+    os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # workers share a GPU with this process
+    silent = quiet or as_json
+    with progress_lines(silent) as show:
+        found, ready = run_choice(
+            run,
+            folder=folder,
+            scheduler=scheduler,
+            n_workers=workers,
+            command=command,
+            callback=show,
+            tell=None if silent else show,
+        )
+    echoed = {"config": ready.run.model_dump(mode="json", exclude_none=True), "command": command}
+    saved = write_comparison(output, found.comparison, run=echoed, choice=found.facts(), overwrite=force)
+    kept = [] if fits is None else save_fits(found.comparison, fits, overwrite=force)
+    if as_json:
+        show_json(plain({**found.facts(), "file": str(saved)}, other=repr))
+    elif not quiet:
+        typer.echo(f"{ready.train!r} to fit to, {ready.test!r} to score\n\n{found}\n\nSaved to {saved}")
+        if kept and fits is not None:
+            report = [
+                "swirl",
+                "report",
+                str(fits / fit_file(found.name)),
+                "--comparison",
+                str(saved),
+                "-o",
+                "report.html",
+            ]
+            typer.echo(f"Fits are in {fits}\nNext: {shlex.join(report)}")
 
 
 def fit_words(name: str, n_modes: int, given: dict[str, Any]) -> list[str]:

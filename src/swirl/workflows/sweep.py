@@ -24,6 +24,7 @@ from swirl.analysis.cluster import LOCAL, dask_engine, has_dask
 from swirl.analysis.grid_search import Choice, choice_of, fold_tasks, whole_fit
 from swirl.analysis.tasks import Engine, Folder, Outcome, Progress, Shared, Task, TasksFailedError, carried_out, here
 from swirl.data.folds import max_folds
+from swirl.estimators.base import Scored
 from swirl.estimators.registry import fixed_arguments, known_arguments
 from swirl.estimators.swirl import SWIRL
 from swirl.io.atomic_write import write_text
@@ -127,25 +128,8 @@ def sweep(
     ready = ready_model(run)
     model = build(ready.run, ready.env)
     tried = candidates(grid, model)
-    need = _memory(model, tried, ready) if scheduler in (None, LOCAL, HERE) else 0
-    if grid.folds == 0:
-        shared = Shared({"model": model, "data": ready.train})
-        seed = int(model.get_params().get("random_state", 0))
-        tasks = [
-            Task(whole_fit, {"settings": {**own, "random_state": seed + repeat}}, shared, {**own, "repeat": repeat})
-            for own, repeat in product(tried, range(grid.repeats))
-        ]
-    else:
-        n_folds = max_folds(ready.train, grid.folds)
-        if n_folds < 2:
-            raise ValueError(f"folds={grid.folds}: {counted(len(ready.train), 'session')} cannot be cut into folds")
-        of = model.score_type_of(ready.train)
-        if of == "next_state" and learnt_from_test(run, ready):
-            raise ValueError(
-                "some actions are missing, so next states are scored; but the environment is what all sessions show, "
-                "and an action has several ends in it: give the environment with env = FILE"
-            )
-        tasks = fold_tasks(model, ready.train, tried, n_folds=n_folds, n_repeats=grid.repeats, of=of)
+    need = memory_needed(model, tried, ready) if scheduler in (None, LOCAL, HERE) else 0
+    tasks = fits_to_all(model, ready, tried, grid) if grid.folds == 0 else fits_to_folds(model, ready, tried, grid)
     kept = Folder(folder)
     kept.ask(tasks, {"command": command, "run": ready.run.model_dump(mode="json", exclude_none=True)})
     missing = sum(not kept.has(task.key) for task in tasks)
@@ -158,11 +142,40 @@ def sweep(
     return Swept(tasks, outcomes, choice, table, ready)
 
 
-def ready_model(run: Run) -> Prepared:
-    """Sessions and environment of a run that is fitted many times, its model as `swirl fit` would have it."""
+def fits_to_all(model: Any, ready: Prepared, tried: list[dict[str, Any]], grid: Grid) -> list[Task]:
+    """One fit of each combination to all training sessions, and one more for each repeat."""
+    shared = Shared({"model": model, "data": ready.train})
+    seed = int(model.get_params().get("random_state", 0))
+    return [
+        Task(whole_fit, {"settings": {**own, "random_state": seed + repeat}}, shared, {**own, "repeat": repeat})
+        for own, repeat in product(tried, range(grid.repeats))
+    ]
+
+
+def fits_to_folds(
+    model: Any, ready: Prepared, tried: list[dict[str, Any]], grid: Grid, of: Scored | None = None
+) -> list[Task]:
+    """Fits of each combination to all folds of the training sessions but one, which is scored."""
+    n_folds = max_folds(ready.train, grid.folds)
+    if n_folds < 2:
+        raise ValueError(f"folds={grid.folds}: {counted(len(ready.train), 'session')} cannot be cut into folds")
+    of = model.score_type_of(ready.train) if of is None else of
+    if of == "next_state" and learnt_from_test(ready.run, ready):
+        raise ValueError(
+            "next states are scored, as some actions are missing or you asked for it; but the environment is what all "
+            "sessions show, and an action has several ends in it: give the environment with env = FILE"
+        )
+    return fold_tasks(model, ready.train, tried, n_folds=n_folds, n_repeats=grid.repeats, of=of)
+
+
+def ready_model(run: Run, every: int | None = None) -> Prepared:
+    """Sessions and environment of a run that is fitted many times, its model as `swirl fit` would have it.
+
+    `every`: what is held out where the run does not say (`prepare`).
+    """
     if run.stream:
         raise ValueError("stream: many fits need all sessions in memory; leave it out")
-    ready = prepare(run)
+    ready = prepare(run, every=every)
     if ready.run.model.goals is not None:
         raise ValueError("goals=discover: `swirl goals` finds places; name them here")
     return replace(ready, run=with_what_follows(ready.run))
@@ -187,7 +200,7 @@ def engine_for(
         yield engine
 
 
-def _memory(model: Any, tried: list[dict[str, Any]], ready: Prepared) -> int:
+def memory_needed(model: Any, tried: list[dict[str, Any]], ready: Prepared) -> int:
     """Bytes that the largest of the fits may need; a fault before any work where one has no room."""
     if not isinstance(model, SWIRL):
         return 0

@@ -1,0 +1,286 @@
+"""The whole question at once: how many modes, how long a history, which switching; how sure, and what each is worth.
+
+A grid of settings is tried on folds of the training sessions, which choose (`grid_search`).  Drawing sessions and
+repeats anew says how often others would have chosen otherwise.  The chosen model and its neighbours, which differ from
+it in one setting each, are then fitted to all training sessions and scored once on the test: the difference is what
+that setting is worth.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from jaxtyping import Int
+
+from swirl.analysis.comparison import scored_once
+from swirl.analysis.comparison_result import Z95, Comparison
+from swirl.analysis.grid_search import Choice, complexity, joined, score_on_folds, worded
+from swirl.data.trajectories import Trajectories
+from swirl.estimators.base import HiddenModeEstimator, Scored
+from swirl.text import counted
+
+OF_MODES = ("switching", "switching_prior")  # what one mode has no use for
+DRAWS = 500
+MARKOV = "Markov"
+FORMS = {
+    "state": "State-dependent switching",
+    "independent": "Switching that depends on the mode alone",
+    "state-table": "Switching with a table of its own for each state",
+    "state-net": "Switching that a network makes of the state",
+}
+SWITCHING, HISTORY, MODES = "switching", "history", "n_modes"
+
+
+@dataclass(frozen=True)
+class Effect:
+    """What one setting is worth on the test sessions, all others being equal."""
+
+    setting: str
+    value: Any
+    """Of the two, the one that makes the model richer."""
+    instead_of: Any
+    gain: float
+    """Nats per step."""
+    half_width: float
+    """Of its 95 % interval: what other test sessions, other seeds and other folds would change."""
+
+    @property
+    def helps(self) -> bool | None:
+        """Whether it does; None where the interval holds zero, or is not known."""
+        if not abs(self.gain) > self.half_width:
+            return None
+        return self.gain > 0
+
+    def sentence(self) -> str:
+        """In words.
+
+        >>> print(Effect("switching", "state", "independent", 0.031, 0.009).sentence())
+        State-dependent switching helps: +0.0310 nats/step, 95 % interval +0.0220 to +0.0400 (instead of: independent).
+        """
+        many = False
+        if self.setting == SWITCHING:
+            what = FORMS.get(str(self.value), f"Switching {self.value}")
+        elif self.setting == HISTORY:
+            what = f"A history of {counted(int(self.value), 'state')}"
+        elif self.setting == MODES:
+            what, many = counted(int(self.value), "mode"), int(self.value) > 1
+        else:
+            what = f"{self.setting}={self.value}"
+        does = ("help" if self.gain > 0 else "hurt") + ("" if many else "s")
+        if self.helps is None:
+            does = f"{'make' if many else 'makes'} no difference beyond noise"
+        interval = f", 95 % interval {self.gain - self.half_width:+.4f} to {self.gain + self.half_width:+.4f}"
+        sure = interval if np.isfinite(self.half_width) else "; one test session does not say how sure that is"
+        return f"{what} {does}: {self.gain:+.4f} nats/step{sure} (instead of: {self.instead_of})."
+
+
+@dataclass(frozen=True)
+class ModelChoice:
+    """Which model, how sure, and what each setting is worth; print it."""
+
+    choice: Choice
+    """Every candidate on the training folds."""
+    again: Int[np.ndarray, "candidate"]
+    """How often each would be chosen with other sessions (`Choice.chosen_again`)."""
+    comparison: Comparison
+    """The chosen model, its neighbours and `Markov` on the test sessions."""
+    effects: list[Effect]
+    criteria: list[dict[str, Any]] = field(default_factory=list)
+    """Of each candidate, fitted to all training sessions: log_likelihood, free_parameters, aic, bic."""
+
+    @property
+    def best(self) -> dict[str, Any]:
+        """The settings to take."""
+        return self.choice.best
+
+    @property
+    def name(self) -> str:
+        """What the chosen model is called in the comparison."""
+        return named(self.best)
+
+    def share(self, setting: str) -> dict[Any, float]:
+        """How often each value of a setting would be chosen with other sessions, the most frequent first."""
+        found: dict[Any, float] = {}
+        for own, n in zip(self.choice.candidates, self.again.tolist(), strict=True):
+            if own.get(MODES) == 1 and setting in OF_MODES:
+                continue
+            found[own.get(setting)] = found.get(own.get(setting), 0) + n
+        total = sum(found.values())
+        return {value: n / total for value, n in sorted(found.items(), key=lambda each: -each[1])} if total else {}
+
+    def verdict(self) -> str:
+        """Say whether there is a case for modes: that of the comparison, unless the folds chose one mode."""
+        if self.best.get(MODES, 2) == 1:
+            return "No case for modes: the training folds choose one mode."
+        return self.comparison.verdict()
+
+    def how_sure(self) -> str:
+        """Say how often other sessions would have chosen otherwise."""
+        varied = [name for name in self.choice.candidates[0] if len({str(c[name]) for c in self.choice.candidates}) > 1]
+        said = []
+        for name in varied:
+            shares = {value: share for value, share in self.share(name).items() if share > 0}
+            if shares:
+                said.append(f"{name} {', '.join(f'{value} in {share:.0%}' for value, share in shares.items())}")
+        if not said:
+            return "Nothing was varied."
+        others = f"With other {self.choice.unit}s ({int(self.again.sum())} resamplings)"
+        return f"{others} the choice would be: {'; '.join(said)}."
+
+    def table(self) -> list[dict[str, Any]]:
+        """One row per candidate, highest mean on the folds first, with AIC and BIC above the lowest."""
+        rows = self.choice.table()
+        if not self.criteria:
+            return rows
+        own = {worded(c): found for c, found in zip(self.choice.candidates, self.criteria, strict=True)}
+        least = {k: min((f[k] for f in self.criteria if f.get(k) is not None), default=None) for k in ("aic", "bic")}
+        for row in rows:
+            found = own[worded({name: row[name] for name in self.choice.candidates[0]})]
+            row["free_parameters"] = found.get("free_parameters")
+            row |= {k: None if found.get(k) is None else found[k] - low for k, low in least.items() if low is not None}
+        return rows
+
+    def __str__(self) -> str:
+        lines = [self.verdict(), "", f"Chosen on training folds: {self.choice.why()}", self.how_sure(), ""]
+        lines += [f"- {effect.sentence()}" for effect in self.effects]
+        names, rows = list(self.choice.candidates[0]), self.table()
+        with_criteria = any(row.get("aic") is not None for row in rows)
+        titles = [
+            *names,
+            "nats/step",
+            "to the highest (± 1 SE)",
+            *(["parameters", "AIC", "BIC"] if with_criteria else []),
+        ]
+        lines += ["", f"| {' | '.join([*titles, ''])} |", f"|{'--:|' * len(titles)}:--|"]
+        for row in rows:
+            cells = [str(row.get(name, "")) for name in names]
+            cells += [f"{row['score']:.4f}", f"{row['behind_highest']:+.4f} ± {row['standard_error']:.4f}"]
+            if with_criteria:
+                cells += [_number(row.get("free_parameters")), _number(row.get("aic")), _number(row.get("bic"))]
+            lines.append(f"| {' | '.join([*cells, 'chosen' if row['chosen'] else ''])} |")
+        if with_criteria:
+            lines.append(
+                "AIC and BIC: above the lowest; parameters without gauge. They do not choose: they know of no prior."
+            )
+        return "\n".join(
+            [
+                *lines,
+                "",
+                "The chosen model and its neighbours on the test sessions:",
+                "",
+                *str(self.comparison).split("\n")[2:],
+            ]
+        )
+
+    def facts(self) -> dict[str, Any]:
+        """All of it as plain values, beside the comparison."""
+        effects = [{**vars(effect), "sentence": effect.sentence()} for effect in self.effects]
+        return {
+            "best": self.best,
+            "verdict": self.verdict(),
+            "why": self.choice.why(),
+            "how_sure": self.how_sure(),
+            "chosen_again": self.again.tolist(),
+            "effects": effects,
+            "candidates": self.table(),
+        }
+
+
+def _number(value: float | int | None) -> str:
+    return "" if value is None else f"{value:,.0f}"
+
+
+def named(settings: Mapping[str, Any]) -> str:
+    """What a model with such settings is called.
+
+    >>> named({"n_modes": 2, "history": 1, "switching": "state"})
+    'modes 2, history 1, switching state'
+    """
+    words = {"n_modes": "modes"}
+    own = {k: v for k, v in settings.items() if not (settings.get(MODES) == 1 and k in OF_MODES)}
+    return ", ".join(f"{words.get(key, key)} {value}" for key, value in own.items())
+
+
+def neighbours(choice: Choice) -> list[tuple[str, int]]:
+    """Candidates that differ from the chosen one in one setting: of numbers the next ones, else all others."""
+    best, found = choice.best, []
+    for setting, value in best.items():
+        if best.get(MODES) == 1 and setting in OF_MODES:
+            continue
+        others = [own[setting] for own in choice.candidates if own[setting] != value]
+        if others and all(isinstance(each, int | float) and not isinstance(each, bool) for each in [*others, value]):
+            below, above = [o for o in others if o < value], [o for o in others if o > value]
+            others = [*([max(below)] if below else []), *([min(above)] if above else [])]
+        for other in dict.fromkeys(map(str, others)):
+            at = _place(choice, {**best, setting: other}, setting)
+            if at is not None:
+                found.append((setting, at))
+    return found
+
+
+def _place(choice: Choice, wanted: Mapping[str, Any], setting: str) -> int | None:
+    """Where a candidate stands; of one mode how it switches makes no difference."""
+    for i, own in enumerate(choice.candidates):
+        free = OF_MODES if own.get(MODES) == 1 else ()
+        if all(str(own[k]) == str(v) for k, v in wanted.items() if k not in free or k == setting):
+            return i
+    return None
+
+
+def choose_and_score(
+    model: HiddenModeEstimator,
+    choice: Choice,
+    train: Trajectories,
+    test: Trajectories,
+    *,
+    of: Scored,
+    n_folds: int,
+    rivals: Mapping[str, HiddenModeEstimator] | None = None,
+    criteria: Sequence[Mapping[str, Any]] = (),
+    callback: Callable[[str], Any] | None = None,
+    random_state: int = 0,
+) -> ModelChoice:
+    """Fit the chosen model, its neighbours and some `rivals` to all training sessions, and score each on the test once.
+
+    Parameters
+    ----------
+    choice
+        Of settings of `model`, on folds of `train` (`grid_search.choice_of`).
+    rivals
+        Models without modes, by name: the modes must be ahead of them too.
+    criteria
+        Of each candidate its log-likelihood, free parameters, AIC and BIC (`whole_fit`), where they are known.
+    """
+    around = neighbours(choice)
+    kept = list(dict.fromkeys([choice.best_index, *(place for _, place in around)]))
+    fresh = {named(choice.candidates[i]): type(model)(**{**model.get_params(), **choice.candidates[i]}) for i in kept}
+    rows = [({"model": named(choice.candidates[i]), **choice.candidates[i]}, choice.rows([i])) for i in kept]
+    for name, rival in (rivals or {}).items():
+        fresh[name] = rival
+        scored = score_on_folds(rival, train, [{}], n_folds=n_folds, of=of)
+        rows.append(({"model": name, MODES: 1}, scored))
+    chosen = named(choice.best)
+    found = scored_once(
+        fresh,
+        train,
+        test,
+        of=of,
+        about=chosen,
+        on_folds=joined(rows),
+        chosen={chosen: choice.best},
+        choices={chosen: choice},
+        callback=callback,
+    )
+    effects = [_effect(choice, found, setting, place) for setting, place in around]
+    again = choice.chosen_again(DRAWS, random_state)
+    return ModelChoice(choice, again, found, effects, [dict(each) for each in criteria])
+
+
+def _effect(choice: Choice, found: Comparison, setting: str, place: int) -> Effect:
+    """What the setting that tells a neighbour from the chosen model is worth, the richer of the two first."""
+    rich, plain = sorted((choice.best_index, place), key=lambda i: complexity(choice.candidates[i]), reverse=True)
+    one, two = choice.candidates[rich], choice.candidates[plain]
+    gain, half = found.difference(named(one), named(two))
+    half = float(np.hypot(half, Z95 * choice.scatter(rich, plain)))
+    return Effect(setting, one[setting], two[setting], gain, half)
