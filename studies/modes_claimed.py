@@ -65,7 +65,7 @@ Reward = Callable[..., np.ndarray]
 def agent(
     env: MDP, history: int, rewards: Sequence[Reward], leave: Sequence[Any] = (0.0,), start: int | None = None
 ) -> SWIRL:
-    """A model with one mode or two.
+    """A model with one mode or several, each as likely as another to follow.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ def agent(
     """
     histories, n_modes = Histories.reachable(env.successors, history), len(rewards)
     switch = np.stack([np.broadcast_to(np.asarray(each, dtype=float), env.n_states) for each in leave], axis=1)
-    other = np.ones((n_modes, n_modes)) - np.eye(n_modes)
+    other = (np.ones((n_modes, n_modes)) - np.eye(n_modes)) / max(n_modes - 1, 1)
     model = SWIRL.from_parameters(
         env,
         history=history,

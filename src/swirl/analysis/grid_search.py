@@ -516,12 +516,15 @@ def joined(rows: Sequence[tuple[dict[str, Any], Choice]]) -> Choice:
     """Models that were scored on the same folds, as one choice: the settings to show for each, and its own choice."""
     each = [scored for _, scored in rows]
     together = [scored.log_likelihoods for scored in each if scored.log_likelihoods is not None]
+    repeats = [scored.by_repeat for scored in each if scored.by_repeat is not None]
+    alike = len(repeats) == len(each) and len({own.shape[1] for own in repeats}) == 1
     return Choice(
         [settings for settings, _ in rows],
         np.concatenate([scored.scores for scored in each]),
         np.concatenate(together),
         each[0].steps,
         each[0].subjects,
+        np.concatenate(repeats) if alike else None,
     )
 
 
