@@ -28,6 +28,7 @@ from modes_claimed import PORT, agent, being_there, slipping, visit
 from swirl import datasets
 from swirl.analysis.grid_search import Choice, choice_of, complexity, fold_tasks, joined, paired
 from swirl.analysis.tasks import carried_out
+from swirl.estimators.base import quietly
 from swirl.estimators.swirl import SWIRL
 from swirl.workflows.config import Grid
 from swirl.workflows.model_choice import DEFAULT
@@ -93,9 +94,9 @@ def maze(*goals: int, worth: float, leave: Any = (0.0,)) -> SWIRL:
 NONE = "independent"
 WORLDS: dict[str, World] = {
     "grid, one goal": World(1, 1, NONE, 1, lambda: agent(grid(), 1, places(1, 1.0)), 15),
-    "grid, one goal to visit": World(1, 2, NONE, 2, lambda: agent(grid(), 2, visits(1, 1.5)), 15),
+    "grid, one goal to visit": World(1, 2, NONE, 2, lambda: agent(grid(), 2, visits(1, 3.0)), 15),
     "stochastic grid, one goal": World(1, 1, NONE, 3, lambda: agent(slipping(grid(), 0.2), 1, places(1, 1.0)), 15),
-    "maze, one place to visit": World(1, 2, NONE, 4, lambda: maze(PORT, worth=1.5), 60),
+    "maze, one place to visit": World(1, 2, NONE, 4, lambda: maze(PORT, worth=3.0), 60),
     "grid, two goals left when reached": World(
         2, 1, "state", 5, lambda: agent(grid(), 1, places(2, 1.5), ends(grid(), GOALS[:2], 0.4, 0.005)), 25
     ),
@@ -113,7 +114,7 @@ WORLDS: dict[str, World] = {
         lambda: agent(slipping(grid(), 0.2), 1, places(2, 1.5), ends(grid(), GOALS[:2], 0.4, 0.005)), 25,
     ),
     "grid, three goals left anywhere": World(
-        3, 1, NONE, 10, lambda: agent(grid(), 1, places(3, 1.5), anywhere(3, 0.02)), 25
+        3, 1, NONE, 10, lambda: agent(grid(), 1, places(3, 2.5), anywhere(3, 0.01)), 25
     ),
     "stochastic grid, three goals left when reached": World(
         3, 1, "state", 11,
@@ -143,7 +144,8 @@ def one_separation(name: str, place: int) -> dict[str, Any]:
     truth = world.truth()
     data, many = sessions(world), truth.sample(N_OTHERS, N_STEPS, random_state=1000 + world.seed)
     wrong = SWIRL(truth.env, n_restarts=RESTARTS, **settings).fit(many, progress=False, compare_restarts=False)
-    gains = truth.session_scores(data) - wrong.session_scores(data)
+    with quietly():
+        gains = truth.session_scores(data) - wrong.session_scores(data)
     steps = np.array([int(own.sum()) for own in truth.scored_steps(data)])
     gain, error, _ = paired(gains, steps, np.arange(len(data)))
     seconds = time.perf_counter() - began
