@@ -86,6 +86,12 @@ def visits(n: int, worth: float) -> list[Any]:
     return [visit(goal, worth) for goal in GOALS[:n]]
 
 
+def tastes(env: Any, spread: float, seed: int) -> Any:
+    """A reward of its own for every move between two states: no reward of places is like it."""
+    table = np.random.default_rng(seed).normal(0.0, spread, (env.n_states, env.n_states))
+    return lambda new, old: table[new, old]
+
+
 def maze(*goals: int, worth: float, leave: Any = (0.0,)) -> SWIRL:
     """Mice of the labyrinth that come to places and go."""
     return agent(datasets.labyrinth_env(), 2, [visit(goal, worth) for goal in goals], leave, start=0)
@@ -94,9 +100,11 @@ def maze(*goals: int, worth: float, leave: Any = (0.0,)) -> SWIRL:
 NONE = "independent"
 WORLDS: dict[str, World] = {
     "grid, one goal": World(1, 1, NONE, 1, lambda: agent(grid(), 1, places(1, 1.0)), 15),
-    "grid, one goal to visit": World(1, 2, NONE, 2, lambda: agent(grid(), 2, visits(1, 3.0)), 15),
+    "grid, a taste for moves": World(1, 2, NONE, 2, lambda: agent(grid(), 2, [tastes(grid(), 1.0, 0)]), 15),
     "stochastic grid, one goal": World(1, 1, NONE, 3, lambda: agent(slipping(grid(), 0.2), 1, places(1, 1.0)), 15),
-    "maze, one place to visit": World(1, 2, NONE, 4, lambda: maze(PORT, worth=3.0), 60),
+    "maze, one goal": World(
+        1, 1, NONE, 4, lambda: agent(datasets.labyrinth_env(), 1, [being_there(PORT, 1.5)], start=0), 60
+    ),
     "grid, two goals left when reached": World(
         2, 1, "state", 5, lambda: agent(grid(), 1, places(2, 1.5), ends(grid(), GOALS[:2], 0.4, 0.005)), 25
     ),
