@@ -489,3 +489,55 @@ def test_committed_results_of_the_null_test_say_what_the_documentation_claims():
         assert module.false_positives(found, question) == (0, 25)
     seen = [row["p"] <= 0.05 for row in found if row["there"]]
     assert (sum(seen), len(seen)) == (39, 40)
+
+
+@pytest.mark.slow
+def test_a_fit_that_is_killed_once(tmp_path, monkeypatch):
+    module = study("killed_fits")
+    world = next(iter(module.WORLDS))
+    monkeypatch.setitem(module.WORLDS, world, (20, 50, ["--modes", "2", "--history", "1", "--restarts", "2"]))
+    monkeypatch.setattr(module, "ALWAYS", ["--no-verdict", "--quiet", "--max-iter", "60"])
+    usual = module.undisturbed(tmp_path, world)
+    row = module.one_kill(tmp_path, world, 1, usual)
+    assert row["same"]
+    assert len(row["kills"]) == 1
+
+
+def test_committed_results_of_killed_fits_say_what_the_documentation_claims():
+    module = study("killed_fits")
+    record = json.loads((module.draws.RESULTS / "killed_fits.json").read_text(encoding="utf-8"))
+    found = record["draws"]
+    page = (module.draws.RESULTS / "killed_fits.md").read_text(encoding="utf-8")
+    assert page == module.page(found, module.draws.made_with(record["versions"]))
+    assert len(found) == module.DRAWS
+    assert all(row["same"] for row in found)
+    assert sum(sum(row["had_file"]) for row in found) >= 10
+
+
+@pytest.mark.slow
+def test_a_choice_in_a_small_world():
+    module = study("choice")
+    name = next(iter(module.WORLDS))
+    small = {"n_sessions": 9, "n_steps": 30, "n_restarts": 1, "max_iter": 10}
+    found = [module.one_candidate(name, place, **small) for place in (0, 1)]
+    assert module.as_choice(found, name) is None  # not all candidates are there
+    rest = [{**found[0], "place": place} for place in range(2, len(module.GRID))]
+    assert module.judged([*found, *rest])[name]["best"]["n_modes"] == 1  # all others are the same as one mode
+
+
+def test_committed_results_of_the_choice_say_what_the_documentation_claims():
+    module = study("choice")
+    record = json.loads((module.RESULTS / "choice.json").read_text(encoding="utf-8"))
+    made = module.draws.made_with(record["versions"])
+    assert (module.RESULTS / "choice.md").read_text(encoding="utf-8") == module.page(record["draws"], made)
+    apart = module.separations()
+    for name, world in module.WORLDS.items():
+        gain, errors = module.least(apart, name)
+        assert gain >= module.LEAST
+        assert errors >= module.ERRORS
+        wrong = [place for place, own in enumerate(module.GRID) if not module.contains(own, world)]
+        assert [row["place"] for row in apart if row["world"] == name] == wrong
+    rows = module.judged(record["draws"])
+    assert len(rows) == 12
+    assert sum(row["modes"] for row in rows.values()) == 12  # as docs/howto/choosing.md says
+    assert sum(row["form"] for row in rows.values()) == 10

@@ -319,7 +319,7 @@ def test_tasks_of_one_repeat_come_to_the_same_choice():
     assert found.by_repeat is None
     twice = fold_tasks(MODEL, recording(), candidates, n_folds=2, n_repeats=2)
     assert [task.arguments["settings"]["random_state"] for task in twice[:4]] == [0, 0, 1, 1]
-    assert choice_of(twice, carried_out(twice)).by_repeat.shape == (2, 2)
+    assert choice_of(twice, carried_out(twice)).by_repeat.shape == (2, 2, len(recording()))
 
 
 def test_candidates_may_have_seeds_of_their_own():

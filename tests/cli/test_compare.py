@@ -481,3 +481,73 @@ def test_a_file_keeps_the_versions_of_its_fit(tmp_path, monkeypatch):
     assert netcdf.read(tmp_path / "named.nc")[1]["versions"] == {"swirl": "0.0.1"}
     loaded.fit(world.trajectories).save(tmp_path / "new.nc")
     assert netcdf.read(tmp_path / "new.nc")[1]["versions"] == {"swirl": "9.9.9"}
+
+
+QUICK = ["--restarts", 1, "--max-iter", 5, "--hold-out-subjects", "m2", "--scheduler", "here"]
+
+
+@pytest.fixture(scope="module")
+def chosen(folder):
+    """One choice on a small grid."""
+    (folder / "small.toml").write_text(
+        "[grid]\nmodes = [1, 2]\nhistory = [1]\nswitching = ['independent', 'state']\nfolds = 2\nrepeats = 2\n"
+    )
+    done = run(
+        "compare", folder / "sessions.csv", "--env", folder / "grid.csv", "--grid", folder / "small.toml", *QUICK,
+        "--folder", folder / "tasks", "--fits", folder / "chosen", "-o", folder / "chosen.json",
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    return done
+
+
+@pytest.mark.slow
+def test_a_grid_is_answered_in_sentences(folder, chosen):
+    facts = json.loads((folder / "chosen.json").read_text())
+    choice = facts["choice"]
+    assert len(choice["candidates"]) == 3
+    assert choice["how_sure"] in chosen.stdout
+    assert choice["effects"]
+    assert all(effect["sentence"] in chosen.stdout for effect in choice["effects"])
+    assert all(row["free_parameters"] > 0 for row in choice["candidates"])
+    assert facts["test_sessions"]["subject"] == ["m2"] * 4
+    assert "Markov" in facts["models"]
+    told = shlex.split(chosen.stdout.strip().splitlines()[-1].removeprefix("Next: "))
+    assert swirl.load(told[2]).run_["config"]["model"]["modes"] == choice["best"]["n_modes"]
+    report = run(*told[1:-1], folder / "chosen.html")
+    assert report.exit_code == 0, report.output
+
+
+@pytest.mark.slow
+def test_a_grid_goes_on_where_it_was(folder, chosen):
+    files = {path: path.stat().st_mtime_ns for path in (folder / "tasks" / "results").iterdir()}
+    assert len(files) == 3 * 2 * 2 + 3
+    again = run(
+        "compare", folder / "sessions.csv", "--env", folder / "grid.csv", "--grid", folder / "small.toml", *QUICK,
+        "--folder", folder / "tasks", "-o", folder / "again.json", "--json",
+    )  # fmt: skip
+    assert again.exit_code == 0, again.output
+    assert {path: path.stat().st_mtime_ns for path in (folder / "tasks" / "results").iterdir()} == files
+    assert (
+        json.loads(again.stdout)["how_sure"] == json.loads((folder / "chosen.json").read_text())["choice"]["how_sure"]
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--grid", "default", "--modes", "1,2"], "--modes: with --grid, the file says what is tried"),
+        (["--scheduler", "here"], "go with --grid"),
+        (["--grid", "{}/grid.csv"], "grid.csv"),
+        (["--grid", "{}/empty.toml"], "the file has no [grid]"),
+        (["--grid", "{}/one.toml"], "settings are chosen on 2 folds or more"),
+    ],
+)
+def test_what_goes_wrong_with_a_grid_is_told(folder, options, words):
+    (folder / "empty.toml").write_text("[model]\nhistory = 1\n")
+    (folder / "one.toml").write_text("[grid]\nmodes = [1, 2]\nfolds = 0\n")
+    given = [option.format(folder) for option in options]
+    done = run("compare", folder / "sessions.csv", "--env", folder / "grid.csv", *given, "-o", folder / "no.json")
+    assert done.exit_code != 0
+    assert words in " ".join(done.output.split())
+    assert not (folder / "no.json").exists()

@@ -382,3 +382,57 @@ def test_what_cannot_be_streamed_is_told(days, arguments, says):
     assert done.exit_code != 0
     assert says in " ".join(done.output.split())
     assert not (days / "never.nc").exists()
+
+
+@pytest.mark.slow
+def test_a_checkpoint_is_gone_on_from_and_removed_when_the_fit_is_saved(folder, tmp_path, monkeypatch):
+    from swirl.inference.checkpoint import Checkpoint
+
+    asked = ["fit", "--config", folder / "run.toml", "--restarts", 2, "--max-iter", 40, "--no-verdict"]
+    kept = ["--checkpoint", tmp_path / "kept", "--checkpoint-every", "5 iterations"]
+    assert run(*asked, "-o", tmp_path / "whole.nc").exit_code == 0
+    write, written = Checkpoint.write, []
+
+    def killed(self):
+        write(self)
+        written.append(self)
+        if len(written) == 6:
+            raise MemoryError("killed")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Checkpoint, "write", killed)
+        assert run(*asked, *kept, "-o", tmp_path / "fit.nc").exit_code != 0
+    assert (tmp_path / "kept").exists()
+    assert not (tmp_path / "fit.nc").exists()
+    again = run(*asked, *kept, "-o", tmp_path / "fit.nc")
+    assert again.exit_code != 0
+    assert "--resume" in again.output
+    done = run(*asked, *kept, "-o", tmp_path / "fit.nc", "--resume")
+    assert done.exit_code == 0, done.output
+    assert "Going on from" in done.stderr
+    assert not (tmp_path / "kept").exists()
+    one, other = swirl.load(tmp_path / "fit.nc"), swirl.load(tmp_path / "whole.nc")
+    np.testing.assert_array_equal(one.policies_, other.policies_)
+    np.testing.assert_array_equal(one.objective_trace_, other.objective_trace_)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--resume"], "say from which file with --checkpoint FILE"),
+        (["--checkpoint", "{0}/sessions.csv"], "needed for something else"),
+        (["--checkpoint", "{1}/notes.txt", "--force"], "cannot be read as a checkpoint"),
+        (["--checkpoint", "{1}/kept", "--checkpoint-every", "soon"], "checkpoint_every='soon'"),
+        (["--model", "Markov", "--checkpoint", "{1}/kept"], "leave out --checkpoint"),
+    ],
+)
+def test_a_checkpoint_that_cannot_be_is_told(folder, tmp_path, options, words):
+    (tmp_path / "notes.txt").write_text("precious")
+    given = [option.format(folder, tmp_path) for option in options]
+    data = [folder / "sessions.csv", "--env", folder / "grid.csv"]
+    done = run("fit", *data, "-o", tmp_path / "fit.nc", *given)
+    assert done.exit_code != 0
+    assert words in " ".join(done.output.split())
+    assert (tmp_path / "notes.txt").read_text() == "precious"
+    assert not (tmp_path / "fit.nc").exists()

@@ -6,9 +6,9 @@ import warnings
 import jax
 import numpy as np
 import pytest
+from swirl.baselines import ARHMM
 
 from swirl import SWIRL, datasets, priors
-from swirl.baselines import ARHMM
 from swirl.errors import Notice
 from swirl.inference import checkpoint as checkpoints
 from swirl.inference.checkpoint import Checkpoint, iterations_made
@@ -28,7 +28,7 @@ def model(**others):
 def same(one, other):
     assert len(one.restarts_) == len(other.restarts_)
     for a, b in zip(one.restarts_, other.restarts_, strict=True):
-        assert a.status == b.status and a.asked == b.asked and a.raced == b.raced
+        assert (a.status, a.asked, a.raced) == (b.status, b.asked, b.raced)
         np.testing.assert_array_equal(a.objective_trace, b.objective_trace)
         np.testing.assert_array_equal(a.log_likelihood_trace, b.log_likelihood_trace)
         np.testing.assert_array_equal(a.occupancy, b.occupancy)
@@ -70,7 +70,11 @@ def resumed_again_and_again(make, path, monkeypatch, *, every, step):
 @pytest.mark.parametrize(
     ("make", "every", "step"),
     [
-        (lambda: model(tol=1e-9, reward_prior=priors.Cauchy()), "1 iterations", 37),  # in the middle of every kind of stretch
+        (
+            lambda: model(tol=1e-9, reward_prior=priors.Cauchy()),
+            "1 iterations",
+            37,
+        ),  # in the middle of every kind of stretch
         (lambda: model(n_restarts=9, max_iter=70, reward_prior=priors.Cauchy()), "10 iterations", 3),  # and of the race
         (lambda: model(max_iter=60), 0, 13),  # and of the choice of a prior
         (lambda: ARHMM(WORLD.env, n_modes=2, n_restarts=2), "7 iterations", 2),

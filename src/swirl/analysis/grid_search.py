@@ -119,16 +119,15 @@ class Choice:
         drawn = rng.integers(n_units, size=n_units)
 
         def summed(table: Float[np.ndarray, "*row part"]) -> Float[np.ndarray, "*row unit"]:
-            return np.stack(
-                [np.bincount(units, weights=row, minlength=n_units) for row in table.reshape(-1, len(units))]
-            )
+            flat = table.reshape(-1, len(units))
+            each = [np.bincount(units, weights=row, minlength=n_units) for row in flat]
+            return np.reshape(each, (*table.shape[:-1], n_units))
 
         per_unit = np.bincount(units, weights=steps, minlength=n_units).astype(np.int64)[drawn]
         repeats = None
         if self.by_repeat is not None:
-            n_candidates, n_repeats, _ = self.by_repeat.shape
-            table = summed(self.by_repeat).reshape(n_candidates, n_repeats, n_units)
-            repeats = table[:, rng.integers(n_repeats, size=n_repeats)][:, :, drawn]
+            n_repeats = self.by_repeat.shape[1]
+            repeats = summed(self.by_repeat)[:, rng.integers(n_repeats, size=n_repeats)][:, :, drawn]
             own = repeats.mean(axis=1)
         else:
             own = summed(rows)[:, drawn]
