@@ -4,10 +4,8 @@ import numpy as np
 import pytest
 
 from swirl import SWIRL, datasets, priors
-from swirl.analysis.grid_search import Choice, choice_of, fold_tasks
-from swirl.analysis.model_choice import Effect, choose_and_score, named, neighbours
-from swirl.analysis.tasks import carried_out
-from swirl.estimators.registry import make
+from swirl.analysis.grid_search import Choice
+from swirl.analysis.model_choice import Effect, choose_model, named, neighbours
 
 SETTINGS = [
     {"n_modes": 1, "history": 1, "switching": "independent"},
@@ -98,17 +96,9 @@ def answer():
     world = datasets.gridworld(n_sessions=30, n_steps=60)
     train, test = world.trajectories.split(every=3)
     model = SWIRL(world.env, history=1, n_restarts=2, max_iter=60, reward_prior=priors.Cauchy())
-    tried = [
-        {"n_modes": 1, "switching": "independent"},
-        *({"n_modes": 2, "switching": s} for s in ("independent", "state")),
-    ]
-    tasks = fold_tasks(model, train, tried, n_folds=2, n_repeats=2)
-    choice = choice_of(tasks, carried_out(tasks))
-    rivals = {"Markov": make("Markov", world.env, target="action")}
-    criteria = [{"free_parameters": 24 * i, "aic": 10.0 * i, "bic": 5.0 - i} for i in range(3)]
-    return choose_and_score(
-        model, choice, train, test, of="action", n_folds=2, rivals=rivals, criteria=criteria, random_state=0
-    )
+    tried = [{"n_modes": 1, "switching": "independent"}]
+    tried += [{"n_modes": 2, "switching": switching} for switching in ("independent", "state")]
+    return choose_model(model, train, test, tried, n_folds=2, n_repeats=2)
 
 
 def test_the_answer_is_about_what_the_folds_chose(answer):
@@ -148,3 +138,14 @@ def test_no_case_for_modes_where_the_folds_choose_one(answer):
 
     one = replace(answer, choice=answer.choice.only(n_modes=1))
     assert one.verdict() == "No case for modes: the training folds choose one mode."
+
+
+def test_what_cannot_be_chosen_among_is_told(answer):
+    world = datasets.gridworld(n_sessions=6, n_steps=20)
+    train, test = world.trajectories.split(every=3)
+    with pytest.raises(ValueError, match="grid: expected at least one value"):
+        choose_model(SWIRL(world.env), train, test, {"modes": [1, 2]})
+    with pytest.raises(ValueError, match="expected one that EM fits"):
+        choose_model(world.env, train, test, {"n_modes": [1, 2]})
+    with pytest.raises(ValueError, match="share 4 sessions"):
+        choose_model(SWIRL(world.env), train, train, {"n_modes": [1, 2]})

@@ -311,6 +311,18 @@ def choose(
     {'order': 1}
     """
     data = as_trajectories(data)
+    candidates = combinations(model, grid)
+    return score_on_folds(model, data, candidates, n_folds=n_folds, of=of, callback=callback, on_fit=on_fit)
+
+
+def combinations(model: Any, grid: Any) -> list[dict[str, Any]]:
+    """All combinations of settings of a model; a fault where it has no such setting.
+
+    >>> from swirl.baselines import BackoffMarkov
+    >>> from swirl.datasets import gridworld_env
+    >>> combinations(BackoffMarkov(gridworld_env()), {"order": [0, 1]})
+    [{'order': 0}, {'order': 1}]
+    """
     if not isinstance(model, HiddenModeEstimator) or not isinstance(grid, Mapping):
         raise ValueError(
             f"model is {type(model).__name__} and grid {type(grid).__name__}: expected a model, such as "
@@ -325,8 +337,7 @@ def choose(
             f"grid: expected at least one value for each of some of {', '.join(model.get_params())}"
             + (f"; got {', '.join(unknown)}" if unknown else "")
         )
-    candidates = [dict(zip(grid, values, strict=True)) for values in product(*grid.values())]
-    return score_on_folds(model, data, candidates, n_folds=n_folds, of=of, callback=callback, on_fit=on_fit)
+    return [dict(zip(grid, values, strict=True)) for values in product(*grid.values())]
 
 
 def score_on_folds(

@@ -15,9 +15,23 @@ from jaxtyping import Int
 
 from swirl.analysis.comparison import scored_once
 from swirl.analysis.comparison_result import Z95, Comparison
-from swirl.analysis.grid_search import Choice, complexity, joined, score_on_folds, worded
+from swirl.analysis.grid_search import (
+    Choice,
+    choice_of,
+    combinations,
+    complexity,
+    fold_tasks,
+    joined,
+    score_on_folds,
+    whole_fit,
+    worded,
+)
+from swirl.analysis.tasks import Engine, Folder, Progress, Task, carried_out
+from swirl.data.folds import check_apart
 from swirl.data.trajectories import Trajectories
-from swirl.estimators.base import HiddenModeEstimator, Scored
+from swirl.estimators.base import HiddenModeEstimator, Scored, as_trajectories
+from swirl.estimators.digest import digest
+from swirl.estimators.registry import known_arguments, make
 from swirl.text import counted
 
 OF_MODES = ("switching", "switching_prior")  # what one mode has no use for
@@ -228,38 +242,95 @@ def _place(choice: Choice, wanted: Mapping[str, Any], setting: str) -> int | Non
     return None
 
 
-def choose_and_score(
+def choose_model(
+    model: Any,
+    train: Any,
+    test: Any,
+    grid: Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Any]],
+    *,
+    n_folds: int = 3,
+    n_repeats: int = 2,
+    of: Scored | None = None,
+    folder: Folder | None = None,
+    engine: Engine | None = None,
+    callback: Callable[[Progress], Any] | None = None,
+    tell: Callable[[str], Any] | None = None,
+    about: Mapping[str, Any] | None = None,
+) -> ModelChoice:
+    """Choose settings on training folds, say how sure that is, and on the test what each setting is worth.
+
+    Parameters
+    ----------
+    model
+        The model to vary, one that EM fits; it is not fitted or changed.
+    train, test
+        `Trajectories` that share no session; better, no animal.  The test is scored once.
+    grid
+        For each constructor argument the values to try; or the combinations to try, as a list of settings.
+    n_folds, n_repeats
+        Folds of the training sessions, and how often they are cut anew, each time with another seed.
+    of
+        What is scored, one of the model's `score_types`; by default its own.
+    folder, engine
+        Where results are kept and where the work is done (`swirl.analysis.tasks`).
+    callback, tell
+        Called with a `Progress` after each fit; with words on what is fitted at the end.
+    about
+        What to write into the folder of the run.
+
+    Examples
+    --------
+    >>> from swirl import SWIRL, datasets, priors  # takes some seconds
+    >>> world = datasets.gridworld(n_sessions=30, n_steps=60)
+    >>> train, test = world.trajectories.split(every=3)
+    >>> model = SWIRL(world.env, history=1, n_restarts=2, reward_prior=priors.Cauchy())
+    >>> found = choose_model(model, train, test, {"n_modes": [1, 2]}, n_folds=2)
+    >>> found.best, [effect.setting for effect in found.effects]
+    ({'n_modes': 2}, ['n_modes'])
+    """
+    train, test = as_trajectories(train), as_trajectories(test)
+    if not isinstance(model, HiddenModeEstimator) or not model.fitted_by_em:
+        raise ValueError(f"model is {type(model).__name__}: expected one that EM fits, such as swirl.SWIRL(env)")
+    check_apart(train, test)
+    tried = combinations(model, grid) if isinstance(grid, Mapping) else [dict(own) for own in grid]
+    scored = model.score_type_of(train) if of is None else of
+    on_folds = fold_tasks(model, train, tried, n_folds=n_folds, n_repeats=n_repeats, of=scored)
+    shared, seed = on_folds[0].shared, model.get_params().get("random_state", 0)
+    to_all = [
+        Task(whole_fit, {"settings": {"random_state": seed, **own}}, shared, {**own, "fold": None}) for own in tried
+    ]
+    tasks = [*on_folds, *to_all]
+    if folder is not None:
+        folder.ask(tasks, about or {})
+    outcomes = carried_out(tasks, folder=folder, engine=engine, callback=callback)
+    choice = choice_of(on_folds, outcomes[: len(on_folds)])
+    found = {digest(own): outcome.result for own, outcome in zip(tried, outcomes[len(on_folds) :], strict=True)}
+    criteria = [found.get(digest(own)) or {} for own in choice.candidates]
+    again = choice.chosen_again(DRAWS, int(seed))
+    comparison, effects = _on_test(model, choice, train, test, scored, n_folds, tell)
+    return ModelChoice(choice, again, comparison, effects, criteria)
+
+
+def _on_test(
     model: HiddenModeEstimator,
     choice: Choice,
     train: Trajectories,
     test: Trajectories,
-    *,
     of: Scored,
     n_folds: int,
-    rivals: Mapping[str, HiddenModeEstimator] | None = None,
-    criteria: Sequence[Mapping[str, Any]] = (),
-    callback: Callable[[str], Any] | None = None,
-    random_state: int = 0,
-) -> ModelChoice:
-    """Fit the chosen model, its neighbours and some `rivals` to all training sessions, and score each on the test once.
-
-    Parameters
-    ----------
-    choice
-        Of settings of `model`, on folds of `train` (`grid_search.choice_of`).
-    rivals
-        Models without modes, by name: the modes must be ahead of them too.
-    criteria
-        Of each candidate its log-likelihood, free parameters, AIC and BIC (`whole_fit`), where they are known.
-    """
+    tell: Callable[[str], Any] | None,
+) -> tuple[Comparison, list[Effect]]:
+    """Fit the chosen model, its neighbours and counts to all training sessions, and score each on the test once."""
     around = neighbours(choice)
     kept = list(dict.fromkeys([choice.best_index, *(place for _, place in around)]))
     fresh = {named(choice.candidates[i]): type(model)(**{**model.get_params(), **choice.candidates[i]}) for i in kept}
     rows = [({"model": named(choice.candidates[i]), **choice.candidates[i]}, choice.rows([i])) for i in kept]
-    for name, rival in (rivals or {}).items():
-        fresh[name] = rival
-        scored = score_on_folds(rival, train, [{}], n_folds=n_folds, of=of)
-        rows.append(({"model": name, MODES: 1}, scored))
+    params, known = model.get_params(), known_arguments(MARKOV)
+    if params.get("env") is not None and of in make(MARKOV, params["env"]).score_types:
+        own = {"target": of, "impossible": params.get("impossible")}
+        given = {key: value for key, value in own.items() if key in known and value is not None}
+        fresh[MARKOV] = make(MARKOV, params["env"], **given)
+        rows.append(({"model": MARKOV, MODES: 1}, score_on_folds(fresh[MARKOV], train, [{}], n_folds=n_folds, of=of)))
     chosen = named(choice.best)
     found = scored_once(
         fresh,
@@ -270,11 +341,9 @@ def choose_and_score(
         on_folds=joined(rows),
         chosen={chosen: choice.best},
         choices={chosen: choice},
-        callback=callback,
+        callback=tell,
     )
-    effects = [_effect(choice, found, setting, place) for setting, place in around]
-    again = choice.chosen_again(DRAWS, random_state)
-    return ModelChoice(choice, again, found, effects, [dict(each) for each in criteria])
+    return found, [_effect(choice, found, setting, place) for setting, place in around]
 
 
 def _effect(choice: Choice, found: Comparison, setting: str, place: int) -> Effect:

@@ -4,11 +4,8 @@ from collections.abc import Callable
 from typing import Any
 
 from swirl.analysis.cluster import LOCAL
-from swirl.analysis.grid_search import choice_of
-from swirl.analysis.model_choice import MARKOV, ModelChoice, choose_and_score, named
-from swirl.analysis.tasks import Folder, Progress, carried_out
-from swirl.estimators.digest import digest
-from swirl.estimators.registry import known_arguments, make
+from swirl.analysis.model_choice import MARKOV, ModelChoice, choose_model, named
+from swirl.analysis.tasks import Folder, Progress
 from swirl.workflows.compare import HOLD_OUT
 from swirl.workflows.config import Grid, Run
 from swirl.workflows.fit import ARGUMENTS, Prepared, build, provenance
@@ -17,8 +14,7 @@ from swirl.workflows.sweep import (
     candidates,
     check_grid,
     engine_for,
-    fits_to_all,
-    fits_to_folds,
+    folds_for,
     memory_needed,
     ready_model,
 )
@@ -66,35 +62,23 @@ def run_choice(
     tried = candidates(grid, model)
     need = memory_needed(model, tried, ready) if scheduler in (None, LOCAL, HERE) else 0
     of = run.compare.score or model.score_type_of(ready.train)
-    on_folds = fits_to_folds(model, ready, tried, grid, of)
-    to_all = fits_to_all(model, ready, tried, grid.model_copy(update={"repeats": 1}))
-    tasks = [*on_folds, *to_all]
+    n_folds = folds_for(ready, grid, of)
     kept = None if folder is None else Folder(folder)
-    missing = len(tasks)
-    if kept is not None:
-        kept.ask(tasks, {"command": command, "run": ready.run.model_dump(mode="json", exclude_none=True)})
-        missing = sum(not kept.has(task.key) for task in tasks)
-    with engine_for(scheduler if missing else HERE, n_workers, need, tell) as engine:
-        outcomes = carried_out(tasks, folder=kept, engine=engine, callback=callback)
-    choice = choice_of(on_folds, outcomes[: len(on_folds)])
-    criteria = {
-        digest({key: value for key, value in task.label.items() if key != "repeat"}): outcome.result or {}
-        for task, outcome in zip(to_all, outcomes[len(on_folds) :], strict=True)
-    }
-    own = {"target": of, **({"impossible": run.model.impossible} if run.model.impossible is not None else {})}
-    rival = make(MARKOV, ready.env, **{key: value for key, value in own.items() if key in known_arguments(MARKOV)})
-    found = choose_and_score(
-        model,
-        choice,
-        ready.train,
-        ready.test,
-        of=of,
-        n_folds=len(on_folds) // (len(tried) * grid.repeats),
-        rivals={MARKOV: rival},
-        criteria=[criteria.get(digest(settings), {}) for settings in choice.candidates],
-        callback=tell,
-        random_state=run.fit.seed,
-    )
+    with engine_for(scheduler, n_workers, need, tell) as engine:
+        found = choose_model(
+            model,
+            ready.train,
+            ready.test,
+            tried,
+            n_folds=n_folds,
+            n_repeats=grid.repeats,
+            of=of,
+            folder=kept,
+            engine=engine,
+            callback=callback,
+            tell=tell,
+            about={"command": command, "run": ready.run.model_dump(mode="json", exclude_none=True)},
+        )
     _tie(found, ready, command)
     return found, ready
 

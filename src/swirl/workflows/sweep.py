@@ -129,7 +129,17 @@ def sweep(
     model = build(ready.run, ready.env)
     tried = candidates(grid, model)
     need = memory_needed(model, tried, ready) if scheduler in (None, LOCAL, HERE) else 0
-    tasks = fits_to_all(model, ready, tried, grid) if grid.folds == 0 else fits_to_folds(model, ready, tried, grid)
+    if grid.folds == 0:
+        shared = Shared({"model": model, "data": ready.train})
+        seed = int(model.get_params().get("random_state", 0))
+        tasks = [
+            Task(whole_fit, {"settings": {**own, "random_state": seed + repeat}}, shared, {**own, "repeat": repeat})
+            for own, repeat in product(tried, range(grid.repeats))
+        ]
+    else:
+        of = model.score_type_of(ready.train)
+        n_folds = folds_for(ready, grid, of)
+        tasks = fold_tasks(model, ready.train, tried, n_folds=n_folds, n_repeats=grid.repeats, of=of)
     kept = Folder(folder)
     kept.ask(tasks, {"command": command, "run": ready.run.model_dump(mode="json", exclude_none=True)})
     missing = sum(not kept.has(task.key) for task in tasks)
@@ -142,30 +152,17 @@ def sweep(
     return Swept(tasks, outcomes, choice, table, ready)
 
 
-def fits_to_all(model: Any, ready: Prepared, tried: list[dict[str, Any]], grid: Grid) -> list[Task]:
-    """One fit of each combination to all training sessions, and one more for each repeat."""
-    shared = Shared({"model": model, "data": ready.train})
-    seed = int(model.get_params().get("random_state", 0))
-    return [
-        Task(whole_fit, {"settings": {**own, "random_state": seed + repeat}}, shared, {**own, "repeat": repeat})
-        for own, repeat in product(tried, range(grid.repeats))
-    ]
-
-
-def fits_to_folds(
-    model: Any, ready: Prepared, tried: list[dict[str, Any]], grid: Grid, of: Scored | None = None
-) -> list[Task]:
-    """Fits of each combination to all folds of the training sessions but one, which is scored."""
+def folds_for(ready: Prepared, grid: Grid, of: Scored | None) -> int:
+    """As many folds as were asked for, or can be had; a fault where there are none, or scores would be flattered."""
     n_folds = max_folds(ready.train, grid.folds)
     if n_folds < 2:
         raise ValueError(f"folds={grid.folds}: {counted(len(ready.train), 'session')} cannot be cut into folds")
-    of = model.score_type_of(ready.train) if of is None else of
     if of == "next_state" and learnt_from_test(ready.run, ready):
         raise ValueError(
             "next states are scored, as some actions are missing or you asked for it; but the environment is what all "
             "sessions show, and an action has several ends in it: give the environment with env = FILE"
         )
-    return fold_tasks(model, ready.train, tried, n_folds=n_folds, n_repeats=grid.repeats, of=of)
+    return n_folds
 
 
 def ready_model(run: Run, every: int | None = None) -> Prepared:
