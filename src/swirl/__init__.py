@@ -59,6 +59,7 @@ _SHORT = {
         "swirl.analysis.goal_discovery",
         "swirl.analysis.habit_or_goal",
         "swirl.analysis.null_test",
+        "swirl.analysis.power",
     ),
     "signals": ("swirl.analysis.reward_signal",),
     "triggered": ("swirl.analysis.mode_signal", "swirl.analysis.triggered_average"),
