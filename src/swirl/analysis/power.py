@@ -355,7 +355,7 @@ def power_analysis(
     >>> model = SWIRL(truth.env, history=1, reward="state-action", n_restarts=1, max_iter=30)
     >>> found = power_analysis(truth, model=model, n_sessions=[2, 4], n_steps=40, n_simulations=2)
     >>> found.questions, found.measures["right"].shape
-    (('modes', 'goals', 'switching'), (2, 2))
+    (('modes', 'policies', 'switching'), (2, 2))
     """
     truth_faults(truth)
     fitted = model_of(truth) if model is None else model
@@ -468,7 +468,7 @@ def _check(
     for name, value in asdict(target or Target()).items():
         if value is not None and (isinstance(value, bool) or not isinstance(value, Real) or not 0 < float(value) <= 1):
             faults.add(f"target.{name}={value!r}: expected a number above 0, and at most 1")
-    there = has_goals(truth)
+    there = has_goals(truth) and model.get_params().get("reward") == truth.get_params().get("reward")
     switches = bool(_leaving(truth).max() > ROUNDING)
     if questions is None:
         asked = ("modes", "goals" if there else "policies", *(["switching"] if switches else []))
@@ -478,7 +478,9 @@ def _check(
         if unknown or not asked:
             faults.add(f"questions={list(questions)}: expected some of {', '.join(QUESTIONS)}")
         if "goals" in asked and not there:
-            faults.add("questions: this model has no rewards of places, so no goals; ask for policies instead")
+            faults.add(
+                "questions: goals need rewards of places, in the truth and in the model; ask for policies instead"
+            )
         if "switching" in asked and not switches:
             faults.add("questions: the modes of the truth never switch, so there is no switching to find")
     faults.raise_if_any()
