@@ -14,7 +14,7 @@ import argparse
 import json
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from multiprocessing import get_context
 from pathlib import Path
@@ -157,6 +157,26 @@ def on_own_core(free: Any) -> None:
         os.sched_setaffinity(0, {free.get()})
 
 
+def on_cores(call: Callable[..., Any], cases: list[tuple[Any, ...]], jobs: int, limit: float = np.inf) -> Iterator[Any]:
+    """Results of a call with each of some arguments, as they end, from processes on cores of their own.
+
+    After `limit` seconds no more are waited for.
+    """
+    context = get_context("spawn")
+    free = context.Manager().Queue()
+    cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else [0]
+    for job in range(jobs):
+        free.put(cores[job % len(cores)])
+    with ProcessPoolExecutor(jobs, mp_context=context, initializer=on_own_core, initargs=(free,)) as pool:
+        waiting = [pool.submit(call, *case) for case in cases]
+        try:
+            for each in as_completed(waiting, timeout=None if np.isinf(limit) else limit):
+                yield each.result()
+        except TimeoutError:
+            for process in pool._processes.values():
+                process.kill()
+
+
 def main() -> None:
     """Make the draws that are not known yet."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -179,21 +199,9 @@ def main() -> None:
     left = [case for case in wanted if case not in known]
     hours = sum(WORLDS[world][5] for world, _ in left) / 3600 / options.jobs
     print(f"{len(left)} draws to make, {len(known)} known; about {hours:.1f} hours on {options.jobs} cores", flush=True)
-    context = get_context("spawn")
-    free = context.Manager().Queue()
-    cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else [0]
-    for job in range(options.jobs):
-        free.put(cores[job % len(cores)])
-    with ProcessPoolExecutor(options.jobs, mp_context=context, initializer=on_own_core, initargs=(free,)) as pool:
-        waiting = [pool.submit(one_draw, *case) for case in left]
-        limit = None if np.isinf(options.limit) else options.limit
-        try:
-            for each in as_completed(waiting, timeout=limit):
-                found.append(each.result())
-                write(found, options.output)
-        except TimeoutError:
-            for process in pool._processes.values():
-                process.kill()
+    for row in on_cores(one_draw, left, options.jobs, options.limit):
+        found.append(row)
+        write(found, options.output)
     print(table(found))
 
 

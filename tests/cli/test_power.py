@@ -41,7 +41,9 @@ def swirl(capsys, *words):
 def test_it_says_the_answer_draws_it_and_keeps_it(place, capsys):
     code, printed = swirl(capsys, *ASK, "--folder", "kept", "--figure", "power.png")
     assert code == 0, printed.err
-    assert printed.out.startswith("From a sketch: 2 modes (food, nest)\n\n")
+    assert printed.out.startswith(
+        "From a sketch: 2 modes (food, nest); it takes 6 steps to a goal, of which 5 are needed\n\n"
+    )
     assert "4 fits: 2 data sets of each of 2 designs, 60 to 120 steps" in printed.err
     assert "of 2 simulated data sets gave back the modes, the policies and the switching" in printed.out
     assert (place / "power.png").stat().st_size > 10_000

@@ -5,7 +5,7 @@ import pytest
 
 from swirl import datasets
 from swirl.data.segments import dwell_times
-from swirl.datasets.sketch import bout_length, sketched
+from swirl.datasets.sketch import bout_length, sketched, ways
 
 GRID = datasets.gridworld_env()
 
@@ -36,6 +36,16 @@ def test_noise_makes_it_stray():
         at_goal.append(np.mean(states == np.where(modes == 0, 4, 20)))
     assert at_goal[0] > at_goal[1] > at_goal[2]
     assert at_goal[0] > 0.6
+
+
+def test_ways_are_those_of_simulations():
+    truth = sketched(GRID, [4, 20], dwell=40, temperature=1.0)
+    (mean, fewest), _ = ways(truth, [[4], [20]])
+    drawn = sketched(GRID, [4, 20], dwell=5000, temperature=1.0, ends="anywhere")
+    drawn.initial_states_, drawn.initial_modes_ = np.eye(25)[20], np.array([1.0, 0.0])
+    first = [1 + np.argmax(states == 4) for states in drawn.sample(2000, 200, random_state=0).states]
+    assert fewest == 9  # eight moves, and the step at the goal
+    assert np.mean(first) == pytest.approx(mean, rel=0.05)
 
 
 def test_one_mode_may_explore():

@@ -42,8 +42,8 @@ def power(
         str | None,
         typer.Option(
             metavar="X",
-            help="Sketch: noise of choices; 0.3 walks straight, 1 strays, 3 hardly cares.",
-            show_default="1",
+            help="Sketch: noise of choices; low: it walks straight, high: it strays.",
+            show_default="0.5",
         ),
     ] = None,
     ends: Annotated[

@@ -7,6 +7,7 @@ from typing import Any, Literal
 import numpy as np
 from jaxtyping import Float
 
+from swirl.data.geometry import possible_moves
 from swirl.data.mdp import MDP
 from swirl.errors import Faults
 from swirl.estimators.swirl import SWIRL
@@ -23,7 +24,7 @@ def sketched(
     dwell: float | int | Sequence[float | int] = 30,
     ends: Ends | str = "goal",
     explore: bool = False,
-    temperature: float | int | Sequence[float | int] = 1.0,
+    temperature: float | int | Sequence[float | int] = 0.5,
     discount: float | int = 0.95,
 ) -> SWIRL:
     """A model with one mode for each goal, to simulate from before there are recordings (`swirl power`).
@@ -43,13 +44,13 @@ def sketched(
     explore
         True: one mode more, which wants nothing and ends anywhere.
     temperature
-        How noisy choices are, one number or one for each mode: at 0.3 the animal walks straight to its goal, at 1 it
-        strays, at 3 it is hardly drawn there.
+        How noisy choices are, one number or one for each mode: at a low one the animal walks straight to its goal, at a
+        high one it strays. What that means in an environment, `ways` tells.
 
     Examples
     --------
     >>> from swirl.datasets import gridworld_env
-    >>> truth = sketched(gridworld_env(), [4, 20], dwell=20)
+    >>> truth = sketched(gridworld_env(), [4, 20], dwell=20, temperature=1.0)
     >>> truth.mode_transitions_[4].round(2).tolist(), truth.mode_transitions_[0].tolist()
     ([[0.79, 0.21], [0.0, 1.0]], [[1.0, 0.0], [0.0, 1.0]])
     """
@@ -79,20 +80,53 @@ def sketched(
             rewards=rewards,
             mode_transitions=leave[:, :, None] * other + (1 - leave)[:, :, None] * np.eye(n_modes),
             initial_modes=np.full(n_modes, 1 / n_modes),
-            temperature=[float(value) for value in noise],
+            temperature=float(noise[0]) if len(set(noise)) == 1 else [float(value) for value in noise],
             discount=float(discount),
         )
 
     leave = np.tile(1 / np.array(lasting, dtype=float), (env.n_states, 1))
     if ends == "goal":
-        moves = np.einsum("zsa,sat->zst", made(leave).policies_, env.dense())
+        moves, starts = _moves(made(leave)), _starts(places, env.n_states)
         for mode, states in enumerate(places):
-            others = [state for k, own in enumerate(places) if k != mode for state in own]
-            start = np.zeros(env.n_states)
-            start[others or slice(None)] = 1 / (len(others) or env.n_states)
             leave[:, mode] = 0.0
-            leave[states, mode] = _leaving(moves[mode], start, states, float(lasting[mode]), mode)
+            leave[states, mode] = _leaving(moves[mode], starts[mode], states, float(lasting[mode]), mode)
     return made(leave)
+
+
+def ways(truth: SWIRL, goals: Sequence[Sequence[int]]) -> list[tuple[float, float]]:
+    """Steps of a bout that ends as soon as it is at its goal: on average, and the fewest there could be.
+
+    A bout starts at the goals of the other modes, and the step at the goal counts.
+
+    >>> from swirl.datasets import gridworld_env
+    >>> [(round(mean, 1), fewest) for mean, fewest in ways(sketched(gridworld_env(), [4, 20]), [[4], [20]])]
+    [(10.7, 9.0), (10.7, 9.0)]
+    """
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import shortest_path
+
+    n_states, pairs = truth.env.n_states, possible_moves(truth.env).T
+    steps = shortest_path(
+        csr_array((np.ones(len(pairs[0])), tuple(pairs)), shape=(n_states, n_states)), unweighted=True
+    )
+    found = []
+    for moves, start, states in zip(_moves(truth), _starts(goals, n_states), goals, strict=False):
+        leave = np.isin(np.arange(n_states), list(states)).astype(float)
+        found.append((bout_length(moves, leave, start), 1 + float(start @ steps[:, list(states)].min(axis=1))))
+    return found
+
+
+def _moves(model: SWIRL) -> Float[np.ndarray, "mode state next_state"]:
+    return np.einsum("zsa,sat->zst", model.policies_, model.env.dense())
+
+
+def _starts(goals: Sequence[Sequence[int]], n_states: int) -> Float[np.ndarray, "goal state"]:
+    """Where the bouts of each mode begin: at the goals of the others; anywhere, where there are none."""
+    starts = np.zeros((len(goals), n_states))
+    for mode, start in enumerate(starts):
+        others = [state for k, own in enumerate(goals) if k != mode for state in own]
+        start[others or slice(None)] = 1 / (len(set(others)) or n_states)
+    return starts
 
 
 def _each(value: Any, n_modes: int) -> list[Any]:

@@ -5,7 +5,7 @@ A sketch is a small TOML file; every field but the place and the goals has a def
     env = "maze.csv"                      # or: arena = "6x6"
     goals = { water = 116, home = 0 }     # one mode for each
     dwell = 30                            # steps that a mode lasts; [30, 60]: one number for each mode
-    temperature = 1.0                     # how noisy choices are
+    temperature = 0.5                     # how noisy choices are; the answer says how straight it walks
     ends = "goal"                         # or: "anywhere"
     explore = false                       # true: one mode more, which wants nothing
 
@@ -28,7 +28,7 @@ from swirl.analysis.power import SESSIONS, Design, Power, Target, designs_of, mo
 from swirl.analysis.tasks import Folder, Progress
 from swirl.data.environments import environment_of_places
 from swirl.data.mdp import MDP
-from swirl.datasets.sketch import sketched
+from swirl.datasets.sketch import sketched, ways
 from swirl.estimators.swirl import SWIRL
 from swirl.io.environment_files import read_environment
 from swirl.io.places.grid import Grid
@@ -53,7 +53,7 @@ class Sketch(Section):
     dwell: float | list[float] = 30.0
     ends: Literal["goal", "anywhere"] = "goal"
     explore: bool = False
-    temperature: float | list[float] = 1.0
+    temperature: float | list[float] = 0.5
     model: Model = Field(default_factory=Model)
     fit: Fit = Field(default_factory=Fit)
 
@@ -99,8 +99,8 @@ def sketch_of(source: Any, options: dict[str, Any]) -> Sketch:
     return found
 
 
-def truth_of(sketch: Sketch) -> tuple[SWIRL, Any]:
-    """The true model of a sketch, and the model that is fitted to what it simulates."""
+def truth_of(sketch: Sketch) -> tuple[SWIRL, Any, list[list[int]]]:
+    """The true model of a sketch, the model that is fitted to what it simulates, and the states of each goal."""
     env = read_environment(sketch.env, sketch.states) if sketch.arena is None else arena_of(sketch.arena)
     goals = read_goals(sketch.goals, env) or {}
     asked = sketch.model
@@ -112,7 +112,7 @@ def truth_of(sketch: Sketch) -> tuple[SWIRL, Any]:
         raise ValueError(f"model.modes={asked.modes}: the sketch has {counted(n_modes, 'mode')}; leave it out")
     alone = {"history": 1} if asked.name is None and asked.history is None else {}
     model = asked.model_copy(update={"modes": n_modes, **alone})
-    return truth, build(Run(data="sketch", model=model, fit=sketch.fit), env)
+    return truth, build(Run(data="sketch", model=model, fit=sketch.fit), env), list(goals.values())
 
 
 def ask(
@@ -136,8 +136,10 @@ def ask(
     given = merged({}, options)  # without what was not given
     if source is None or Path(source).suffix.lower() == ".toml":
         sketch = sketch_of(source, given)
-        truth, model = truth_of(sketch)
+        truth, model, goals = truth_of(sketch)
         words = f"a sketch: {counted(len(truth.initial_modes_), 'mode')} ({', '.join(truth.mode_names_ or ())})"
+        long, fewest = np.mean(ways(truth, goals), axis=0)
+        words += f"; it takes {long:.0f} steps to a goal, of which {fewest:.0f} are needed"
         known, steps, missing = None, None, None
         settings = sketch.model_dump(mode="json", exclude_none=True)
     else:
