@@ -533,4 +533,4 @@ def test_committed_results_of_power_hold_in_fresh_simulations():
     left = [world for world, own in module.WORLDS.items() if sum(row["world"] == world for row in found) < own[2]]
     if not left:  # of few predictions the fresh shares are not known well enough
         assert told["held"] >= module.COVERED * told["intervals"]
-        assert told["near"] == told["recommended"] > 0
+        assert told["near"] >= 0.9 * told["recommended"] > 0
