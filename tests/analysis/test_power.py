@@ -191,6 +191,20 @@ def test_animals_differ_as_much_as_was_asked_for():
     assert np.abs(drawn[0].policies_ - own.policies_).max() > 0.05
 
 
+def test_the_ceiling_is_what_each_animal_itself_would_decode():
+    model = SWIRL(world(), history=1, reward="state-action", n_restarts=1, max_iter=20)
+    asked = {"model": model, "n_animals": 3, "n_sessions": 2, "n_steps": 40, "n_simulations": 2}
+    alike, apart = (power_analysis(truth(), between_animals=sd, **asked) for sd in (0.0, 2.0))
+    assert alike.designs == apart.designs == (Design(3, 2, 40),)
+    assert (apart.measures["ceiling"] != alike.measures["ceiling"]).all()
+    data, decoded = simulated(
+        truth(), Design(3, 2, 40), np.random.default_rng(module.seed_of(0, Design(3, 2, 40), 0)), 2.0, 0.0
+    )
+    own = np.mean(np.concatenate(decoded) == np.concatenate(data.modes))
+    assert apart.measures["ceiling"][0, 0] == own
+    assert apart.measures["policies"].mean() > alike.measures["policies"].mean()
+
+
 def test_seeds_do_not_depend_on_what_else_is_asked_for():
     few, many = ([module.seed_of(0, Design(1, 4, 100), i) for i in range(n)] for n in (3, 5))
     assert many[:3] == few
