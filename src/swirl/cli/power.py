@@ -12,10 +12,7 @@ app = typer.Typer(add_completion=False)
 FORMATS = (".png", ".pdf", ".svg")
 
 
-@app.command(
-    epilog="Examples:\n\nswirl power fit.nc --sessions 5,10,20,40 --figure power.png\n\n"
-    "swirl power --arena 6x6 --goals food=r0c0,nest=r5c5 --dwell 30 --temperature 0.5"
-)
+@app.command(epilog="Example:\n\nswirl power --arena 6x6 --goals food=r0c0,nest=r5c5 --dwell 40 --temperature 0.4")
 def power(
     source: Annotated[
         Path | None,
