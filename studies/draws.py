@@ -3,7 +3,7 @@
 import argparse
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from multiprocessing import get_context
 from pathlib import Path
@@ -33,6 +33,14 @@ def known(folder: Path, name: str) -> list[Draw]:
     """The draws that were made before."""
     path = folder / f"{name}.json"
     return json.loads(path.read_text(encoding="utf-8"))["draws"] if path.exists() else []
+
+
+def left(found: list[Draw], planned: Mapping[str, int], wanted: argparse.Namespace) -> list[tuple[Any, ...]]:
+    """Worlds and seeds that were asked for and are not known yet: the first seed of each world first."""
+    done = {(row["world"], row["seed"]) for row in found}
+    numbers = {world: wanted.draws or planned[world] for world in wanted.only or planned}
+    cases = [(world, seed) for seed in range(max(numbers.values())) for world in numbers if seed < numbers[world]]
+    return [case for case in cases if case not in done]
 
 
 def write(found: list[Draw], folder: Path, name: str, command: str, page: Callable[[list[Draw], str], str]) -> None:

@@ -149,15 +149,12 @@ def main() -> None:
         print(table([one_draw(world, 0, **small) for world in options.only or list(WORLDS)[1:2]]))
         return
     found = draws.known(options.output, "null")
-    known = {(row["world"], row["seed"]) for row in found}
-    planned = {world: options.draws or WORLDS[world][4] for world in options.only or WORLDS}
-    wanted = [(world, seed) for seed in range(max(planned.values())) for world in planned if seed < planned[world]]
 
     def keep(row: dict[str, Any]) -> None:
         found.append(row)
         write(found, options.output)
 
-    left = [case for case in wanted if case not in known]
+    left = draws.left(found, {world: own[4] for world, own in WORLDS.items()}, options)
     cost = lambda case: WORLDS[case[0]][5]  # noqa: E731
     draws.make(one_draw, left, seconds=cost, jobs=options.jobs, limit=options.limit, keep=keep)
     print(table(found))

@@ -169,7 +169,7 @@ print(json.dumps([name for name in ("jax", "scipy", "matplotlib", "numba", "opta
 
 NAMED_TUPLE = ("_replace", "_asdict", "_fields", "_make")
 # How much memory a fit takes is predicted for SWIRL alone.
-OF_ONE_CLASS = {"workflows.fit", "workflows.compare", "workflows.null", "workflows.sweep"}
+OF_ONE_CLASS = {"workflows.fit", "workflows.compare", "workflows.null", "workflows.power", "workflows.sweep"}
 
 
 def looks_inside(name, tree):

@@ -60,6 +60,7 @@ _SHORT = {
         "swirl.analysis.habit_or_goal",
         "swirl.analysis.null_test",
         "swirl.analysis.model_choice",
+        "swirl.analysis.power",
     ),
     "signals": ("swirl.analysis.reward_signal",),
     "triggered": ("swirl.analysis.mode_signal", "swirl.analysis.triggered_average"),

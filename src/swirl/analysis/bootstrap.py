@@ -107,7 +107,7 @@ def quantities(
     }
     if (choices := choices_by_state(model)) is not None:
         found["policies"] = choices
-    if (rewards := _rewards(model)) is not None:
+    if (rewards := place_rewards(model)) is not None:
         found["rewards"] = rewards
     return found
 
@@ -118,7 +118,7 @@ def choices_by_state(model: Any) -> Float[np.ndarray, "mode state option"] | Non
     return None if table is None or histories is None else np.nan_to_num(by_state(histories).mean(table))
 
 
-def _rewards(model: Any) -> Float[np.ndarray, "mode state"] | None:
+def place_rewards(model: Any) -> Float[np.ndarray, "mode state"] | None:
     """Least-norm reward of each place less the mode's mean over places; None where there is none, or it is too dear.
 
     The reward of a goal has no gauge: it is as it was fitted, and 0 elsewhere.

@@ -172,10 +172,7 @@ def null_test(
     asked = cast(Question, question)
     if isinstance(n_simulations, bool) or not isinstance(n_simulations, int) or n_simulations < 1:
         raise ValueError(f"n_simulations={n_simulations!r}: expected a whole number, at least 1 (19 for p = 0.05)")
-    if not isinstance(model, HiddenModeEstimator) or not model.fitted_by_em:
-        raise ValueError(f"model is {type(model).__name__}: expected one that EM fits, such as swirl.SWIRL(env)")
-    if model.own_signals:
-        raise ValueError(f"model is {type(model).__name__}, of signals: the test simulates states and actions only")
+    check_simulated(model)
     simple, rich = _pair(model, asked)
     if model.get_params().get("impossible") == "gap":  # simulations have the same gaps
         data = data.with_gaps([steps + 1 for steps in model.get_params()["env"].impossible_transitions(data)])
@@ -206,6 +203,15 @@ def null_test(
         found[0]["within"] if question == "modes" else float("nan"),
         float(np.mean([own["converged"] for own in found])),
     )
+
+
+def check_simulated(model: Any, argument: str = "model") -> None:
+    """Refuse a model that cannot be simulated and fitted again, by EM, to what it simulated."""
+    name = type(model).__name__
+    if not isinstance(model, HiddenModeEstimator) or not model.fitted_by_em:
+        raise ValueError(f"{argument} is {name}: expected one that EM fits, such as swirl.SWIRL(env)")
+    if model.own_signals:
+        raise ValueError(f"{argument} is {name}, of signals: simulations have states and actions only")
 
 
 def gain_of(

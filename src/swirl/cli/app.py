@@ -26,6 +26,7 @@ COMMANDS = {
     "apply": "swirl.cli.apply",
     "compare": "swirl.cli.compare",
     "null": "swirl.cli.null",
+    "power": "swirl.cli.power",
     "sweep": "swirl.cli.sweep",
     "goals": "swirl.cli.goals",
     "name": "swirl.cli.name",

@@ -1,9 +1,6 @@
 """`swirl null`: are there modes at all?  A test by simulation."""
 
-import json
 import os
-import shlex
-import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -61,10 +58,8 @@ def null(
     gain as much: with 19 simulations it is never below 0.05.
     """
     from swirl.analysis.null_test import QUESTIONS
-    from swirl.cli.output import check_free, show_json
+    from swirl.cli.output import check_free, save_facts, show_json
     from swirl.cli.sweep import progress_lines
-    from swirl.estimators.save_load import versions
-    from swirl.io.atomic_write import write_text
     from swirl.text import plain
     from swirl.workflows.config import settings
     from swirl.workflows.null import run_null
@@ -93,13 +88,8 @@ def null(
             callback=show,
             tell=None if silent else show,
         )
-    facts = {
-        "kind": "swirl null", **found.facts(), "versions": versions(),
-        "command": shlex.join(["swirl", *sys.argv[1:]]),
-        "config": ready.run.model_dump(mode="json", exclude_none=True),
-    }  # fmt: skip
-    text = json.dumps(plain(facts, nan=False, other=repr), indent=1, ensure_ascii=False, allow_nan=False)
-    saved = write_text(output, text + "\n", overwrite=force)
+    facts = {**found.facts(), "config": ready.run.model_dump(mode="json", exclude_none=True)}
+    saved = save_facts(output, "swirl null", facts, force=force)
     if as_json:
         show_json(plain({**found.facts(), "file": str(saved)}, other=repr))
     elif not quiet:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -60,6 +61,25 @@ def whole_numbers(option: str, given: str | None) -> list[int] | None:
     return list(dict.fromkeys(int(number) for number in numbers))
 
 
+def numbers(option: str, given: str | None) -> float | list[float] | None:
+    """The number of "0.5", or those of "0.5,1".
+
+    >>> numbers("--dwell", "30, 7.5"), numbers("--dwell", "30")
+    ([30.0, 7.5], 30.0)
+    """
+    if given is None:
+        return None
+    try:
+        found = [float(part) for part in parts(given)]
+    except ValueError:
+        found = []
+    if not found:
+        raise ValueError(
+            f"{option} {given}: expected a number, or several with commas between them, as in {option} 2,3"
+        )
+    return found if len(found) > 1 else found[0]
+
+
 @contextmanager
 def status_line(wanted: bool | None) -> Iterator[Callable[[str], None]]:
     """Give a function that shows words on one line of the terminal, and wipe it at the end; silent in a pipe."""
@@ -70,6 +90,16 @@ def status_line(wanted: bool | None) -> Iterator[Callable[[str], None]]:
         yield lambda words: typer.echo(f"\r\x1b[2K{words} …", err=True, nl=False)
     finally:
         typer.echo("\r\x1b[2K", err=True, nl=False)
+
+
+def save_facts(path: Path, kind: str, facts: dict[str, Any], *, force: bool) -> Path:
+    """Write what a command found to a JSON file, with what made it."""
+    from swirl.estimators.save_load import versions
+    from swirl.io.atomic_write import write_text
+
+    made = {"kind": kind, **facts, "versions": versions(), "command": shlex.join(["swirl", *sys.argv[1:]])}
+    text = json.dumps(plain(made, nan=False, other=repr), indent=1, ensure_ascii=False, allow_nan=False)
+    return write_text(path, text + "\n", overwrite=force)
 
 
 def show_json(facts: Any) -> None:

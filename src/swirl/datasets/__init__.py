@@ -6,6 +6,7 @@
 `labyrinth`    the maze from its geometry, and mice in it: as the paper used them and with bouts kept apart
 `random_walk`  recordings without intentions, in any environment: the null
 `rosenberg`    that study's raw files, bout by bout and mouse by mouse
+`sketch`       animals with given goals, before there are recordings
 `spontaneous`  syllables of behaviour with dopamine, as the paper used them and with breaks marked
 """
 
@@ -30,6 +31,7 @@ from swirl.datasets.labyrinth import (
 )
 from swirl.datasets.random_walk import random_walk
 from swirl.datasets.rosenberg import RosenbergRecording, read_rosenberg, rosenberg
+from swirl.datasets.sketch import sketched
 from swirl.datasets.spontaneous import SYLLABLES, spontaneous, spontaneous_env
 
 __all__ = [
@@ -54,6 +56,7 @@ __all__ = [
     "random_walk",
     "read_rosenberg",
     "rosenberg",
+    "sketched",
     "spontaneous",
     "spontaneous_env",
 ]

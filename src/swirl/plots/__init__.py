@@ -1,7 +1,7 @@
 """Figures: every function takes numpy arrays and an `ax`, draws, and returns the `ax`.
 
-No pyplot state is used, so a plot made here leaves no open window or figure behind.  `reward_panels` draws
-several panels and returns a Figure; `save` writes a Figure to files.
+No pyplot state is used, so a plot made here leaves no open window or figure behind.  `reward_panels` and
+`power_curves` draw several panels and return a Figure; `save` writes a Figure to files.
 
 Keywords mean the same everywhere: `ax` is where to draw (by default a new figure), `title` stands above at the left,
 `marks` are states to outline and name (name → state), `vmin` and `vmax` the ends of the scale (by default the smallest
@@ -24,6 +24,7 @@ from swirl.plots.move_maps import (
     preferences,
     traffic,
 )
+from swirl.plots.power import power_curves
 from swirl.plots.predictive_checks import distribution_check, occupancy_check
 from swirl.plots.scores import objective_traces, restart_agreement, score_boxes
 from swirl.plots.segments import mode_prevalence, mode_raster, segmentation_strip
@@ -50,6 +51,7 @@ __all__ = [
     "occupancy_check",
     "paths_by_mode",
     "policy_map",
+    "power_curves",
     "preference_map",
     "preferences",
     "restart_agreement",

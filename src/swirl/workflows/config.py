@@ -19,7 +19,7 @@ import tomllib
 from dataclasses import MISSING, asdict, is_dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, ValidationError, model_validator
 
@@ -80,6 +80,9 @@ class Section(BaseModel):
     """A table of the file; unknown names are faults."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
+
+
+S = TypeVar("S", bound=Section)
 
 
 class Columns(Section):
@@ -261,8 +264,8 @@ def bouts_option(values: dict[str, Any], steps: float | None, strength: float | 
     return {"kind": "Bouts", **asked, **({} if given is None else {"besides": given})}
 
 
-def checked(values: dict[str, Any], source: str = "the configuration") -> Run:
-    """Make a `Run`, or raise one error that names every wrong field.
+def checked(values: dict[str, Any], source: str = "the configuration", form: type[S] = Run) -> S:
+    """Make a `Run`, or another such file, or raise one error that names every wrong field.
 
     >>> checked({"data": "x.csv", "model": {"mods": 3}})
     Traceback (most recent call last):
@@ -270,12 +273,12 @@ def checked(values: dict[str, Any], source: str = "the configuration") -> Run:
       1. model.mods: no such field; did you mean 'modes'?
     """
     try:
-        return Run.model_validate(values)
+        return form.model_validate(values)
     except ValidationError as wrong:
         faults = Faults()
         for error in wrong.errors():
             place = ".".join(str(part) for part in error["loc"] if not str(part).startswith("function-"))
-            faults.add(f"{place}: {_words(error)}" if place else _words(error))
+            faults.add(f"{place}: {_words(error, form)}" if place else _words(error, form))
         faults.raise_if_any(f"{source} cannot be used")
         raise
 
@@ -300,14 +303,15 @@ def settings(
     return checked(wanted, "the settings" if config is None else str(config))
 
 
-def _words(error: Any) -> str:
+def _words(error: Any, form: type[Section]) -> str:
     if error["type"] == "extra_forbidden":
-        sections: dict[str, Any] = {"model": Model, "fit": Fit, "columns": Columns, "compare": Compare, "grid": Grid}
+        known: dict[str, Any] = {"model": Model, "fit": Fit, "columns": Columns, "compare": Compare, "grid": Grid}
+        sections = {name: section for name, section in known.items() if name in form.model_fields}
         name = str(error["loc"][-1])
         home = [key for key, section in sections.items() if name in section.model_fields]
         if home:
             return f"no such field here; it belongs under [{home[0]}]"
-        section = sections.get(str(error["loc"][0]), Run)
+        section = sections.get(str(error["loc"][0]), form)
         near = get_close_matches(name, section.model_fields, n=1)
         hint = f"did you mean {near[0]!r}?" if near else f"the fields are {', '.join(section.model_fields)}"
         return f"no such field; {hint}"
