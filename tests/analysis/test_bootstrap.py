@@ -10,7 +10,6 @@ from scipy.stats import t as student
 from swirl import precision, report
 from swirl.analysis.bootstrap import (
     TOLERANCE,
-    Bootstrap,
     TooFewRefitsError,
     bootstrap,
     chain_times,
@@ -18,8 +17,8 @@ from swirl.analysis.bootstrap import (
     renumbered,
     units_of,
 )
-from swirl.analysis.bootstrap_result import ended, log_odds
 from swirl.analysis.decoded import decode
+from swirl.analysis.intervals import Intervals, ended, log_odds
 from swirl.data.encoding import Encoded
 from swirl.data.trajectories import Trajectories
 from swirl.datasets import gridworld
@@ -139,7 +138,7 @@ def hand_made(n_units=9, **more):
     leaving = np.column_stack([rng.uniform(0.08, 0.12, 6), np.zeros(6)])
     about = {"by": "session", "n_units": n_units, "statuses": ("converged",) * 6, "policies": None, "rewards": None}
     chain = {"mode_transitions": np.full((6, 1, 2, 2), 0.5), "initial_modes": np.full((6, 2), 0.5)}
-    return Bootstrap(
+    return Intervals(
         **{"fitted": fitted, "occupancy": share, "leaving": leaving, "stability": (), **about, **chain, **more}
     )
 
@@ -327,7 +326,7 @@ def test_too_few_refits_are_no_bootstrap():
 
 def test_saved_and_read_back(tmp_path):
     path = drawn().save(tmp_path / "draws.nc")
-    again = Bootstrap.load(path)
+    again = Intervals.load(path)
     assert str(again) == str(drawn())
     for name in again.names:
         np.testing.assert_array_equal(again.interval(name), drawn().interval(name))
@@ -335,8 +334,8 @@ def test_saved_and_read_back(tmp_path):
     with pytest.raises(FileExistsError):
         drawn().save(path)
     model, _ = small_fit()
-    with pytest.raises(ValueError, match="holds no bootstrap"):
-        Bootstrap.load(model.save(tmp_path / "fit.nc"))
+    with pytest.raises(ValueError, match="holds no intervals"):
+        Intervals.load(model.save(tmp_path / "fit.nc"))
 
 
 def test_wrong_questions_are_refused():

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from swirl._version import __version__
-from swirl.analysis.bootstrap_result import Bootstrap
 from swirl.analysis.decoded import DecodedFit
+from swirl.analysis.intervals import Intervals
 from swirl.estimators.base import PER
 from swirl.estimators.fit_warnings import RestartAgreement
 from swirl.report.checks import check_facts
@@ -57,7 +57,7 @@ def methods_paragraph(
     *,
     checks: dict[str, Any] | None = None,
     signal: dict[str, Any] | None = None,
-    bootstrap: Bootstrap | None = None,
+    bootstrap: Intervals | None = None,
 ) -> str:
     """Say in the words of a methods section what was done; plain text."""
     parts = [_model(fit), _data(data), _fit(fit, ended, agreement)]
@@ -177,7 +177,7 @@ def _prior(model: Any) -> str:
     return f" ({'; '.join(told)})" if told else " (the package's defaults)"
 
 
-def _bootstrap(found: Bootstrap) -> str:
+def _bootstrap(found: Intervals) -> str:
     return (
         f"Intervals (95 %) are from a bootstrap: the {counted(found.n_units, found.by)} were drawn with replacement "
         f"{found.n_draws} times (seed {found.seed}), the model was refitted to each draw from the fitted parameters, "

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from swirl.analysis.bootstrap import bootstrap
-from swirl.analysis.bootstrap_result import Bootstrap, log_odds, mark_of
 from swirl.analysis.decoded import DecodedFit
+from swirl.analysis.intervals import Intervals, log_odds, mark_of
 from swirl.analysis.state_summaries import by_state, onward
 from swirl.estimators.fit_warnings import SAME_ARI, SAME_POLICIES, RestartAgreement
 from swirl.plots.style import named_mode_colours
@@ -173,13 +173,13 @@ FIRM = 0.95
 WIDTH, PAD = 110, 5  # of the little pictures in the table
 
 
-def read_bootstrap(fit: DecodedFit, given: Any) -> Bootstrap | None:
+def read_bootstrap(fit: DecodedFit, given: Any) -> Intervals | None:
     """The bootstrap that was given, or a new one with so many draws; None for none (or 0)."""
     if given is None or (given == 0 and not isinstance(given, bool)):
         return None
     if isinstance(given, int):
         return bootstrap(fit.model, fit.data, n_draws=given)
-    if not isinstance(given, Bootstrap):
+    if not isinstance(given, Intervals):
         raise ValueError(
             f"bootstrap is {type(given).__name__}: expected what swirl.uncertainty.bootstrap(...) returned, or the "
             "number of draws"
@@ -194,7 +194,7 @@ def intervals_of(fit: ReportedFit) -> dict[str, Any] | None:
     return None if fit.bootstrap is None else interval_facts(fit, fit.bootstrap)
 
 
-def interval_facts(fit: DecodedFit, found: Bootstrap) -> dict[str, Any]:
+def interval_facts(fit: DecodedFit, found: Intervals) -> dict[str, Any]:
     """Rows of the table, sentences, and what the maps need.
 
     Keys: rows (share and duration of each mode with their ends, as text and as places in a small picture; stable: mean
@@ -231,7 +231,7 @@ def interval_facts(fit: DecodedFit, found: Bootstrap) -> dict[str, Any]:
     }
 
 
-def _preference(fit: DecodedFit, found: Bootstrap) -> dict[str, Any] | None:
+def _preference(fit: DecodedFit, found: Intervals) -> dict[str, Any] | None:
     """Ends of the log-odds of each move against the average mode, as the map shows them."""
     model = fit.model
     if found.preferences is None or model.histories is None:
@@ -254,14 +254,14 @@ def _preference(fit: DecodedFit, found: Bootstrap) -> dict[str, Any] | None:
     }
 
 
-def _rewards(found: Bootstrap) -> dict[str, Any] | None:
+def _rewards(found: Intervals) -> dict[str, Any] | None:
     if found.rewards is None:
         return None
     low, high = found.interval("rewards")
     return {"value": rounded(found.estimate("rewards"), 3), "low": rounded(low, 3), "high": rounded(high, 3)}
 
 
-def _stability_by_mode(fit: DecodedFit, found: Bootstrap) -> list[float] | None:
+def _stability_by_mode(fit: DecodedFit, found: Intervals) -> list[float] | None:
     """Mean stability of the steps decoded as each mode; None where the page is about other sessions."""
     if [len(part) for part in found.stability] != [len(path) for path in fit.modes]:
         return None
@@ -269,7 +269,7 @@ def _stability_by_mode(fit: DecodedFit, found: Bootstrap) -> list[float] | None:
     return [float(values[modes == k].mean()) if (modes == k).any() else float("nan") for k in range(fit.n_modes)]
 
 
-def _words(found: Bootstrap) -> str:
+def _words(found: Intervals) -> str:
     drawn = counted(found.n_units, found.by)
     ran_out = sum(status != "converged" for status in found.statuses)
     short = f" {counted(ran_out, 'further refit')} did not converge and had to be left out." if ran_out else ""
@@ -281,7 +281,7 @@ def _words(found: Bootstrap) -> str:
     )
 
 
-def _stability_words(fit: DecodedFit, found: Bootstrap) -> str:
+def _stability_words(fit: DecodedFit, found: Intervals) -> str:
     parts = [part for part in found.stability if len(part)]
     values = np.concatenate(parts)
     lead = (
@@ -297,7 +297,7 @@ def _stability_words(fit: DecodedFit, found: Bootstrap) -> str:
     return f"{lead} Least stable: {session} ({percent(means[worst])})."
 
 
-def _drift_words(found: Bootstrap) -> str:
+def _drift_words(found: Intervals) -> str:
     if found.drift < SHORT:
         return ""
     return (

@@ -1,0 +1,358 @@
+"""How often do 95 % intervals hold the truth: those of the observed information, of the sandwich and of the bootstrap?
+
+    python studies/interval_coverage.py --jobs 16         # all draws; says what they will cost, then starts
+    python studies/interval_coverage.py --only "three modes, S-1" --draws 10   # known draws are not made again
+    python studies/interval_coverage.py --quick           # one small draw; nothing is written
+
+Each draw is a data set simulated from a known truth that the model can reach, one fit of the right form, and three
+sets of intervals: `swirl.uncertainty.information`, the same with ``robust=True``, and `swirl.uncertainty.bootstrap`
+with 20 refits. "Switching" is each probability of going from one mode to another at a place, by how many such switches
+a data set is expected to hold; "as normal" are the intervals before those that rest on fewer than five are widened.
+
+Writes studies/results/interval_coverage.json (every draw) and .md. Stopped and started again, it goes on where it was.
+"""
+
+import argparse
+import json
+import os
+import time
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass, replace
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from bootstrap_coverage import true_model
+from modes_claimed import slipping
+from null import on_own_core
+
+from swirl.analysis.bootstrap import bootstrap
+from swirl.analysis.information import information
+from swirl.analysis.intervals import Intervals, log_odds
+from swirl.datasets import gridworld_env
+from swirl.estimators.save_load import versions
+from swirl.estimators.swirl import SWIRL
+from swirl.inference.mode_matching import match_by_distance
+from swirl.priors import Cauchy, Gaussian
+
+RESULTS = Path(__file__).parent / "results"
+COMMAND = "python studies/interval_coverage.py"
+METHODS = ("information", "sandwich", "bootstrap")
+REFITS = 20
+FEW, MANY = 5, 20  # switches from one mode to another at a place that a data set is expected to hold
+LEAST, ENOUGH = 0.90, 0.93  # coverage that is allowed in one world, and asked for over all
+NAMES = {
+    "policies": "policies", "preferences": "log-odds against the other modes", "rewards": "canonical rewards",
+    "occupancy": "share of steps", "leaving": "leaving a mode", "initial_modes": "first mode",
+}  # fmt: skip
+RARE = f"switching, fewer than {FEW}"
+SWITCHING = (f"switching, {MANY} or more", f"switching, {FEW} to {MANY}", RARE)
+NORMAL = ", as normal"
+GOAL = "place of greatest reward"
+
+
+@dataclass(frozen=True)
+class World:
+    """A truth, the form of the model that is fitted, and how much of it is recorded."""
+
+    truth: Callable[[], SWIRL]
+    settings: dict[str, Any]
+    n_sessions: int
+    n_steps: int = 250
+    draws: int = 60
+    seconds: float = 12.0
+    """Of one core, for one draw."""
+
+
+def pursuing(
+    goals: tuple[int, ...],
+    worth: float,
+    *,
+    at_goal: float,
+    elsewhere: float,
+    slip: float = 0.0,
+    per_action: bool = False,
+) -> SWIRL:
+    """Modes that are rewarded for being at one place each, and end by additive switching, log P = A[z, z'] + b[s, z'].
+
+    At its goal a mode ends with probability `at_goal`, about, and `elsewhere` elsewhere.
+    """
+    env = gridworld_env() if not slip else slipping(gridworld_env(), slip)
+    n = len(goals)
+    rewards = np.zeros((n, env.n_states))
+    rewards[np.arange(n), goals] = worth
+    stay = np.log((1 - elsewhere) / (elsewhere / (n - 1))) * np.eye(n)
+    push = np.zeros((env.n_states, n))
+    push[list(goals)] = -np.log(at_goal / (1 - at_goal) * (1 - elsewhere) / elsewhere) * np.eye(n)
+    odds = stay + push[:, None]
+    table = np.exp(odds) / np.exp(odds).sum(axis=-1, keepdims=True)
+    if per_action:
+        rewards = np.repeat(rewards[:, :, None], env.n_actions, axis=2)
+    return SWIRL.from_parameters(
+        env, history=1, rewards=rewards, mode_transitions=table, initial_modes=np.full(n, 1 / n)
+    )
+
+
+DENSE = Gaussian(0.1, backoff=3.0, of="value")
+S_2 = {"n_modes": 2, "history": 2, "reward_prior": Cauchy()}
+WORLDS: dict[str, World] = {
+    "gridworld, S-2, 8 sessions": World(true_model, S_2, 8),
+    "gridworld, S-2, 20 sessions": World(true_model, S_2, 20),
+    "gridworld, S-2, 100 sessions": World(true_model, S_2, 100, seconds=25.0),
+    "stochastic grid, S-1": World(
+        lambda: pursuing((14, 20), 1.5, at_goal=0.3, elsewhere=0.01, slip=0.2),
+        {"n_modes": 2, "history": 1, "reward_prior": DENSE},
+        20,
+    ),
+    "three modes, S-1": World(
+        lambda: pursuing((4, 12, 20), 2.0, at_goal=0.3, elsewhere=0.01),
+        {"n_modes": 3, "history": 1, "reward_prior": DENSE},
+        30,
+        seconds=25.0,
+    ),
+    "modes that seldom end, I-1, r(s, a)": World(
+        lambda: pursuing((4, 20), 2.0, at_goal=0.005, elsewhere=0.005, per_action=True),
+        {"n_modes": 2, "history": 1, "reward": "state-action", "switching": "independent"},
+        10,
+        100,
+    ),
+    "modes that seldom end, S-1": World(
+        lambda: pursuing((4, 20), 2.0, at_goal=0.03, elsewhere=0.003),
+        {"n_modes": 2, "history": 1, "reward_prior": DENSE},
+        12,
+        150,
+    ),
+}
+
+
+def true_values(model: SWIRL, n_steps: int) -> tuple[dict[str, np.ndarray], np.ndarray]:
+    """What intervals should hold, and how often a session is in each state and mode; exact, by going forward."""
+    policies, switching, env = model.state_policies(), model.mode_transitions_, model.env
+    n_modes = len(policies)
+    moves = np.zeros((n_modes, env.n_states, env.n_states))
+    following, probability = np.asarray(env.successors.next), np.asarray(env.successors.probability)
+    for state, action, branch in np.ndindex(*following.shape):
+        moves[:, state, following[state, action, branch]] += (
+            policies[:, state, action] * probability[state, action, branch]
+        )
+    now = model.initial_states_[:, None] * model.initial_modes_
+    visits, before = np.zeros_like(now), np.zeros_like(now)
+    for _ in range(n_steps):
+        before = visits
+        visits = visits + now
+        now = np.einsum("sz,szy,zsx->xy", now, switching, moves)
+    stays = np.einsum("szz->sz", switching)
+    rewards = model.reward_map("canonical")
+    values = {
+        "policies": policies,
+        "preferences": log_odds(policies),
+        "rewards": rewards - rewards.mean(axis=1, keepdims=True),
+        "occupancy": visits.sum(axis=0) / n_steps,
+        "leaving": 1 - (before * stays).sum(axis=0) / before.sum(axis=0),
+        "initial_modes": model.initial_modes_,
+        "mode_transitions": switching,
+    }
+    return values, before
+
+
+def groups(name: str, true: np.ndarray, visits: np.ndarray) -> dict[str, np.ndarray]:
+    """Which entries of a quantity count together."""
+    if name != "mode_transitions":
+        return {NAMES[name]: np.isfinite(true)}
+    expected = visits[:, :, None] * true
+    out = np.broadcast_to(~np.eye(true.shape[1], dtype=bool), true.shape)
+    kinds = (expected >= MANY, (expected >= FEW) & (expected < MANY), expected < FEW)
+    return {group: out & kind for group, kind in zip(SWITCHING, kinds, strict=True) if (out & kind).any()}
+
+
+def judged(found: Intervals, values: dict[str, np.ndarray], visits: np.ndarray) -> dict[str, list[float]]:
+    """Of each group of intervals: how many hold the truth, how many there are, and their mean width."""
+    order = np.argsort(match_by_distance(values["policies"], found.fitted["policies"]))
+    told: dict[str, list[float]] = {}
+    for name, true in values.items():
+        kinds = [("", found)] + ([(NORMAL, replace(found, switches=None))] if name == "mode_transitions" else [])
+        for suffix, given in kinds:
+            low, high = (in_order(end, name, order) for end in given.interval(name))
+            inside, width = (low <= true + 1e-12) & (true <= high + 1e-12), high - low
+            for group, kept in groups(name, true, visits).items():
+                told[group + suffix] = [int(inside[kept].sum()), int(kept.sum()), round(float(width[kept].mean()), 4)]
+    shares, best = found.best_places()[order], values["rewards"].argmax(axis=1)
+    held = [shares[mode][shares[mode] > shares[mode][place]].sum() < 0.95 for mode, place in enumerate(best)]
+    width = np.mean([np.searchsorted(np.cumsum(np.sort(own)[::-1]), 0.95 - 1e-9) + 1 for own in shares])
+    told[GOAL] = [int(sum(held)), len(held), float(width)]
+    return told
+
+
+def in_order(table: np.ndarray, name: str, order: np.ndarray) -> np.ndarray:
+    """A table of the fit with its modes in the order of the truth's."""
+    return table[:, order][:, :, order] if name == "mode_transitions" else table[order]
+
+
+def one_draw(world: str, seed: int, refits: int = REFITS, **settings: Any) -> dict[str, Any]:
+    """Simulate a world, fit, and ask for intervals in three ways."""
+    began = time.perf_counter()
+    own = WORLDS[world]
+    truth = own.truth()
+    n_sessions, n_steps = settings.pop("n_sessions", own.n_sessions), settings.pop("n_steps", own.n_steps)
+    values, visits = true_values(truth, n_steps)
+    data = truth.sample(n_sessions, n_steps, random_state=seed)
+    model = SWIRL(truth.env, **{**own.settings, "n_restarts": 3, "random_state": seed, **settings}).fit(data)
+    ways = {
+        "information": lambda: information(model, data, random_state=seed),
+        "sandwich": lambda: information(model, data, robust=True, random_state=seed),
+        "bootstrap": lambda: bootstrap(model, data, n_draws=refits, random_state=seed),
+    }
+    row: dict[str, Any] = {"world": world, "seed": seed}
+    for method in METHODS if refits else METHODS[:2]:
+        asked = time.perf_counter()
+        try:
+            found = ways[method]()
+        except ValueError as fault:  # refused, with a reason
+            row[method] = {"refused": str(fault)}
+            continue
+        row[method] = {"covered": judged(found, values, visits * n_sessions), "seconds": time.perf_counter() - asked}
+    return row | {"seconds": time.perf_counter() - began}
+
+
+def coverage(found: list[dict[str, Any]], method: str, group: str) -> tuple[float, float, float, int] | None:
+    """Share of intervals that hold the truth, its standard error over draws, mean width, and how many there were."""
+    own = [row[method]["covered"][group] for row in found if group in row.get(method, {}).get("covered", {})]
+    if not own:
+        return None
+    inside, n, width = np.array(own, dtype=float).T
+    error = np.std(inside / n, ddof=1) / np.sqrt(len(own)) if len(own) > 1 else float("nan")
+    return float(inside.sum() / n.sum()), float(error), float(np.mean(width)), int(n.sum())
+
+
+def rows_of(found: list[dict[str, Any]]) -> list[str]:
+    """Groups that there are, in the order of the table."""
+    known = {group for row in found for method in METHODS for group in row.get(method, {}).get("covered", {})}
+    order = [*NAMES.values(), GOAL, *(name + kind for name in SWITCHING for kind in ("", NORMAL))]
+    return [group for group in order if group in known]
+
+
+def table(found: list[dict[str, Any]]) -> str:
+    """Coverage of each quantity by each method, and mean widths."""
+    lines = ["| 95 % intervals of | " + " | ".join(METHODS) + " |", "|:--|" + "--:|" * len(METHODS)]
+    for group in rows_of(found):
+        cells = []
+        for method in METHODS:
+            told = coverage(found, method, group)
+            cells.append("—" if told is None else f"{100 * told[0]:.1f} ± {100 * told[1]:.1f} % (width {told[2]:.3g})")
+        lines.append(f"| {group} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def refusals(found: list[dict[str, Any]]) -> dict[str, int]:
+    """How often each method gave a reason and no intervals."""
+    return {method: sum("refused" in row.get(method, {}) for row in found) for method in METHODS}
+
+
+def short_of(found: list[dict[str, Any]], method: str, least: float) -> list[str]:
+    """Groups, widened ones for rare switches, in which fewer intervals hold the truth, beyond two standard errors."""
+    told = {group: coverage(found, method, group) for group in rows_of(found) if not group.endswith(NORMAL)}
+    return [group for group, own in told.items() if own is not None and own[0] + 2 * own[1] < least]
+
+
+def page(found: list[dict[str, Any]], made: str) -> str:
+    """The results in words."""
+    left = [world for world, own in WORLDS.items() if sum(row["world"] == world for row in found) < own.draws]
+    parts = ["# Do the intervals hold?", f"`{COMMAND}` ({made})"]
+    if left:
+        parts.append(f"Not all draws have been made yet: {'; '.join(left)}.")
+    seconds = {
+        method: np.median([row[method]["seconds"] for row in found if "seconds" in row.get(method, {})] or [np.nan])
+        for method in METHODS
+    }
+    parts.append(
+        f"{len(found)} data sets. Share of 95 % intervals that hold the truth, ± its standard error over data sets, "
+        "and their mean width (of the place of greatest reward: how many places make up 95 % of the draws). Seconds "
+        f"for all intervals of one fit, median: {', '.join(f'{name} {own:.1f}' for name, own in seconds.items())}. "
+        f"Refused: {', '.join(f'{name} {n}' for name, n in refusals(found).items())}. Switching: by how many such "
+        "switches a data set is expected to hold; “as normal”: before those that rest on fewer than five are widened."
+    )
+    parts += ["## All worlds", table(found), reading(found)]
+    for world in WORLDS:
+        own = [row for row in found if row["world"] == world]
+        if own:
+            told = WORLDS[world]
+            parts += [f"## {world}", f"{len(own)} draws of {told.n_sessions} × {told.n_steps} steps.", table(own)]
+    return "\n\n".join(parts) + "\n"
+
+
+def reading(found: list[dict[str, Any]]) -> str:
+    """What the figures say."""
+    lines = []
+    for method in METHODS:
+        rare, normal = (coverage(found, method, RARE + kind) for kind in ("", NORMAL))
+        worst = short_of(found, method, 0.95)
+        told = (
+            ""
+            if rare is None or normal is None
+            else (
+                f" Switches expected fewer than five times: {100 * normal[0]:.0f} % as normal, {100 * rare[0]:.0f} % "
+                "widened."
+            )
+        )
+        lines.append(f"- **{method}**: below 95 % beyond two standard errors: {'; '.join(worst) or 'none'}.{told}")
+    return "\n".join(lines)
+
+
+def write(found: list[dict[str, Any]], folder: Path) -> None:
+    """Write what is known so far."""
+    found = sorted(found, key=lambda row: (list(WORLDS).index(row["world"]), row["seed"]))
+    path, half = folder / "interval_coverage.json", folder / "half-interval_coverage.json"
+    half.write_text(json.dumps({"command": COMMAND, "versions": versions(), "draws": found}) + "\n", encoding="utf-8")
+    half.replace(path)
+    made = ", ".join(f"{key} {value}" for key, value in versions().items())
+    (folder / "interval_coverage.md").write_text(page(found, made), encoding="utf-8")
+
+
+def main() -> None:
+    """Make the draws that are not known yet."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--only", nargs="+", choices=list(WORLDS))
+    parser.add_argument("--draws", type=int, help="of each world; by default as many as are planned")
+    parser.add_argument("--refits", type=int, default=REFITS, help="of each bootstrap; 0: none")
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--limit", type=float, default=np.inf, help="seconds after which no more draws are waited for")
+    parser.add_argument("--output", type=Path, default=RESULTS)
+    options = parser.parse_args()
+    if options.quick:
+        small = {"n_sessions": 8, "n_steps": 60, "n_restarts": 1, "max_iter": 200, "refits": 4}
+        print(table([one_draw(world, 0, **small) for world in options.only or list(WORLDS)[5:6]]))
+        return
+    path = options.output / "interval_coverage.json"
+    found = json.loads(path.read_text(encoding="utf-8"))["draws"] if path.exists() else []
+    known = {(row["world"], row["seed"]) for row in found}
+    draws = {world: options.draws or WORLDS[world].draws for world in options.only or WORLDS}
+    wanted = [(world, seed) for seed in range(max(draws.values())) for world in draws if seed < draws[world]]
+    left = [case for case in wanted if case not in known]
+    minutes = sum(WORLDS[world].seconds for world, _ in left) / 60 / options.jobs
+    print(
+        f"{len(left)} draws to make, {len(known)} known; about {minutes:.0f} minutes on {options.jobs} cores",
+        flush=True,
+    )
+    context = get_context("spawn")
+    free = context.Manager().Queue()
+    cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else [0]
+    for job in range(options.jobs):
+        free.put(cores[job % len(cores)])
+    with ProcessPoolExecutor(options.jobs, mp_context=context, initializer=on_own_core, initargs=(free,)) as pool:
+        waiting = [pool.submit(one_draw, *case, refits=options.refits) for case in left]
+        limit = None if np.isinf(options.limit) else options.limit
+        try:
+            for each in as_completed(waiting, timeout=limit):
+                found.append(each.result())
+                write(found, options.output)
+        except TimeoutError:
+            for process in pool._processes.values():
+                process.kill()
+    print(table(found))
+
+
+if __name__ == "__main__":
+    main()
