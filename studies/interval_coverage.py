@@ -31,6 +31,7 @@ from null import on_own_core
 from swirl.analysis.bootstrap import bootstrap
 from swirl.analysis.information import information
 from swirl.analysis.intervals import Intervals, log_odds
+from swirl.analysis.metrics import segmentation_accuracy
 from swirl.datasets import gridworld_env
 from swirl.estimators.save_load import versions
 from swirl.estimators.swirl import SWIRL
@@ -112,17 +113,22 @@ WORLDS: dict[str, World] = {
         30,
         seconds=25.0,
     ),
-    "modes that seldom end, I-1, r(s, a)": World(
-        lambda: pursuing((4, 20), 2.0, at_goal=0.005, elsewhere=0.005, per_action=True),
-        {"n_modes": 2, "history": 1, "reward": "state-action", "switching": "independent"},
-        10,
-        100,
-    ),
-    "modes that seldom end, S-1": World(
-        lambda: pursuing((4, 20), 2.0, at_goal=0.03, elsewhere=0.003),
+    "stochastic grid, modes that seldom end, S-1": World(
+        lambda: pursuing((14, 20), 1.5, at_goal=0.02, elsewhere=0.004, slip=0.2),
         {"n_modes": 2, "history": 1, "reward_prior": DENSE},
-        12,
+        16,
         150,
+    ),
+    "stochastic grid, modes that seldom end, I-1": World(
+        lambda: pursuing((14, 20), 1.5, at_goal=0.003, elsewhere=0.003, slip=0.2),
+        {"n_modes": 2, "history": 1, "reward_prior": DENSE, "switching": "independent"},
+        10,
+        150,
+    ),
+    "stochastic grid, I-1, r(s, a)": World(
+        lambda: pursuing((14, 20), 1.5, at_goal=0.01, elsewhere=0.01, slip=0.2, per_action=True),
+        {"n_modes": 2, "history": 1, "reward": "state-action", "switching": "independent"},
+        40,
     ),
 }
 
@@ -204,7 +210,8 @@ def one_draw(world: str, seed: int, refits: int = REFITS, **settings: Any) -> di
         "sandwich": lambda: information(model, data, robust=True, random_state=seed),
         "bootstrap": lambda: bootstrap(model, data, n_draws=refits, random_state=seed),
     }
-    row: dict[str, Any] = {"world": world, "seed": seed}
+    accuracy = [segmentation_accuracy(data.modes, one.predict(data)) for one in (truth, model)]
+    row: dict[str, Any] = {"world": world, "seed": seed, "accuracy": accuracy}
     for method in METHODS if refits else METHODS[:2]:
         asked = time.perf_counter()
         try:

@@ -112,7 +112,7 @@ def grid_page(folder):
         chosen={EVIL: {"strength": 3.0}},
     )
     path, drawn = folder / "grid report.html", drawn_anew(model, tuple(np.ones(len(path)) for path in states))
-    given = {"comparison": compared, "signal": "dopamine", "bootstrap": drawn}
+    given = {"comparison": compared, "signal": "dopamine", "intervals": drawn}
     return report.write(path, model, data, title=EVIL, n_draws=1, **given)
 
 

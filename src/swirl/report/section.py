@@ -33,7 +33,7 @@ class ReportedFit(DecodedFit):
     """Where the fit came from."""
     n_draws: int = 0
     """Simulated data sets for the predictive checks."""
-    bootstrap: Intervals | None = None
+    intervals: Intervals | None = None
     _found: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def once(self, find: Callable[["ReportedFit"], Found]) -> Found:
