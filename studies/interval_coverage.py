@@ -1,7 +1,7 @@
 """How often do 95 % intervals hold the truth: those of the observed information, of the sandwich and of the bootstrap?
 
     python studies/interval_coverage.py --jobs 16         # all draws; says what they will cost, then starts
-    python studies/interval_coverage.py --only "three modes, S-1" --draws 10   # known draws are not made again
+    python studies/interval_coverage.py --only "stochastic grid, S-1" --draws 10   # known draws are not made again
     python studies/interval_coverage.py --quick           # one small draw; nothing is written
 
 Each draw is a data set simulated from a known truth that the model can reach, one fit of the right form, and three
@@ -43,7 +43,7 @@ COMMAND = "python studies/interval_coverage.py"
 METHODS = ("information", "sandwich", "bootstrap")
 REFITS = 20
 FEW, MANY = 5, 20  # switches from one mode to another at a place that a data set is expected to hold
-LEAST, ENOUGH = 0.90, 0.93  # coverage that is allowed in one world, and asked for over all
+FAR = 0.1  # by which a fit that decodes worse than the truth has found other modes
 NAMES = {
     "policies": "policies", "preferences": "log-odds against the other modes", "rewards": "canonical rewards",
     "occupancy": "share of steps", "leaving": "leaving a mode", "initial_modes": "first mode",
@@ -107,23 +107,23 @@ WORLDS: dict[str, World] = {
         {"n_modes": 2, "history": 1, "reward_prior": DENSE},
         20,
     ),
-    "three modes, S-1": World(
-        lambda: pursuing((4, 12, 20), 2.0, at_goal=0.3, elsewhere=0.01),
-        {"n_modes": 3, "history": 1, "reward_prior": DENSE},
-        30,
+    "stochastic grid, three modes, S-1": World(
+        lambda: pursuing((2, 14, 20), 1.5, at_goal=0.3, elsewhere=0.01, slip=0.2),
+        {"n_modes": 3, "history": 1, "reward_prior": DENSE, "n_restarts": 6},
+        60,
         seconds=25.0,
     ),
     "stochastic grid, modes that seldom end, S-1": World(
         lambda: pursuing((14, 20), 1.5, at_goal=0.02, elsewhere=0.004, slip=0.2),
         {"n_modes": 2, "history": 1, "reward_prior": DENSE},
-        16,
+        40,
         150,
     ),
     "stochastic grid, modes that seldom end, I-1": World(
         lambda: pursuing((14, 20), 1.5, at_goal=0.003, elsewhere=0.003, slip=0.2),
         {"n_modes": 2, "history": 1, "reward_prior": DENSE, "switching": "independent"},
-        10,
-        150,
+        16,
+        200,
     ),
     "stochastic grid, I-1, r(s, a)": World(
         lambda: pursuing((14, 20), 1.5, at_goal=0.01, elsewhere=0.01, slip=0.2, per_action=True),
@@ -168,6 +168,8 @@ def groups(name: str, true: np.ndarray, visits: np.ndarray) -> dict[str, np.ndar
     if name != "mode_transitions":
         return {NAMES[name]: np.isfinite(true)}
     expected = visits[:, :, None] * true
+    if np.ptp(true, axis=0).max() < 1e-12:  # one table for all places
+        expected = np.broadcast_to(expected.sum(axis=0), true.shape)
     out = np.broadcast_to(~np.eye(true.shape[1], dtype=bool), true.shape)
     kinds = (expected >= MANY, (expected >= FEW) & (expected < MANY), expected < FEW)
     return {group: out & kind for group, kind in zip(SWITCHING, kinds, strict=True) if (out & kind).any()}
@@ -204,7 +206,7 @@ def one_draw(world: str, seed: int, refits: int = REFITS, **settings: Any) -> di
     n_sessions, n_steps = settings.pop("n_sessions", own.n_sessions), settings.pop("n_steps", own.n_steps)
     values, visits = true_values(truth, n_steps)
     data = truth.sample(n_sessions, n_steps, random_state=seed)
-    model = SWIRL(truth.env, **{**own.settings, "n_restarts": 3, "random_state": seed, **settings}).fit(data)
+    model = SWIRL(truth.env, **{"n_restarts": 3, "random_state": seed, **own.settings, **settings}).fit(data)
     ways = {
         "information": lambda: information(model, data, random_state=seed),
         "sandwich": lambda: information(model, data, robust=True, random_state=seed),
@@ -231,6 +233,11 @@ def coverage(found: list[dict[str, Any]], method: str, group: str) -> tuple[floa
     inside, n, width = np.array(own, dtype=float).T
     error = np.std(inside / n, ddof=1) / np.sqrt(len(own)) if len(own) > 1 else float("nan")
     return float(inside.sum() / n.sum()), float(error), float(np.mean(width)), int(n.sum())
+
+
+def with_true_modes(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Draws whose fit has the true modes: no interval is about another optimum."""
+    return [row for row in found if row["accuracy"][1] >= row["accuracy"][0] - FAR]
 
 
 def rows_of(found: list[dict[str, Any]]) -> list[str]:
@@ -280,12 +287,20 @@ def page(found: list[dict[str, Any]], made: str) -> str:
         f"Refused: {', '.join(f'{name} {n}' for name, n in refusals(found).items())}. Switching: by how many such "
         "switches a data set is expected to hold; “as normal”: before those that rest on fewer than five are widened."
     )
-    parts += ["## All worlds", table(found), reading(found)]
-    for world in WORLDS:
-        own = [row for row in found if row["world"] == world]
+    there = with_true_modes(found)
+    parts += [
+        f"In {len(found) - len(there)} of them the fit has other modes than the truth (it decodes {FAR:.0%} fewer "
+        "steps rightly): another optimum, or too little data. No interval is about that, and they are left out below, "
+        "but for the last table.",
+        "## All worlds, where the fit has the true modes",
+        table(there),
+        reading(there),
+    ]
+    for world, told in WORLDS.items():
+        own = [row for row in there if row["world"] == world]
         if own:
-            told = WORLDS[world]
             parts += [f"## {world}", f"{len(own)} draws of {told.n_sessions} × {told.n_steps} steps.", table(own)]
+    parts += ["## All data sets, other modes among them", table(found)]
     return "\n\n".join(parts) + "\n"
 
 

@@ -40,9 +40,10 @@ class Intervals:
     Draws are refits to resampled sessions (`bootstrap`), or parameters drawn from the curvature of the objective at the
     fit (`information`). Either way an interval is the fit's own value ± so many standard errors over draws.
 
-    Probabilities of switching that rest on fewer than five switches have wider intervals: they reach at least as far
-    as the exact binomial ones of what was seen (Clopper & Pearson). What the data hold twice or never, refits hold as
-    seldom, and a normal interval then misses too often (docs/studies.md). `rare` says which they are.
+    Probabilities of switching that rest on fewer than five switches have wider intervals, by whichever method: from 0
+    to at least the upper end of the exact binomial interval of what was seen (`widened`). What the data hold twice or
+    never, refits hold as seldom, and a normal interval then misses too often (docs/studies.md). `rare` says which they
+    are.
 
     What the intervals do *not* cover:
 
@@ -112,7 +113,7 @@ class Intervals:
         estimate ± t · spread of the draws; for probabilities on the logit scale, which has no walls. The degrees of
         freedom of t are those of both samples, 1 / (1/(units − 1) + 1/(draws − 1)): a few dozen draws do. Each interval
         is for its own entry: of a hundred, five will miss. Probabilities of switching that rest on fewer than five
-        switches reach as far as the exact binomial interval, or further (`rare`).
+        switches have wider ones (`rare`, `widened`).
 
         `of` makes something else of the quantity first, on its last axes: what mode 0 earns more at place 23 than at 0
         is ``interval("rewards", of=lambda r: r[..., 0, 23] - r[..., 0, 0])``.
@@ -145,8 +146,8 @@ class Intervals:
         still = ~(spread > 1e-12)  # what no draw moves, such as an action that is not there
         low, high = np.where(still, centre, low), np.where(still, centre, high)
         if of is None and (counts := self.seen(name)) is not None:
-            few, (least, most) = self.rare(name), binomial_interval(*counts, level)
-            low, high = np.where(few, np.minimum(low, least), low), np.where(few, np.maximum(high, most), high)
+            few, (least, most) = self.rare(name), widened(low, high, *counts, level)
+            low, high = np.where(few, least, low), np.where(few, most, high)
         return low, high
 
     def freedom(self, name: str) -> float:
@@ -303,20 +304,27 @@ def spread_of(draws: np.ndarray, n_units: int) -> np.ndarray:
     return np.asarray(draws.std(axis=0, ddof=1) * np.sqrt(n_units / (n_units - 1)))
 
 
-def binomial_interval(
-    happened: Float[np.ndarray, "*entry"], could: Float[np.ndarray, "*entry"], level: float | int
-) -> tuple[Float[np.ndarray, "*entry"], Float[np.ndarray, "*entry"]]:
-    """Ends of the exact interval of a probability (Clopper & Pearson 1934), of expected counts too.
+Entries = Float[np.ndarray, "*entry"]
 
-    >>> low, high = binomial_interval(np.array([0.0, 2.0]), np.array([100.0, 100.0]), 0.95)
-    >>> low.round(4).tolist(), high.round(4).tolist()
-    ([0.0, 0.0024], [0.0362, 0.0704])
+
+def widened(
+    low: Entries, high: Entries, happened: Entries, could: Entries, level: float | int
+) -> tuple[Entries, Entries]:
+    """The ends of a probability's interval where what it rests on was seen fewer than five times.
+
+    Towards what was seen often the interval reaches at least as far as the exact binomial one (Clopper & Pearson 1934),
+    towards what was seen seldom as far as there is: switches are counted as the fit reads them, and a fit may read two
+    or three into what was noise.
+
+    >>> ends = widened(*np.array([[0.01, 0.01, 0.9], [0.03, 0.2, 0.99], [0.0, 2.0, 98.0], [100.0, 5.0, 100.0]]), 0.95)
+    >>> [end.round(4).tolist() for end in ends]
+    [[0.0, 0.0, 0.9], [0.0362, 1.0, 1.0]]
     """
-    tail = (1 - level) / 2
-    happened = np.clip(happened, 0.0, could)
-    low = np.where(happened > 0, beta.ppf(tail, np.maximum(happened, 1e-12), could - happened + 1), 0.0)
-    high = np.where(happened < could, beta.ppf(1 - tail, happened + 1, np.maximum(could - happened, 1e-12)), 1.0)
-    return low, high
+    tail, not_happened = (1 - level) / 2, could - happened
+    least = beta.ppf(tail, np.maximum(happened, 1e-12), np.maximum(not_happened, 0.0) + 1)
+    most = beta.ppf(1 - tail, np.maximum(happened, 0.0) + 1, np.maximum(not_happened, 1e-12))
+    low = np.where(happened < FEW, 0.0, np.minimum(low, least))
+    return low, np.where(not_happened < FEW, 1.0, np.maximum(high, most))
 
 
 def _durations(leaving: np.ndarray) -> np.ndarray:

@@ -194,8 +194,8 @@ def _intervals(found: Intervals) -> str:
             f"from the spread of the {units}"
         )
     rare = (
-        f" Probabilities of switching that rest on fewer than {FEW} switches have intervals at least as wide as the "
-        "exact binomial ones."
+        f" Intervals of switching probabilities that rest on fewer than {FEW} switches run from 0 to at least the "
+        "upper end of the exact binomial interval."
         if found.rare_words
         else ""
     )
