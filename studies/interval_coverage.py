@@ -120,10 +120,10 @@ WORLDS: dict[str, World] = {
         150,
     ),
     "stochastic grid, modes that seldom end, I-1": World(
-        lambda: pursuing((14, 20), 1.5, at_goal=0.003, elsewhere=0.003, slip=0.2),
-        {"n_modes": 2, "history": 1, "reward_prior": DENSE, "switching": "independent"},
-        16,
-        200,
+        lambda: pursuing((14, 20), 1.5, at_goal=0.0012, elsewhere=0.0012, slip=0.2),
+        {"n_modes": 2, "history": 1, "reward_prior": DENSE, "switching": "independent", "n_restarts": 6},
+        40,
+        150,
     ),
     "stochastic grid, I-1, r(s, a)": World(
         lambda: pursuing((14, 20), 1.5, at_goal=0.01, elsewhere=0.01, slip=0.2, per_action=True),
@@ -205,7 +205,7 @@ def one_draw(world: str, seed: int, refits: int = REFITS, **settings: Any) -> di
     truth = own.truth()
     n_sessions, n_steps = settings.pop("n_sessions", own.n_sessions), settings.pop("n_steps", own.n_steps)
     values, visits = true_values(truth, n_steps)
-    data = truth.sample(n_sessions, n_steps, random_state=seed)
+    data = truth.sample(n_sessions, n_steps, random_state=seed + 10_000 * list(WORLDS).index(world))
     model = SWIRL(truth.env, **{"n_restarts": 3, "random_state": seed, **own.settings, **settings}).fit(data)
     ways = {
         "information": lambda: information(model, data, random_state=seed),

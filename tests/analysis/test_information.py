@@ -12,6 +12,7 @@ from scipy.stats import beta
 
 from swirl import precision, report
 from swirl.analysis.bootstrap import bootstrap
+from swirl.analysis.decoded import decode
 from swirl.analysis.information import (
     NoInformationError,
     information,
@@ -29,6 +30,7 @@ from swirl.estimators.iq_network import IQNetwork
 from swirl.estimators.swirl import SWIRL
 from swirl.inference.messages import forward
 from swirl.priors import Cauchy, Gaussian
+from swirl.report.uncertainty import interval_facts
 
 # ---------------------------------------------------------------------- the curvature itself
 
@@ -244,6 +246,19 @@ def test_modes_keep_the_numbers_of_the_fit():
     np.testing.assert_allclose(np.concatenate(other.stability), np.concatenate(found().stability))
 
 
+def test_four_sessions_say_nothing_of_how_sessions_differ():
+    model, data, *_ = tiny()
+    few = information(model, data, n_draws=10)
+    assert np.isnan(few.interval("occupancy")).all()
+    assert np.isnan(few.interval("durations")).all()
+    assert np.isfinite(few.interval("policies")).all()
+    assert "shares and durations have no intervals: 4 sessions say next to nothing" in str(few)
+    rows = interval_facts(decode(model, data), few)
+    assert [row["share_range"] for row in rows["rows"]] == ["", ""]
+    assert rows["rows"][0]["share_at"] is None
+    assert "Shares and durations have no intervals here" in rows["words"]
+
+
 # ---------------------------------------------------------------------- rare switches
 
 
@@ -307,7 +322,7 @@ def test_nothing_seen_nothing_known():
 def test_wrong_questions_are_refused(monkeypatch):
     model, data, problem, parameters = tiny()
     with pytest.raises(ValueError, match="data have 4 sessions"):
-        information(model, data)
+        information(model, data, robust=True)
     _, model, data = small_fit()
     with pytest.raises(ValueError, match="not the sessions that the model was fitted to"):
         information(model, data[1:])

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
-from swirl.analysis.intervals import Intervals, ended, logit, mark_of, spread_of
+from swirl.analysis.intervals import MIN_UNITS, Intervals, ended, logit, mark_of, spread_of
 from swirl.analysis.state_summaries import by_state
 from swirl.data.encoding import Encoded
 from swirl.data.trajectories import Trajectories
@@ -25,7 +25,6 @@ from swirl.precision import float64, numpy_tree
 from swirl.rewards.gauge import GaugeTooLargeError
 from swirl.text import counted
 
-MIN_UNITS = 5
 MAX_HISTORIES = 60_000  # for the least-norm reward, which is a linear problem of that size
 MODES_FIRST = ("occupancy", "leaving", "initial_modes", "policies", "rewards")  # quantities with axes [mode, …]
 
@@ -54,7 +53,7 @@ def units_of(data: Trajectories, by: str | None) -> tuple[str, Int[np.ndarray, "
         raise ValueError(
             f"data have {counted(len(data), 'session')}: a bootstrap draws whole sessions, and fewer than "
             f"{MIN_UNITS} say next to nothing of how sessions differ; cut long recordings into sessions where the "
-            "animal began anew, or report no intervals"
+            "animal began anew, or use swirl.uncertainty.information, which takes the model as true"
         )
     if by == "session":
         return by, np.arange(len(data))

@@ -35,7 +35,7 @@ from swirl.analysis.bootstrap import (
     renumbered,
     units_of,
 )
-from swirl.analysis.intervals import Intervals, logit, mark_of
+from swirl.analysis.intervals import MIN_UNITS, Intervals, logit, mark_of
 from swirl.compiling import jit
 from swirl.estimators.base import as_trajectories
 from swirl.inference.engines import Iterations, choose
@@ -236,7 +236,8 @@ def information(
     """Intervals from the observed information at the fit: seconds, where a bootstrap refits for minutes.
 
     Policies, preferences, rewards, switching and first modes are about the model's parameters. Shares of steps and
-    durations are also about which sessions were recorded, and take how sessions (or subjects) differ into account.
+    durations are also about which sessions were recorded: how sessions (or subjects) differ is in their intervals, and
+    below five sessions they have none.
 
     Parameters
     ----------
@@ -273,7 +274,9 @@ def information(
         raise ValueError(f"max_seconds={max_seconds!r}: expected a number > 0")
     model.check_restarts()
     train = fitted_part(model, data)
-    by, units = units_of(train, by)
+    # A few sessions can say how far parameters are off, if the model is true, but not how sessions differ.
+    alone = by is None and not robust and len(train) < MIN_UNITS
+    by, units = ("session", np.arange(len(train))) if alone else units_of(train, by)
     own = model.use_restart(model.best_restart_).set_params(**model.fitted_params)  # whatever was set since
     problem = own.em_problem(train)
     if not problem.components.accelerated:

@@ -29,6 +29,8 @@ AXES = {
 KIND = "intervals"  # of a file; "bootstrap" before there was another method
 ABOUT = ("by", "n_units", "seed", "drift", "model", "method")
 OF_SESSIONS = ("occupancy", "leaving", "durations")  # means over sessions, whatever the method
+MIN_UNITS = 5
+"""Sessions (or subjects) below which nothing is said of how they differ."""
 FEW = 5
 """Switches below which the normal interval of a switching probability is not to be trusted (docs/studies.md)."""
 
@@ -135,6 +137,8 @@ class Intervals:
             low, high = self.interval("leaving", level)
             return _durations(high), _durations(low)
         centre, draws = (value if of is None else of(value) for value in (self.estimate(name), getattr(self, name)))
+        if self.by_units(name) and self.n_units < MIN_UNITS:
+            return np.full_like(centre, np.nan, dtype=float), np.full_like(centre, np.nan, dtype=float)
         reach = float(student.ppf(0.5 + level / 2, self.freedom(name)))
         with np.errstate(invalid="ignore"):  # log-odds of what is impossible in every mode
             if name in PROBABILITIES and of is None:
@@ -233,9 +237,16 @@ class Intervals:
         else:
             told = (
                 f"{self.n_draws} draws from the curvature of the objective (the observed information; intervals take "
-                f"the model as true); shares and durations also from the spread of {self._units}"
+                f"the model as true); shares and durations {self._shares}"
             )
         return told + (f"; {words}" if (words := self.rare_words) else "")
+
+    @property
+    def _shares(self) -> str:
+        """What intervals of shares and durations rest on."""
+        if self.n_units >= MIN_UNITS:
+            return f"also from the spread of {self._units}"
+        return f"have no intervals: {self._units} say next to nothing of how {self.by}s differ, {MIN_UNITS} are needed"
 
     @property
     def _units(self) -> str:

@@ -6,7 +6,7 @@ import numpy as np
 
 from swirl._version import __version__
 from swirl.analysis.decoded import DecodedFit
-from swirl.analysis.intervals import FEW, Intervals
+from swirl.analysis.intervals import FEW, MIN_UNITS, Intervals
 from swirl.estimators.base import PER
 from swirl.estimators.fit_warnings import RestartAgreement
 from swirl.report.checks import check_facts
@@ -186,12 +186,19 @@ def _intervals(found: Intervals) -> str:
             "matched by what they do"
         )
     else:
+        also = (
+            f"; for shares of steps and durations also the spread of the {units}" if found.n_units >= MIN_UNITS else ""
+        )
         spread = f"the spread of the slopes of the {units} (sandwich estimator)" if pulled else "its inverse"
         made = (
             "Intervals (95 %) are from the observed information, the curvature of log-likelihood plus log-priors at "
             f"the fit with the hidden modes summed out: {found.n_draws} draws of the parameters from the normal "
-            f"distribution with {spread} as covariance (seed {found.seed}); for shares of steps and durations also "
-            f"from the spread of the {units}"
+            f"distribution with {spread} as covariance (seed {found.seed})"
+            + (
+                f"; for shares of steps and durations also the spread of the {units}"
+                if found.n_units >= MIN_UNITS
+                else ""
+            )
         )
     rare = (
         f" Intervals of switching probabilities that rest on fewer than {FEW} switches run from 0 to at least the "

@@ -12,7 +12,7 @@ import numpy as np
 from swirl.analysis.bootstrap import bootstrap
 from swirl.analysis.decoded import DecodedFit
 from swirl.analysis.information import information
-from swirl.analysis.intervals import Intervals, log_odds, mark_of
+from swirl.analysis.intervals import MIN_UNITS, Intervals, log_odds, mark_of
 from swirl.analysis.state_summaries import by_state, onward
 from swirl.estimators.fit_warnings import SAME_ARI, SAME_POLICIES, RestartAgreement
 from swirl.plots.style import named_mode_colours
@@ -214,10 +214,10 @@ def interval_facts(fit: DecodedFit, found: Intervals) -> dict[str, Any]:
     rows = [
         {
             "share": f"{_percents(share[k], shares, k)}\u00a0%",
-            "share_range": f"{_percents(shares[0][k], shares, k)} to {_percents(shares[1][k], shares, k)}",
+            "share_range": _share_range(shares, k),
             "share_at": _picture(share[k], shares[0][k], shares[1][k], widest),
             "duration": number(float(stay[k])) if np.isfinite(stay[k]) else "does not end",
-            "duration_range": _range(stays[0][k], stays[1][k]) if np.isfinite(stay[k]) else "",
+            "duration_range": _range(stays[0][k], stays[1][k]) if np.isfinite([stay[k], stays[0][k]]).all() else "",
             "duration_at": _picture(stay[k], stays[0][k], stays[1][k], longest),
             "stable": "—" if stable is None else percent(stable[k], ".0f"),
         }
@@ -291,7 +291,7 @@ def _words(found: Intervals) -> str:
         return (
             "How far could the fit be off, if the model is true? Nothing was refitted: how sharply the likelihood and "
             "the priors are peaked at the fit says how far its parameters may lie from it (the observed information, "
-            f"{found.n_draws} draws). Shares and durations also take into account how the {drawn} differ."
+            f"{found.n_draws} draws). Shares and durations {_shares_words(found)}."
         )
     ran_out = sum(status != "converged" for status in found.statuses)
     short = f" {counted(ran_out, 'further refit')} did not converge and had to be left out." if ran_out else ""
@@ -300,6 +300,13 @@ def _words(found: Intervals) -> str:
         f"anew, with replacement, {found.n_draws} times, and the model was fitted to each draw, starting from this "
         f"fit.{few}{short}"
     )
+
+
+def _shares_words(found: Intervals) -> str:
+    units = counted(found.n_units, found.by)
+    if found.n_units >= MIN_UNITS:
+        return f"also take into account how the {units} differ"
+    return f"have no intervals here: {units} say next to nothing of how {found.by}s differ"
 
 
 def _rare_words(found: Intervals) -> str:
@@ -354,6 +361,12 @@ def _percents(value: Any, ends: tuple[np.ndarray, np.ndarray], k: int) -> str:
     return f"{100 * value:.{0 if ends[1][k] - ends[0][k] > 0.1 else 1}f}"
 
 
+def _share_range(ends: tuple[np.ndarray, np.ndarray], k: int) -> str:
+    if not np.isfinite(ends[0][k]):
+        return ""
+    return f"{_percents(ends[0][k], ends, k)} to {_percents(ends[1][k], ends, k)}"
+
+
 def _range(low: Any, high: Any) -> str:
     places = max(0, 1 - int(np.floor(np.log10(max(high - low, 1e-6))))) if np.isfinite(high) else 0
     top = f"{high:,.{min(places, 3)}f}" if high < 1e6 else "very long"
@@ -367,7 +380,7 @@ def _round_up(values: np.ndarray) -> float:
 
 def _picture(value: Any, low: Any, high: Any, most: float) -> dict[str, float] | None:
     """Where a dot and its whiskers go, from 0 to the most of the column."""
-    if not np.isfinite(value):
+    if not np.isfinite([value, low]).all():
         return None
     at = [round(PAD + (WIDTH - 2 * PAD) * float(np.clip(x / most, 0, 1)), 1) for x in (value, low, high)]
     return dict(zip(("at", "low", "high"), at, strict=True))
