@@ -193,12 +193,7 @@ def _intervals(found: Intervals) -> str:
         made = (
             "Intervals (95 %) are from the observed information, the curvature of log-likelihood plus log-priors at "
             f"the fit with the hidden modes summed out: {found.n_draws} draws of the parameters from the normal "
-            f"distribution with {spread} as covariance (seed {found.seed})"
-            + (
-                f"; for shares of steps and durations also the spread of the {units}"
-                if found.n_units >= MIN_UNITS
-                else ""
-            )
+            f"distribution with {spread} as covariance (seed {found.seed}){also}"
         )
     rare = (
         f" Intervals of switching probabilities that rest on fewer than {FEW} switches run from 0 to at least the "
