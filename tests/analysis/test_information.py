@@ -344,6 +344,15 @@ def test_wrong_questions_are_refused(monkeypatch):
         observed_information(problem.components, problem.chains, parameters)
 
 
+def test_a_fit_that_is_still_climbing_is_refused(monkeypatch):
+    _, model, data = small_fit()
+    stop = SWIRL.refitted
+    monkeypatch.setattr(SWIRL, "refitted", lambda self, *given, **settings: stop(self, *given, tol=1e9, max_iter=1))
+    early = SWIRL(**{**model.get_params(), "max_iter": 3, "n_restarts": 1}).fit(data)
+    with pytest.raises(NoInformationError, match="the fit is at no top"):
+        information(early, data)
+
+
 @pytest.mark.slow
 def test_models_that_are_not_fitted_by_likelihood_are_refused():
     walk = np.cumsum(np.random.default_rng(0).normal(size=(6, 40, 2)), axis=1)

@@ -52,6 +52,7 @@ MAX_NUMBERS = 6_000
 AT_ONCE = 4_000_000  # numbers in the tables of all points that go through the E-step together
 FLAT = 1e-8  # curvature, in units of that of the numbers themselves, below which it is rounding
 TOLERANCE = 1e-4  # nats that may remain to be gained: the information is that of the top
+SHORT = 0.1  # nats, by the curvature, that a fit may be short of its top: half a standard error in one direction
 DECODED = 20  # draws that decode the sessions, for `Intervals.stability`
 
 
@@ -92,7 +93,7 @@ def _slopes(
     return jax.vmap(lambda x, n: ravel_pytree(gradient(components, unflat(x), n))[0])(points, counts)
 
 
-def _at_once(tables: Tables) -> int:
+def _at_once(tables: Tables | Counts) -> int:
     """Points that go through the E-step together: an even number, by the size of one's tables."""
     size = sum(np.size(leaf) for leaf in jax.tree.leaves(tables))
     return int(np.clip(AT_ONCE // max(size, 1), 2, 128)) // 2 * 2
@@ -191,9 +192,15 @@ def unit_slopes(components: Components, parameters: Parameters, counts: Counts) 
     """What each unit adds to the slope of the log-likelihood, less the mean: in sum they balance the prior's."""
     with float64():
         point = np.asarray(ravel_pytree(jax.tree.map(jnp.asarray, parameters))[0])
-        points = np.broadcast_to(point, (len(counts.log_likelihood), len(point)))
-        slopes = np.asarray(_slopes(components, parameters, points, counts))
-    return slopes - slopes.mean(axis=0)
+        n, size = len(counts.log_likelihood), _at_once(jax.tree.map(lambda leaf: leaf[:1], counts))
+        points = np.broadcast_to(point, (size, len(point)))
+        slopes = []
+        for start in range(0, n, size):  # the last rows again where there are fewer: one compilation
+            which = np.minimum(np.arange(start, start + size), n - 1)
+            own = jax.tree.map(lambda leaf, which=which: np.asarray(leaf)[which], counts)
+            slopes.append(np.asarray(_slopes(components, parameters, points, own))[: n - start])
+    together = np.concatenate(slopes)
+    return together - together.mean(axis=0)
 
 
 def inverse_root(matrix: Float[np.ndarray, "number number"]) -> Float[np.ndarray, "number direction"]:
@@ -246,7 +253,7 @@ def information(
     data
         The sessions that it was fitted to. Others among them are only decoded (`Intervals.stability`).
     n_draws
-        Parameters that are drawn; each costs a hundredth of a refit.
+        How many times parameters are drawn; 100 give widths to within a fourteenth.
     by
         What repeats, for shares and durations, and for `robust`: ``"session"`` or ``"subject"``. None: subjects where
         five or more are known, else sessions.
@@ -292,6 +299,11 @@ def information(
         problem.components, problem.chains, best.parameters, max_seconds=max_seconds, progress=progress
     )
     root = inverse_root(found.matrix)
+    if (left := float(np.sum((root.T @ found.slope) ** 2)) / 2) > SHORT:
+        raise NoInformationError(
+            f"the fit is at no top: a further {left:.2g} nats are to be gained, and the curvature where it stands "
+            "gives no intervals; fit with more iterations, or use swirl.uncertainty.bootstrap"
+        )
     counts = unit_counts(problem.components, problem.chains, best.parameters, units[problem.encoded.chain_sessions])
     pulls = unit_slopes(problem.components, best.parameters, counts) @ root  # of each unit, in units of the root
     rng = np.random.default_rng(random_state)
@@ -322,7 +334,7 @@ def information(
         by=by,
         n_units=n_units,
         fitted=fitted,
-        drift=drift_of(before, fitted, stacked, n_units),
+        drift=drift_of(before, fitted, stacked, max(n_units, 2)),
         policies=stacked.pop("policies", None),
         rewards=stacked.pop("rewards", None),
         stability=tuple(count / min(DECODED, int(n_draws)) for count in same),
