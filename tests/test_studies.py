@@ -164,7 +164,7 @@ def test_committed_results_of_interval_coverage_are_the_page():
     found, made = record["draws"], ", ".join(f"{key} {value}" for key, value in record["versions"].items())
     assert (module.RESULTS / "interval_coverage.md").read_text(encoding="utf-8") == module.page(found, made)
     assert record["command"] == module.COMMAND
-    there = module.with_true_modes(found)
+    there = [row for row in module.with_true_modes(found) if row["world"] != module.DIFFERENT]
     rare, normal = (module.coverage(there, "information", module.RARE + kind) for kind in ("", module.NORMAL))
     assert rare[0] + 2 * rare[1] > 0.95 > normal[0]
 
