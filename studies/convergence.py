@@ -28,7 +28,7 @@ import numpy as np
 
 from swirl import Trajectories, datasets
 from swirl.analysis.bootstrap import TooFewRefitsError, bootstrap, quantities
-from swirl.analysis.bootstrap_result import logit, spread_of
+from swirl.analysis.intervals import logit, spread_of
 from swirl.estimators.save_load import versions
 from swirl.estimators.swirl import SWIRL
 from swirl.inference import em

@@ -12,13 +12,14 @@ from typing import Any
 import numpy as np
 
 from swirl.estimators.save_load import versions
+from swirl.system import keep_compiled
 
 RESULTS = Path(__file__).parent / "results"
 Draw = dict[str, Any]
 
 
-def options(description: str, worlds: Sequence[str]) -> argparse.Namespace:
-    """Read the command line that all such studies have."""
+def options(description: str, worlds: Sequence[str], **numbers: tuple[int, str]) -> argparse.Namespace:
+    """Read the command line that all such studies have; `numbers`: further options, with defaults and words."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--only", nargs="+", choices=list(worlds))
@@ -26,6 +27,8 @@ def options(description: str, worlds: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--limit", type=float, default=np.inf, help="seconds after which no more draws are waited for")
     parser.add_argument("--output", type=Path, default=RESULTS)
+    for name, (default, words) in numbers.items():
+        parser.add_argument(f"--{name}", type=int, default=default, help=words)
     return parser.parse_args()
 
 
@@ -60,6 +63,7 @@ def _on_own_core(free: Any) -> None:
     """Bind this process to a core that no other has."""
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {free.get()})
+    keep_compiled()  # and use what others have compiled
 
 
 def make(
@@ -70,6 +74,7 @@ def make(
     jobs: int,
     limit: float,
     keep: Callable[[Draw], None],
+    **settings: Any,
 ) -> None:
     """Make the draws that are `left`, each with a core of its own; `keep` is told each as it comes.
 
@@ -83,7 +88,7 @@ def make(
     for job in range(jobs):
         free.put(cores[job % len(cores)])
     with ProcessPoolExecutor(jobs, mp_context=context, initializer=_on_own_core, initargs=(free,)) as pool:
-        waiting = [pool.submit(one_draw, *case) for case in left]
+        waiting = [pool.submit(one_draw, *case, **settings) for case in left]
         try:
             for each in as_completed(waiting, timeout=None if np.isinf(limit) else limit):
                 keep(each.result())

@@ -136,6 +136,40 @@ def test_committed_results_of_bootstrap_coverage_say_what_the_documentation_clai
 
 
 @pytest.mark.slow
+def test_interval_coverage_on_a_small_draw():
+    module = study("interval_coverage")
+    world = module.WORLDS["stochastic grid, I-1, r(s, a)"]
+    truth = world.truth()
+    values, visits = module.true_values(truth, 30)
+    drawn = truth.sample(3_000, 31, random_state=0)  # the last step is left by no switch
+    modes = np.stack(drawn.modes)
+    np.testing.assert_allclose(values["occupancy"][0], (modes[:, :30] == 0).mean(), atol=0.02)
+    assert visits.sum() == pytest.approx(29)
+    row = module.one_draw("stochastic grid, I-1, r(s, a)", 0, n_sessions=8, n_steps=60, n_restarts=1, refits=3)
+    for method in module.METHODS:
+        covered = row[method]["covered"]
+        assert covered["policies"][1] == 2 * 25 * 5
+        assert covered["policies"][0] > 100
+        assert 0 <= covered[module.GOAL][0] <= covered[module.GOAL][1] == 2
+    refused = {**row, "information": {"refused": "no top"}}
+    assert module.refusals([row, refused]) == {"information": 1, "sandwich": 0, "bootstrap": 0}
+    page = module.page([row, refused], "made here")
+    assert "Not all draws have been made yet" in page
+    assert "| policies |" in page
+
+
+def test_committed_results_of_interval_coverage_are_the_page():
+    module = study("interval_coverage")
+    record = json.loads((module.draws.RESULTS / "interval_coverage.json").read_text(encoding="utf-8"))
+    found, made = record["draws"], ", ".join(f"{key} {value}" for key, value in record["versions"].items())
+    assert (module.draws.RESULTS / "interval_coverage.md").read_text(encoding="utf-8") == module.page(found, made)
+    assert record["command"] == module.COMMAND
+    there = [row for row in module.with_true_modes(found) if row["world"] != module.DIFFERENT]
+    rare, normal = (module.coverage(there, "information", module.RARE + kind) for kind in ("", module.NORMAL))
+    assert rare[0] + 2 * rare[1] > 0.95 > normal[0]
+
+
+@pytest.mark.slow
 def test_predictive_checks_on_two_small_worlds():
     module = study("predictive_missing")
     small = {"n_sessions": 4, "n_steps": 40, "n_draws": 10}
@@ -577,9 +611,9 @@ def test_power_predicts_on_a_small_draw():
 
 def test_committed_results_of_power_hold_in_fresh_simulations():
     module = study("power")
-    record = json.loads((module.RESULTS / "power.json").read_text(encoding="utf-8"))
+    record = json.loads((module.draws.RESULTS / "power.json").read_text(encoding="utf-8"))
     found, made = record["draws"], ", ".join(f"{key} {value}" for key, value in record["versions"].items())
-    assert (module.RESULTS / "power.md").read_text(encoding="utf-8") == module.page(found, made)
+    assert (module.draws.RESULTS / "power.md").read_text(encoding="utf-8") == module.page(found, made)
     told = module.summary(found)
     assert told["promised"] == 0
     left = [world for world, own in module.WORLDS.items() if sum(row["world"] == world for row in found) < own[2]]

@@ -64,7 +64,7 @@ _SHORT = {
     ),
     "signals": ("swirl.analysis.reward_signal",),
     "triggered": ("swirl.analysis.mode_signal", "swirl.analysis.triggered_average"),
-    "uncertainty": ("swirl.analysis.bootstrap",),
+    "uncertainty": ("swirl.analysis.bootstrap", "swirl.analysis.information"),
 }
 # Modules that the docs named before the packages were made: they still work, and say where they are now.
 _MOVED = {
@@ -91,7 +91,7 @@ _MOVED = {
     "robustness": ("swirl.reproduce.robustness",),
     "significance": ("swirl.analysis.significance",),
     "trajectories": ("swirl.data.trajectories",),
-    "uncertainty_result": ("swirl.analysis.bootstrap_result",),
+    "uncertainty_result": ("swirl.analysis.intervals",),
     "verdicts": ("swirl.analysis.verdicts",),
 }
 

@@ -10,7 +10,6 @@ from scipy.stats import t as student
 from swirl import precision, report
 from swirl.analysis.bootstrap import (
     TOLERANCE,
-    Bootstrap,
     TooFewRefitsError,
     bootstrap,
     chain_times,
@@ -18,8 +17,8 @@ from swirl.analysis.bootstrap import (
     renumbered,
     units_of,
 )
-from swirl.analysis.bootstrap_result import ended, log_odds
 from swirl.analysis.decoded import decode
+from swirl.analysis.intervals import Intervals, ended, log_odds
 from swirl.data.encoding import Encoded
 from swirl.data.trajectories import Trajectories
 from swirl.datasets import gridworld
@@ -139,7 +138,7 @@ def hand_made(n_units=9, **more):
     leaving = np.column_stack([rng.uniform(0.08, 0.12, 6), np.zeros(6)])
     about = {"by": "session", "n_units": n_units, "statuses": ("converged",) * 6, "policies": None, "rewards": None}
     chain = {"mode_transitions": np.full((6, 1, 2, 2), 0.5), "initial_modes": np.full((6, 2), 0.5)}
-    return Bootstrap(
+    return Intervals(
         **{"fitted": fitted, "occupancy": share, "leaving": leaving, "stability": (), **about, **chain, **more}
     )
 
@@ -327,7 +326,7 @@ def test_too_few_refits_are_no_bootstrap():
 
 def test_saved_and_read_back(tmp_path):
     path = drawn().save(tmp_path / "draws.nc")
-    again = Bootstrap.load(path)
+    again = Intervals.load(path)
     assert str(again) == str(drawn())
     for name in again.names:
         np.testing.assert_array_equal(again.interval(name), drawn().interval(name))
@@ -335,8 +334,8 @@ def test_saved_and_read_back(tmp_path):
     with pytest.raises(FileExistsError):
         drawn().save(path)
     model, _ = small_fit()
-    with pytest.raises(ValueError, match="holds no bootstrap"):
-        Bootstrap.load(model.save(tmp_path / "fit.nc"))
+    with pytest.raises(ValueError, match="holds no intervals"):
+        Intervals.load(model.save(tmp_path / "fit.nc"))
 
 
 def test_wrong_questions_are_refused():
@@ -361,7 +360,7 @@ def test_wrong_questions_are_refused():
 @pytest.mark.slow
 def test_the_page_has_intervals_of_the_modes_and_says_what_was_done():
     model, data = small_fit()
-    page = report.build(model, data, n_draws=0, bootstrap=drawn())
+    page = report.build(model, data, n_draws=0, intervals=drawn())
     low, high = drawn().interval("occupancy")
     places = 0 if high[0] - low[0] > 0.1 else 1
     assert f"{100 * low[0]:.{places}f} to {100 * high[0]:.{places}f}" in page
@@ -384,7 +383,7 @@ def test_signs_on_the_map_are_those_of_the_moves():
     model, data = small_fit()
     case = decode(model, data)
     facts = interval_facts(case, drawn())
-    _, given = contents(model, data, comparison=None, signal=None, title=None, run=None, n_draws=0, bootstrap=drawn())
+    _, given = contents(model, data, comparison=None, signal=None, title=None, run=None, n_draws=0, intervals=drawn())
     low, high = np.array(given["intervals"]["preference"]["low"], float), given["intervals"]["preference"]["high"]
     following = given["maps"]["following"]
     # In the middle of the grid every action is a move of its own: up, left, stay, right, down by number of the cell.
@@ -405,10 +404,10 @@ def test_signs_on_the_map_are_those_of_the_moves():
 
 def test_a_bootstrap_of_something_else_is_refused():
     model, data = small_fit()
-    with pytest.raises(ValueError, match="bootstrap: it is of another fit"):
-        report.build(model, data, n_draws=0, bootstrap=hand_made())
-    with pytest.raises(ValueError, match="bootstrap is str: expected what"):
-        report.build(model, data, n_draws=0, bootstrap="draws.nc")
+    with pytest.raises(ValueError, match="intervals: they are of another fit"):
+        report.build(model, data, n_draws=0, intervals=hand_made())
+    with pytest.raises(ValueError, match=r"intervals is 'draws\.nc': expected what"):
+        report.build(model, data, n_draws=0, intervals="draws.nc")
 
 
 def test_the_fit_that_stopped_short_is_told():
@@ -438,9 +437,9 @@ def test_the_command_line_passes_its_draws_on(monkeypatch, tmp_path):
     )
     done = CliRunner().invoke(app, ["fit.nc", "-o", str(tmp_path / "page.html"), "--bootstrap", "3"])
     assert done.exit_code == 0, done.output
-    assert asked["bootstrap"] == (8, 3)
+    assert asked["intervals"] == (8, 3)
     done = CliRunner().invoke(app, ["fit.nc", "-o", str(tmp_path / "other.html")])
-    assert asked["bootstrap"] is None
+    assert asked["intervals"] is None
 
 
 def _written(path):

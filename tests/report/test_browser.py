@@ -13,8 +13,8 @@ import pytest
 
 from small_worlds import with_goals
 from swirl import report
-from swirl.analysis.bootstrap_result import Bootstrap, mark_of
 from swirl.analysis.comparison_result import Comparison
+from swirl.analysis.intervals import Intervals, mark_of
 from swirl.data.histories import Histories
 from swirl.data.mdp import MDP
 from swirl.data.trajectories import Trajectories
@@ -63,7 +63,7 @@ def drawn_anew(model, stability):
     rng, policies = np.random.default_rng(0), model.state_policies()
     draws = np.exp(np.log(policies) + 0.001 * rng.normal(size=(9, *policies.shape)))
     draws[:, :, 0] *= np.exp(2 * rng.normal(size=(9, 2, 5)))
-    return Bootstrap(
+    return Intervals(
         by="session",
         n_units=9,
         fitted={"occupancy": np.array([0.6, 0.4]), "leaving": np.array([0.1, 0.05]), "policies": policies},
@@ -112,7 +112,7 @@ def grid_page(folder):
         chosen={EVIL: {"strength": 3.0}},
     )
     path, drawn = folder / "grid report.html", drawn_anew(model, tuple(np.ones(len(path)) for path in states))
-    given = {"comparison": compared, "signal": "dopamine", "bootstrap": drawn}
+    given = {"comparison": compared, "signal": "dopamine", "intervals": drawn}
     return report.write(path, model, data, title=EVIL, n_draws=1, **given)
 
 

@@ -1,1 +1,1 @@
-"""What fits say: metrics, comparison and choice, bootstrap, predictive checks, behaviour, signals, names of modes."""
+"""What fits say: metrics, comparison and choice, intervals, predictive checks, behaviour, signals, names of modes."""

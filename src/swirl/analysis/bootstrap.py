@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
-from swirl.analysis.bootstrap_result import Bootstrap, ended, logit, mark_of, spread_of
+from swirl.analysis.intervals import MIN_UNITS, Intervals, ended, logit, mark_of, spread_of
 from swirl.analysis.state_summaries import by_state
 from swirl.data.encoding import Encoded
 from swirl.data.trajectories import Trajectories
@@ -25,7 +25,6 @@ from swirl.precision import float64, numpy_tree
 from swirl.rewards.gauge import GaugeTooLargeError
 from swirl.text import counted
 
-MIN_UNITS = 5
 MAX_HISTORIES = 60_000  # for the least-norm reward, which is a linear problem of that size
 MODES_FIRST = ("occupancy", "leaving", "initial_modes", "policies", "rewards")  # quantities with axes [mode, …]
 
@@ -54,7 +53,7 @@ def units_of(data: Trajectories, by: str | None) -> tuple[str, Int[np.ndarray, "
         raise ValueError(
             f"data have {counted(len(data), 'session')}: a bootstrap draws whole sessions, and fewer than "
             f"{MIN_UNITS} say next to nothing of how sessions differ; cut long recordings into sessions where the "
-            "animal began anew, or report no intervals"
+            "animal began anew, or use swirl.uncertainty.information, which takes the model as true"
         )
     if by == "session":
         return by, np.arange(len(data))
@@ -77,34 +76,38 @@ def chain_times(encoded: Encoded, times: Int[np.ndarray, "session"]) -> Int[np.n
     return times[encoded.chain_sessions]
 
 
-def _expected(
-    model: EMEstimator, problem: Problem, times: Int[np.ndarray, "chain"] | None
-) -> tuple[Float[np.ndarray, "mode"], Float[np.ndarray, "mode next_mode"]]:
-    """Expected steps in each mode and pairs of neighbouring modes under the fit, modes in the order of the fit."""
+def expected_pairs(
+    model: EMEstimator, problem: Problem, times: Int[np.ndarray, "chain"] | None = None
+) -> tuple[Float[np.ndarray, "mode"], Float[np.ndarray, "state mode next_mode"]]:
+    """Expected steps in each mode, and pairs of neighbouring modes by state; modes in the order of the fit."""
     best = model.restarts_[model.best_restart_]
     chains = replace(problem.chains, times=times)
     with float64():
         tables, _ = numpy_tree(tables_and_prior(problem.components, em.stack([best.parameters])))
         counts = choose("auto", chains, tables).counts(tables)
         steps = np.asarray(counts.emissions)[0].sum(axis=0)
-        pairs = np.asarray(counts.transitions)[0].sum(axis=0)
+        pairs = np.asarray(counts.transitions)[0]
     order = np.argsort(-best.occupancy, kind="stable")
-    return steps[order], pairs[order][:, order]
+    return steps[order], pairs[:, order][:, :, order]
 
 
 def quantities(
     model: EMEstimator, problem: Problem, times: Int[np.ndarray, "chain"] | None = None
 ) -> dict[str, np.ndarray]:
-    """What the bootstrap keeps of one fit; see `Bootstrap`."""
-    steps, pairs = _expected(model, problem, times)
-    stays, all_pairs = np.diagonal(pairs), pairs.sum(axis=1)
-    found = {
+    """What a fit says of these sessions, and of any: all that there are intervals of; see `Intervals`."""
+    steps, pairs = expected_pairs(model, problem, times)
+    stays, all_pairs = np.einsum("szz->z", pairs), pairs.sum(axis=(0, 2))
+    own = {
         "occupancy": steps / steps.sum(),
         # Rounding must not make a mode that never ends end.
         "leaving": np.maximum(1 - stays / np.maximum(all_pairs, 1e-300), 0.0) * (all_pairs - stays > 1e-9),
-        "mode_transitions": model.mode_transitions_,
-        "initial_modes": model.initial_modes_,
     }
+    return own | lasting_quantities(model)
+
+
+def lasting_quantities(model: EMEstimator) -> dict[str, np.ndarray]:
+    """What the parameters alone say, whatever the sessions."""
+    found = {"mode_transitions": model.mode_transitions_, "initial_modes": model.initial_modes_}
     if (choices := choices_by_state(model)) is not None:
         found["policies"] = choices
     if (rewards := place_rewards(model)) is not None:
@@ -175,22 +178,22 @@ def bootstrap(
     max_iter: int = 2000,
     random_state: int = 0,
     progress: Callable[[int, int], Any] | None = None,
-) -> Bootstrap:
-    """Refit a model to resampled sessions and keep what moves; read in `Bootstrap` what that does not cover.
+) -> Intervals:
+    """Refit a model to resampled sessions and keep what moves; read in `Intervals` what that does not cover.
 
     Parameters
     ----------
     model
         A fitted model that EM fits: those of `swirl.models()` without Markov, Dynamic-IRL and IQ-Network.
     data
-        The sessions that it was fitted to. Others among them are not drawn, only decoded (`Bootstrap.stability`).
+        The sessions that it was fitted to. Others among them are not drawn, only decoded (`Intervals.stability`).
     n_draws
         Number of refits; 20 give intervals that are within a sixth of their width, 100 within a fourteenth.
     by
         ``"session"`` or ``"subject"``: what is drawn. None: subjects where five or more are known, else sessions.
     max_iter
         EM iterations of a refit, at most; it ends sooner when no more than 0.01 nats remain to be gained. A refit that
-        runs out of them is no result: it is left out, and `Bootstrap.how` says how many were.
+        runs out of them is no result: it is left out, and `Intervals.how` says how many were.
     progress
         Called with the number of refits done, and of all.
 
@@ -205,15 +208,15 @@ def bootstrap(
     ('session', 3, (3, 2, 25, 5), (100,))
     """
     data = as_trajectories(data)
-    _check(model, n_draws, max_iter)
+    check_question(model, n_draws=(n_draws, 2), max_iter=(max_iter, 1))
     model.check_restarts()
-    train = _fitted_part(model, data)
+    train = fitted_part(model, data)
     by, units = units_of(train, by)
     own = model.use_restart(model.best_restart_).set_params(**model.fitted_params)  # whatever was set since
     problem = own.em_problem(train)
     settings = {"tol": TOLERANCE, "max_iter": int(max_iter)}
     top = own.refitted(problem, None, **settings)  # the fit may have stopped before its end; draws begin there
-    paths = _decoded(model, data)
+    paths = decoded_paths(model, data)
     rng = np.random.default_rng(random_state)
     found: list[dict[str, np.ndarray]] = []
     statuses: list[str] = []
@@ -225,7 +228,7 @@ def bootstrap(
         if "interrupted" in (statuses[-1], top.restarts_[0].status):  # EM ends politely; half a sample is no use
             raise KeyboardInterrupt
         if statuses[-1] == "converged":
-            decoded = _decoded(draw, data)
+            decoded = decoded_paths(draw, data)
             match = matched(model, draw, paths, decoded)
             found.append(renumbered(quantities(draw, problem, times), match))
             for count, path, other in zip(same, paths, decoded, strict=True):
@@ -237,32 +240,36 @@ def bootstrap(
             f"{ended(statuses)} (max_iter={int(max_iter)}): too few for intervals; raise max_iter, or use a "
             "prior under which the fit converges sooner, such as priors.Gaussian"
         )
-    stacked = {name: np.stack([one[name] for one in found]) for name in found[0]}
+    stacked: dict[str, Any] = {name: np.stack([one[name] for one in found]) for name in found[0]}
     before, fitted = (
-        renumbered(quantities(one, problem), matched(model, one, paths, _decoded(one, data))) for one in (own, top)
+        renumbered(quantities(one, problem), matched(model, one, paths, decoded_paths(one, data))) for one in (own, top)
     )
     n_units = int(units.max()) + 1
-    return Bootstrap(
+    _, switches = expected_pairs(top, problem)
+    named = renumbered({"mode_transitions": switches}, matched(model, top, paths, decoded_paths(top, data)))
+    return Intervals(
         by=by,
         n_units=n_units,
         fitted=fitted,
-        drift=_drift(before, fitted, stacked, n_units),
+        drift=drift_of(before, fitted, stacked, n_units),
         policies=stacked.pop("policies", None),
         rewards=stacked.pop("rewards", None),
         stability=tuple(count / len(found) for count in same),
         statuses=tuple(statuses),
         seed=int(random_state),
         model=mark_of(model),
+        switches=named["mode_transitions"],
         **stacked,
     )
 
 
-def _decoded(model: Any, data: Trajectories) -> list[Any]:
+def decoded_paths(model: Any, data: Trajectories) -> list[Any]:
+    """The most likely mode of every step, without a word."""
     with quietly():  # of states that only held-out sessions visit
         return model.predict(data)
 
 
-def _fitted_part(model: Any, data: Trajectories) -> Trajectories:
+def fitted_part(model: Any, data: Trajectories) -> Trajectories:
     """The sessions of `data` that the model was fitted to, if they are all there."""
     fitted, signals = model.fitted_to(data), model.own_signals
     if fitted is not None:
@@ -276,20 +283,20 @@ def _fitted_part(model: Any, data: Trajectories) -> Trajectories:
     )
 
 
-def _check(model: Any, n_draws: Any, max_iter: Any) -> None:
-    """Refuse what cannot be resampled, in words."""
+def check_question(model: Any, **numbers: tuple[Any, int]) -> None:
+    """Refuse a model that has no intervals, and numbers (given, least) that are none, in words."""
     name = type(model).__name__
     if not isinstance(model, HiddenModeEstimator):
         raise ValueError(f"model is {name}: expected a fitted model, such as swirl.SWIRL(env).fit(data)")
     if model.refit_fault:
         why = model.refit_fault
-        raise ValueError(f"model is {name}: {why}; the bootstrap is for SWIRL, ARHMM, GaussianARHMM and IQLearn")
-    for argument, value, least in (("n_draws", n_draws, 2), ("max_iter", max_iter, 1)):
+        raise ValueError(f"model is {name}: {why}; intervals are for SWIRL, ARHMM, GaussianARHMM and IQLearn")
+    for argument, (value, least) in numbers.items():
         if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
             raise ValueError(f"{argument}={value!r}: expected a whole number, at least {least}")
 
 
-def _drift(own: dict[str, Any], fitted: dict[str, Any], draws: dict[str, Any], n_units: int) -> float:
+def drift_of(own: dict[str, Any], fitted: dict[str, Any], draws: dict[str, Any], n_units: int) -> float:
     """How far the fit is from where it was heading, in standard errors of the shares and of the rates of leaving."""
     found = [0.0]
     for name in ("occupancy", "leaving"):

@@ -21,7 +21,6 @@ from jaxtyping import Float, Int
 from scipy.stats import t as student
 
 from swirl.analysis.behaviour import agreement_with_labels, agreement_with_runs, run_labels, runs_to
-from swirl.analysis.bootstrap_result import spread_of
 from swirl.analysis.forecasts import (
     MAX_MOVES,
     Forecast,
@@ -31,6 +30,7 @@ from swirl.analysis.forecasts import (
     n_moves,
     place_forecast,
 )
+from swirl.analysis.intervals import spread_of
 from swirl.data.folds import animals
 from swirl.data.mdp import MDP
 from swirl.data.trajectories import Trajectories

@@ -10,17 +10,25 @@ from swirl.cli.options import Fit, Force, Quiet, Sessions, Signal
 app = typer.Typer(add_completion=False)
 
 
-def _drawn(model: Any, sessions: Any, n_draws: int, progress: bool | None) -> Any:
-    """Bootstrap the fit, saying how far it has come; where it has nothing to give the page is made without."""
+def _intervals(model: Any, sessions: Any, n_draws: int, progress: bool | None) -> Any:
+    """Intervals, by so many refits or (0) from the information, saying how far they have come; None: there are none."""
     from swirl.analysis.bootstrap import TooFewRefitsError, bootstrap
+    from swirl.analysis.information import NoInformationError, information
     from swirl.cli.output import status_line
 
     try:
         with status_line(progress) as show:
-            return bootstrap(
-                model, sessions, n_draws=n_draws, progress=lambda done, n: show(f"refit {done} of {n} for intervals")
+            if n_draws:
+                return bootstrap(
+                    model,
+                    sessions,
+                    n_draws=n_draws,
+                    progress=lambda done, n: show(f"refit {done} of {n} for intervals"),
+                )
+            return information(
+                model, sessions, progress=lambda done, n: show(f"pass {done:,} of {n:,} over the data for intervals")
             )
-    except TooFewRefitsError as fault:
+    except (TooFewRefitsError, NoInformationError) as fault:
         typer.echo(f"No intervals: {fault}", err=True)
         return None
 
@@ -39,6 +47,12 @@ def report(
     bootstrap: Annotated[
         int, typer.Option(min=0, metavar="N", help="Draw the fit's sessions anew N times, for intervals; 0: none.")
     ] = 0,
+    information: Annotated[
+        bool,
+        typer.Option(
+            "--information", help="Intervals from how sharply the fit is peaked (observed information): no refits."
+        ),
+    ] = False,
     force: Force = False,
     quiet: Quiet = False,
 ) -> None:
@@ -48,11 +62,14 @@ def report(
     from swirl.cli.output import check_free
     from swirl.workflows.load import open_fit, sessions_of
 
+    if bootstrap and information:
+        raise ValueError("--bootstrap and --information both make the intervals: give one of them")
     check_free(output, force, fit, data, comparison)
     compared = None if comparison is None else read_comparison(comparison)
     model = open_fit(fit)
     sessions = sessions_of(model, data, some=True)
-    drawn = _drawn(model, sessions, bootstrap, False if quiet else None) if bootstrap else None
+    asked = bootstrap or information
+    found = _intervals(model, sessions, bootstrap, False if quiet else None) if asked else None
     written = pages.write(
         output,
         model,
@@ -62,7 +79,7 @@ def report(
         title=title,
         run=model.run_,
         n_draws=draws,
-        bootstrap=drawn,
+        intervals=found,
         overwrite=force,
     )
     if not quiet:

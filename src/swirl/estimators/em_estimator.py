@@ -307,6 +307,14 @@ class EMEstimator(HiddenModeEstimator):
         )
         return other._use_restart(0)
 
+    def with_parameters(self: F, problem: Problem, parameters: Parameters) -> F:
+        """Return a copy whose fit is these parameters, modes in the order of this fit: nothing is fitted."""
+        self.check_restarts()
+        other = copy(self)
+        other._components, other._context = problem.components, problem.context
+        other.restarts_ = [replace(self.restarts_[self.best_restart_], parameters=parameters)]
+        return other._use_restart(0)
+
     def check_restarts(self) -> None:
         """Refuse a model that is not fitted, or whose parameters were given."""
         self.check_fitted()

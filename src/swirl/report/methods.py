@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from swirl._version import __version__
-from swirl.analysis.bootstrap_result import Bootstrap
 from swirl.analysis.decoded import DecodedFit
+from swirl.analysis.intervals import FEW, MIN_UNITS, Intervals
 from swirl.estimators.base import PER
 from swirl.estimators.fit_warnings import RestartAgreement
 from swirl.report.checks import check_facts
@@ -35,7 +35,7 @@ def methods_section(fit: ReportedFit) -> Section:
     """The paragraph, and what it cites."""
     data, ended, agreement = fit.once(data_facts), fit.once(fit_facts), fit.once(agreement_of)
     checks, signal = fit.once(check_facts), fit.once(signal_facts)
-    paragraph = methods_paragraph(fit, data, ended, agreement, checks=checks, signal=signal, bootstrap=fit.bootstrap)
+    paragraph = methods_paragraph(fit, data, ended, agreement, checks=checks, signal=signal, intervals=fit.intervals)
     return Section("methods", "Methods", {"paragraph": paragraph, "references": references()})
 
 
@@ -57,7 +57,7 @@ def methods_paragraph(
     *,
     checks: dict[str, Any] | None = None,
     signal: dict[str, Any] | None = None,
-    bootstrap: Bootstrap | None = None,
+    intervals: Intervals | None = None,
 ) -> str:
     """Say in the words of a methods section what was done; plain text."""
     parts = [_model(fit), _data(data), _fit(fit, ended, agreement)]
@@ -85,8 +85,8 @@ def methods_paragraph(
             f"The signal “{name}” was averaged over the steps of each mode, and around mode onsets, within each {over} "
             f"(mean ± standard error over {over}s)."
         )
-    if bootstrap is not None:
-        parts.append(_bootstrap(bootstrap))
+    if intervals is not None:
+        parts.append(_intervals(intervals))
     if fit.model.reward_symbol and not fit.model.goals:
         parts.append(GAUGE)
     return " ".join(part for part in parts if part)
@@ -177,13 +177,34 @@ def _prior(model: Any) -> str:
     return f" ({'; '.join(told)})" if told else " (the package's defaults)"
 
 
-def _bootstrap(found: Bootstrap) -> str:
+def _intervals(found: Intervals) -> str:
+    units, pulled = counted(found.n_units, found.by), found.method == "sandwich"
+    if found.method == "bootstrap":
+        made = (
+            f"Intervals (95 %) are from a bootstrap: the {units} were drawn with replacement {found.n_draws} times "
+            f"(seed {found.seed}), the model was refitted to each draw from the fitted parameters, and modes were "
+            "matched by what they do"
+        )
+    else:
+        also = (
+            f"; for shares of steps and durations also the spread of the {units}" if found.n_units >= MIN_UNITS else ""
+        )
+        spread = f"the spread of the slopes of the {units} (sandwich estimator)" if pulled else "its inverse"
+        made = (
+            "Intervals (95 %) are from the observed information, the curvature of log-likelihood plus log-priors at "
+            f"the fit with the hidden modes summed out: {found.n_draws} draws of the parameters from the normal "
+            f"distribution with {spread} as covariance (seed {found.seed}){also}"
+        )
+    rare = (
+        f" Intervals of switching probabilities that rest on fewer than {FEW} switches run from 0 to at least the "
+        "upper end of the exact binomial interval."
+        if found.rare_words
+        else ""
+    )
     return (
-        f"Intervals (95 %) are from a bootstrap: the {counted(found.n_units, found.by)} were drawn with replacement "
-        f"{found.n_draws} times (seed {found.seed}), the model was refitted to each draw from the fitted parameters, "
-        "and modes were matched by what they do; an interval is the estimate ± Student’s t times the standard error "
-        "over draws, for probabilities on the logit scale. Intervals take the number of modes and the history length "
-        "as given, and do not cover other local optima or the bias of the priors."
+        f"{made}; an interval is the estimate ± Student’s t times the standard error over draws, for probabilities on "
+        f"the logit scale.{rare} Intervals take the number of modes and the history length as given, and do not cover "
+        "other local optima or the bias of the priors."
     )
 
 

@@ -21,7 +21,7 @@ from swirl.report.session import session_section
 from swirl.report.signal import check_signal, signal_section
 from swirl.report.summary import summary_section
 from swirl.report.switching import switching_section
-from swirl.report.uncertainty import read_bootstrap, uncertainty_section
+from swirl.report.uncertainty import read_intervals, uncertainty_section
 from swirl.text import counted
 
 SECTIONS: list[Callable[[ReportedFit], Section | None]] = [
@@ -51,7 +51,7 @@ def contents(
     title: str | None = None,
     run: dict[str, Any] | None = None,
     n_draws: int = 0,
-    bootstrap: Any = None,
+    intervals: Any = None,
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """What the template fills in, and the JSON that the page's script reads."""
     if comparison is not None and not isinstance(comparison, Comparison):
@@ -62,7 +62,7 @@ def contents(
         **{part.name: getattr(decoded, part.name) for part in fields(decoded)},
         run=run,
         n_draws=n_draws,
-        bootstrap=read_bootstrap(decoded, bootstrap),
+        intervals=read_intervals(decoded, intervals),
     )
     sections = [section for make in SECTIONS if (section := make(fit)) is not None]
     colours = named_mode_colours(fit.mode_names)

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from swirl.analysis.bootstrap_result import Bootstrap
 from swirl.analysis.decoded import DecodedFit
+from swirl.analysis.intervals import Intervals
 
 Found = TypeVar("Found")
 
@@ -33,7 +33,7 @@ class ReportedFit(DecodedFit):
     """Where the fit came from."""
     n_draws: int = 0
     """Simulated data sets for the predictive checks."""
-    bootstrap: Bootstrap | None = None
+    intervals: Intervals | None = None
     _found: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def once(self, find: Callable[["ReportedFit"], Found]) -> Found:

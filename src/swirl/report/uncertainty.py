@@ -1,6 +1,7 @@
 """How sure is it: the posterior of the modes, and whether other starting points of the fit say the same.
 
-A bootstrap adds intervals of the modes, which preferences are sure, and how stable each step is.
+A bootstrap, or the observed information, adds intervals of the modes, which preferences are sure, and how stable each
+step is.
 """
 
 from itertools import pairwise
@@ -9,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from swirl.analysis.bootstrap import bootstrap
-from swirl.analysis.bootstrap_result import Bootstrap, log_odds, mark_of
 from swirl.analysis.decoded import DecodedFit
+from swirl.analysis.information import information
+from swirl.analysis.intervals import MIN_UNITS, Intervals, log_odds, mark_of
 from swirl.analysis.state_summaries import by_state, onward
 from swirl.estimators.fit_warnings import SAME_ARI, SAME_POLICIES, RestartAgreement
 from swirl.plots.style import named_mode_colours
@@ -173,32 +175,35 @@ FIRM = 0.95
 WIDTH, PAD = 110, 5  # of the little pictures in the table
 
 
-def read_bootstrap(fit: DecodedFit, given: Any) -> Bootstrap | None:
-    """The bootstrap that was given, or a new one with so many draws; None for none (or 0)."""
+def read_intervals(fit: DecodedFit, given: Any) -> Intervals | None:
+    """The intervals that were given, or new ones: "information", or so many refits; None for none (or 0)."""
     if given is None or (given == 0 and not isinstance(given, bool)):
         return None
     if isinstance(given, int):
         return bootstrap(fit.model, fit.data, n_draws=given)
-    if not isinstance(given, Bootstrap):
+    if isinstance(given, str) and given == "information":
+        return information(fit.model, fit.data)
+    if not isinstance(given, Intervals):
+        shown = repr(given) if isinstance(given, str) else type(given).__name__
         raise ValueError(
-            f"bootstrap is {type(given).__name__}: expected what swirl.uncertainty.bootstrap(...) returned, or the "
-            "number of draws"
+            f"intervals is {shown}: expected what swirl.uncertainty.information(...) or bootstrap(...) returned, "
+            '"information", or the number of refits'
         )
     if given.model != mark_of(fit.model):
-        raise ValueError("bootstrap: it is of another fit, or its modes stand in another order; make it of this one")
+        raise ValueError("intervals: they are of another fit, or its modes stand in another order; make new ones")
     return given
 
 
 def intervals_of(fit: ReportedFit) -> dict[str, Any] | None:
-    """`interval_facts` of the bootstrap, where there is one."""
-    return None if fit.bootstrap is None else interval_facts(fit, fit.bootstrap)
+    """`interval_facts` of the intervals, where there are any."""
+    return None if fit.intervals is None else interval_facts(fit, fit.intervals)
 
 
-def interval_facts(fit: DecodedFit, found: Bootstrap) -> dict[str, Any]:
+def interval_facts(fit: DecodedFit, found: Intervals) -> dict[str, Any]:
     """Rows of the table, sentences, and what the maps need.
 
     Keys: rows (share and duration of each mode with their ends, as text and as places in a small picture; stable: mean
-    stability of its steps), words, stability_words, drift_words, preference ([mode][state][move] low and high of the
+    stability of its steps), method, words and further sentences, preference ([mode][state][move] low and high of the
     log-odds, None where there are no modes to compare), certain (the share of them with a certain sign), rewards
     ([mode][state] value, low and high).
     """
@@ -209,10 +214,10 @@ def interval_facts(fit: DecodedFit, found: Bootstrap) -> dict[str, Any]:
     rows = [
         {
             "share": f"{_percents(share[k], shares, k)}\u00a0%",
-            "share_range": f"{_percents(shares[0][k], shares, k)} to {_percents(shares[1][k], shares, k)}",
+            "share_range": _share_range(shares, k),
             "share_at": _picture(share[k], shares[0][k], shares[1][k], widest),
             "duration": number(float(stay[k])) if np.isfinite(stay[k]) else "does not end",
-            "duration_range": _range(stays[0][k], stays[1][k]) if np.isfinite(stay[k]) else "",
+            "duration_range": _range(stays[0][k], stays[1][k]) if np.isfinite([stay[k], stays[0][k]]).all() else "",
             "duration_at": _picture(stay[k], stays[0][k], stays[1][k], longest),
             "stable": "—" if stable is None else percent(stable[k], ".0f"),
         }
@@ -221,17 +226,21 @@ def interval_facts(fit: DecodedFit, found: Bootstrap) -> dict[str, Any]:
     return {
         "rows": rows,
         "by": found.by,
+        "method": found.method,
+        "drawn": _drawn_words(found),
         "width": WIDTH,
         "words": _words(found),
         "stability_words": _stability_words(fit, found) if fit.n_modes > 1 else "",
         "drift_words": _drift_words(found),
+        "rare_words": _rare_words(found),
+        "place_words": _place_words(fit, found),
         "preference": preference,
         "certain": preference and percent(preference["share"]),
         "rewards": _rewards(found),
     }
 
 
-def _preference(fit: DecodedFit, found: Bootstrap) -> dict[str, Any] | None:
+def _preference(fit: DecodedFit, found: Intervals) -> dict[str, Any] | None:
     """Ends of the log-odds of each move against the average mode, as the map shows them."""
     model = fit.model
     if found.preferences is None or model.histories is None:
@@ -254,14 +263,14 @@ def _preference(fit: DecodedFit, found: Bootstrap) -> dict[str, Any] | None:
     }
 
 
-def _rewards(found: Bootstrap) -> dict[str, Any] | None:
+def _rewards(found: Intervals) -> dict[str, Any] | None:
     if found.rewards is None:
         return None
     low, high = found.interval("rewards")
     return {"value": rounded(found.estimate("rewards"), 3), "low": rounded(low, 3), "high": rounded(high, 3)}
 
 
-def _stability_by_mode(fit: DecodedFit, found: Bootstrap) -> list[float] | None:
+def _stability_by_mode(fit: DecodedFit, found: Intervals) -> list[float] | None:
     """Mean stability of the steps decoded as each mode; None where the page is about other sessions."""
     if [len(part) for part in found.stability] != [len(path) for path in fit.modes]:
         return None
@@ -269,11 +278,23 @@ def _stability_by_mode(fit: DecodedFit, found: Bootstrap) -> list[float] | None:
     return [float(values[modes == k].mean()) if (modes == k).any() else float("nan") for k in range(fit.n_modes)]
 
 
-def _words(found: Bootstrap) -> str:
+def _words(found: Intervals) -> str:
     drawn = counted(found.n_units, found.by)
+    few = " With so few, intervals are rough." if found.n_units < 20 else ""
+    if found.method == "sandwich":
+        return (
+            f"Had other {found.by}s of the same kind been recorded, how far would the fit move? Nothing was refitted: "
+            f"how the {drawn} pull at the parameters, and how sharply the fit is peaked, say it (the sandwich, "
+            f"{found.n_draws} draws).{few}"
+        )
+    if found.method == "information":
+        return (
+            "How far could the fit be off, if the model is true? Nothing was refitted: how sharply the likelihood and "
+            "the priors are peaked at the fit says how far its parameters may lie from it (the observed information, "
+            f"{found.n_draws} draws). Shares and durations {_shares_words(found)}."
+        )
     ran_out = sum(status != "converged" for status in found.statuses)
     short = f" {counted(ran_out, 'further refit')} did not converge and had to be left out." if ran_out else ""
-    few = " With so few, intervals are rough." if found.n_units < 20 else ""
     return (
         f"Had other {found.by}s of the same kind been recorded, how far would the fit move? The {drawn} were drawn "
         f"anew, with replacement, {found.n_draws} times, and the model was fitted to each draw, starting from this "
@@ -281,12 +302,41 @@ def _words(found: Bootstrap) -> str:
     )
 
 
-def _stability_words(fit: DecodedFit, found: Bootstrap) -> str:
+def _shares_words(found: Intervals) -> str:
+    units = counted(found.n_units, found.by)
+    if found.n_units >= MIN_UNITS:
+        return f"also take into account how the {units} differ"
+    return f"have no intervals here: {units} say next to nothing of how {found.by}s differ"
+
+
+def _rare_words(found: Intervals) -> str:
+    if not found.rare_words:
+        return ""
+    return f"{found.rare_words[:1].upper()}{found.rare_words[1:]}: they say what so few can say, and no more."
+
+
+def _place_words(fit: DecodedFit, found: Intervals) -> str:
+    """Where each mode is rewarded most, and in how many draws it is there."""
+    if found.rewards is None or fit.model.goals:
+        return ""
+    shares, told = found.best_places(), []
+    for name, own in zip(fit.mode_names, shares, strict=True):
+        place = int(own.argmax())
+        told.append(f"{name}: {fit.state_names[place]} ({percent(own[place], '.0f')} of the {_drawn_words(found)})")
+    return f"The place of greatest reward of each mode, and how sure it is: {'; '.join(told)}."
+
+
+def _drawn_words(found: Intervals) -> str:
+    return "refits" if found.method == "bootstrap" else "draws"
+
+
+def _stability_words(fit: DecodedFit, found: Intervals) -> str:
     parts = [part for part in found.stability if len(part)]
     values = np.concatenate(parts)
+    drawn = "each refit" if found.method == "bootstrap" else "draws of the parameters"
     lead = (
-        f"Decoded again by each refit, a step has the same mode as in the fit {percent(values.mean())} of the time; at "
-        f"{percent((values >= FIRM).mean())} of the steps it has in at least {FIRM:.0%} of the refits."
+        f"Decoded again by {drawn}, a step has the same mode as in the fit {percent(values.mean())} of the time; at "
+        f"{percent((values >= FIRM).mean())} of the steps it has in at least {FIRM:.0%} of them."
     ).replace("95%", "95\u00a0%")
     means = [part.mean() for part in parts]
     if len(found.stability) != len(fit.data) or len(parts) != len(fit.data) or max(means) - min(means) < 0.02:
@@ -297,7 +347,7 @@ def _stability_words(fit: DecodedFit, found: Bootstrap) -> str:
     return f"{lead} Least stable: {session} ({percent(means[worst])})."
 
 
-def _drift_words(found: Bootstrap) -> str:
+def _drift_words(found: Intervals) -> str:
     if found.drift < SHORT:
         return ""
     return (
@@ -309,6 +359,12 @@ def _drift_words(found: Bootstrap) -> str:
 def _percents(value: Any, ends: tuple[np.ndarray, np.ndarray], k: int) -> str:
     """A share in percent, with a decimal where its interval is short."""
     return f"{100 * value:.{0 if ends[1][k] - ends[0][k] > 0.1 else 1}f}"
+
+
+def _share_range(ends: tuple[np.ndarray, np.ndarray], k: int) -> str:
+    if not np.isfinite(ends[0][k]):
+        return ""
+    return f"{_percents(ends[0][k], ends, k)} to {_percents(ends[1][k], ends, k)}"
 
 
 def _range(low: Any, high: Any) -> str:
@@ -324,7 +380,7 @@ def _round_up(values: np.ndarray) -> float:
 
 def _picture(value: Any, low: Any, high: Any, most: float) -> dict[str, float] | None:
     """Where a dot and its whiskers go, from 0 to the most of the column."""
-    if not np.isfinite(value):
+    if not np.isfinite([value, low]).all():
         return None
     at = [round(PAD + (WIDTH - 2 * PAD) * float(np.clip(x / most, 0, 1)), 1) for x in (value, low, high)]
     return dict(zip(("at", "low", "high"), at, strict=True))

@@ -4,7 +4,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from swirl.errors import needing
+from swirl.errors import needing, renamed
 from swirl.io.atomic_write import check_target, write_text
 
 ASSETS = Path(__file__).parent / "assets"
@@ -12,6 +12,7 @@ SCRIPTS = ("core", "labels", "figures", "tables", "maps", "rewards", "goals", "s
 SCRIPTS += ("replay", "print", "start")
 
 
+@renamed(bootstrap="intervals")
 def write(
     path: Any,
     model: Any,
@@ -22,7 +23,7 @@ def write(
     title: str | None = None,
     run: dict[str, Any] | None = None,
     n_draws: int = 5,
-    bootstrap: Any = None,
+    intervals: Any = None,
     overwrite: bool = False,
 ) -> Path:
     """Write a report on a fitted model as one HTML file and return its path; see `build` for the arguments.
@@ -38,11 +39,12 @@ def write(
     path = Path(path)
     check_target(path, overwrite=overwrite)  # before the work
     page = build(
-        model, data, comparison=comparison, signal=signal, title=title, run=run, n_draws=n_draws, bootstrap=bootstrap
+        model, data, comparison=comparison, signal=signal, title=title, run=run, n_draws=n_draws, intervals=intervals
     )
     return write_text(path, page, overwrite=overwrite)
 
 
+@renamed(bootstrap="intervals")
 def build(
     model: Any,
     data: Any,
@@ -52,7 +54,7 @@ def build(
     title: str | None = None,
     run: dict[str, Any] | None = None,
     n_draws: int = 5,
-    bootstrap: Any = None,
+    intervals: Any = None,
 ) -> str:
     """Make a report on a fitted model as one self-contained HTML page.
 
@@ -72,9 +74,9 @@ def build(
         Where the fit came from, for the last section: such as config, command, data file, seconds.
     n_draws
         Simulated data sets for the predictive checks; 0 leaves them out.
-    bootstrap
-        For intervals: what `swirl.uncertainty.bootstrap` returned, or the number of draws (the data must then be those
-        of the fit). None: the page says how to get them.
+    intervals
+        What `swirl.uncertainty.information` or `swirl.uncertainty.bootstrap` returned; or ``"information"``, or a
+        number of refits for a bootstrap (the data must then be those of the fit). None: the page says how to get them.
 
     Examples
     --------
@@ -90,7 +92,7 @@ def build(
     if not isinstance(n_draws, int) or isinstance(n_draws, bool) or n_draws < 0:
         raise ValueError(f"n_draws={n_draws!r}: expected a whole number; 0 leaves the predictive checks out")
     page, facts = contents(
-        model, data, comparison=comparison, signal=signal, title=title, run=run, n_draws=n_draws, bootstrap=bootstrap
+        model, data, comparison=comparison, signal=signal, title=title, run=run, n_draws=n_draws, intervals=intervals
     )
     return environment.get_template("page.html.j2").render(
         **page,

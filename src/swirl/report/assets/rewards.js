@@ -8,13 +8,13 @@ R.startRewards = () => {
     mode: +R.picked("reward-mode"), gauge: maps.gauges[+(R.picked("reward-gauge") || 0)] || null,
     view: R.picked("reward-view") || "policy", previous: previousPick ? +previousPick.value : -1, sure: R.picked("reward-sure") === "sure",
   });
-  // Bootstrap: [low, high] of the log-odds of a move, and of a place's reward against the mode's mean; null where there is none.
+  // Intervals: [low, high] of the log-odds of a move, and of a place's reward against the mode's mean; null where there is none.
   const spans = R.facts.intervals || {}, ends = (table, ...at) => {
     if (!table) return null;
     const [low, high] = [table.low, table.high].map((part) => at.reduce((inner, i) => inner[i], part));
     return low === null || high === null ? null : [low, high];
   };
-  // By the previous state nothing was resampled, where choices depend on it.
+  // By the previous state there are no intervals, where choices depend on it.
   const oddsEnds = (state, s, j) => (state.previous >= 0 && maps.pair_moves ? null : ends(spans.preference, state.mode, s, j));
   const isSure = (span) => span === null || span[0] > 0 || span[1] < 0;
   const pairsAfter = (previous) => {

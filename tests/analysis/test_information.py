@@ -1,0 +1,415 @@
+"""The observed information: against the curvature of a plain filter, against refits, and where it is refused."""
+
+from dataclasses import replace
+from functools import cache
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.flatten_util import ravel_pytree
+from scipy.stats import beta
+
+from swirl import precision, report
+from swirl.analysis.bootstrap import bootstrap
+from swirl.analysis.decoded import decode
+from swirl.analysis.information import (
+    NoInformationError,
+    information,
+    inverse_root,
+    observed_information,
+    unit_counts,
+    unit_slopes,
+)
+from swirl.analysis.intervals import FEW, Intervals
+from swirl.data.mdp import MDP
+from swirl.data.trajectories import Trajectories
+from swirl.datasets import gridworld
+from swirl.estimators.gaussian_arhmm import GaussianARHMM
+from swirl.estimators.iq_network import IQNetwork
+from swirl.estimators.swirl import SWIRL
+from swirl.inference.messages import forward
+from swirl.priors import Cauchy, Gaussian
+from swirl.report.uncertainty import interval_facts
+
+# ---------------------------------------------------------------------- the curvature itself
+
+RING = MDP.deterministic([[0, 1], [1, 2], [2, 0]])
+
+
+@cache
+def tiny(kind="value"):
+    """Three places in a ring, two modes, four short sessions; an action is missing, and a session has a gap."""
+    rng = np.random.default_rng(3)
+    states, actions = [], []
+    for _ in range(4):
+        path, done = [0], []
+        for _ in range(24):
+            done.append(int(rng.random() < (0.85 if (len(done) // 8) % 2 else 0.2)))
+            path.append((path[-1] + done[-1]) % 3)
+        states.append(np.array(path[:-1]))
+        actions.append(np.array(done))
+    actions[1][5] = -1  # where it led is known
+    data = Trajectories(states, actions, gaps=[[], [], [10], []], n_states=3, n_actions=2)
+    settings = {
+        "value": {"reward_prior": Gaussian(0.3, of="value"), "switching": "state", "history": 2},
+        "cauchy": {"reward_prior": Cauchy(0.5), "switching": "state", "history": 2},
+        "table": {"reward": "state-action", "switching": "independent", "history": 1},
+    }[kind]
+    model = SWIRL(RING, n_modes=2, n_restarts=2, max_iter=500, **settings).fit(data)
+    problem = model.em_problem(data)
+    return model, data, problem, model.restarts_[model.best_restart_].parameters
+
+
+def plain_objective(problem, like):
+    """Log-likelihood + log prior as a function of all numbers: the forward filter of every chain."""
+    components, chains = problem.components, problem.chains
+    unflat = ravel_pytree(jax.tree.map(jnp.asarray, like))[1]
+    lengths = np.diff(chains.offsets)
+    steps = np.minimum(chains.offsets[:-1, None] + np.arange(24), len(chains.symbols) - 1)
+
+    def objective(x):
+        parameters = components.normalised(unflat(x))
+        tables = components.tables(parameters)
+        emissions = jnp.concatenate([tables.log_emissions, jnp.zeros((1, components.emissions.n_modes))])
+        seen, switching = emissions[chains.symbols[steps]], tables.log_transitions[chains.states[steps]]
+        each = jax.vmap(lambda *chain: forward(tables.log_initial, *chain).log_normaliser)(switching, seen, lengths)
+        return components.log_prior(parameters) + jnp.sum(each)
+
+    return objective
+
+
+@pytest.mark.parametrize(
+    "kind", [*(pytest.param(kind, marks=pytest.mark.slow) for kind in ("value", "cauchy")), "table"]
+)
+def test_it_is_the_curvature_of_the_plain_filter(kind):
+    """To 1e-6 of the largest entry; slopes to 1e-8, as Fisher's identity is exact."""
+    _, _, problem, parameters = tiny(kind)
+    found = observed_information(problem.components, problem.chains, parameters)
+    with precision.float64():
+        objective = plain_objective(problem, parameters)
+        slope, curvature = (np.asarray(jax.jit(f(objective))(found.point)) for f in (jax.grad, jax.hessian))
+    np.testing.assert_allclose(found.slope, slope, atol=1e-8)
+    np.testing.assert_allclose(found.matrix, -curvature, atol=1e-6 * np.abs(curvature).max())
+    np.testing.assert_array_equal(found.matrix, found.matrix.T)
+    # Nothing bends upwards, and along what a normalisation leaves free nothing bends at all.
+    values = np.linalg.eigvalsh(found.matrix)
+    assert values.min() > -1e-6 * values.max()
+
+
+def test_slopes_of_steps_are_differences_of_counts():
+    """By hand: move one number and count again."""
+    _, _, problem, parameters = tiny()
+    found = observed_information(problem.components, problem.chains, parameters)
+    with precision.float64():
+        unflat = ravel_pytree(jax.tree.map(jnp.asarray, parameters))[1]
+        moved = [precision.numpy_tree(unflat(jnp.asarray(found.point).at[4].add(h))) for h in (1e-3, -1e-3)]
+    all_chains = np.zeros(problem.chains.n_chains, dtype=int)
+    up, down = (unit_counts(problem.components, problem.chains, one, all_chains) for one in moved)
+    slope = (up.emissions.sum(axis=1) - down.emissions.sum(axis=1))[0] / 2e-3
+    np.testing.assert_allclose(found.step_slopes[4], slope, atol=1e-5)
+    np.testing.assert_allclose(found.step_slopes.sum(axis=1), 0, atol=1e-6)  # steps only change hands
+
+
+def test_what_sessions_pull_adds_up_to_the_slope():
+    _, _, problem, parameters = tiny()
+    found = observed_information(problem.components, problem.chains, parameters)
+    units = np.array([0, 1, 2, 2, 3])  # the third session has two chains
+    counts = unit_counts(problem.components, problem.chains, parameters, units)
+    assert counts.log_likelihood.shape == (4,)
+    pulls = unit_slopes(problem.components, parameters, counts)
+    np.testing.assert_allclose(pulls.sum(axis=0), 0, atol=1e-9)
+    with precision.float64():
+        objective = plain_objective(problem, parameters)
+        alone = replace(problem.chains, offsets=problem.chains.offsets[:2])  # the first session only
+        first = plain_objective(problem._replace(chains=alone), parameters)
+        unflat = ravel_pytree(jax.tree.map(jnp.asarray, parameters))[1]
+        x = jnp.asarray(found.point)
+
+        def prior(x):
+            return problem.components.log_prior(problem.components.normalised(unflat(x)))
+
+        whole, own, none = (np.asarray(jax.jit(jax.grad(f))(x)) for f in (objective, first, prior))
+    np.testing.assert_allclose(pulls[0], own - none - (whole - none) / 4, atol=1e-8)
+
+
+def test_the_root_leaves_alone_what_is_not_known():
+    rng = np.random.default_rng(0)
+    some = rng.normal(size=(5, 3))
+    root = inverse_root(some @ some.T)
+    assert root.shape == (5, 3)
+    np.testing.assert_allclose(some.T @ root @ root.T @ some, np.eye(3), atol=1e-9)
+    nothing = np.zeros((4, 4))
+    nothing[0, 0] = 4.0
+    np.testing.assert_allclose(inverse_root(nothing) @ inverse_root(nothing).T, np.diag([0.25, 0, 0, 0]))
+
+
+def test_where_the_objective_bends_upwards_it_is_refused():
+    with pytest.raises(NoInformationError, match="no top: its objective bends upwards in 1 direction"):
+        inverse_root(np.array([[1.0, 3.0], [3.0, 1.0]]))
+
+
+# ---------------------------------------------------------------------- intervals of a small fit
+
+
+@cache
+def small_fit():
+    """A grid of nine places, two modes that like one corner each, and are told apart."""
+    moves = np.array(
+        [[max(s - 3, s % 3), s - (s % 3 > 0), min(s + 3, 6 + s % 3), s + (s % 3 < 2), s] for s in range(9)]
+    )
+    env = MDP.deterministic(moves)
+    rewards = np.zeros((2, 9))
+    rewards[0, 0] = rewards[1, 8] = 1.0
+    leave = np.full((9, 2), 0.02)
+    leave[0, 0] = leave[8, 1] = 0.2
+    switching = np.stack([np.stack([1 - leave[:, 0], leave[:, 0]], 1), np.stack([leave[:, 1], 1 - leave[:, 1]], 1)], 1)
+    truth = SWIRL.from_parameters(env, history=1, rewards=rewards, mode_transitions=switching, initial_modes=[0.5, 0.5])
+    data = truth.sample(24, 80, random_state=1)
+    settings = {"history": 1, "reward_prior": Gaussian(0.1, of="value"), "n_restarts": 2}
+    return truth, SWIRL(env, n_modes=2, **settings).fit(data), data
+
+
+@cache
+def found():
+    _, model, data = small_fit()
+    return information(model, data)
+
+
+@pytest.mark.slow
+def test_widths_are_those_of_a_bootstrap():
+    """On a well-identified data set the middle ratio of standard errors is within 1.25 of 1, most within 2."""
+    _, model, data = small_fit()
+    boot = bootstrap(model, data, n_draws=40)
+    for name in ("policies", "preferences", "rewards", "occupancy", "leaving"):
+        wide, other = (np.subtract(*one.interval(name)[::-1]) for one in (found(), boot))
+        ratio = (wide / other)[np.isfinite(wide) & (other > 1e-9)]
+        assert 1 / 1.25 < np.median(ratio) < 1.25, name
+        assert np.mean((ratio > 0.5) & (ratio < 2)) > 0.9, name
+        np.testing.assert_allclose(found().estimate(name), boot.estimate(name), atol=0.02, err_msg=name)
+
+
+@pytest.mark.slow
+def test_most_intervals_hold_the_truth():
+    truth, _, _ = small_fit()
+    policies = truth.state_policies()
+    apart = [np.abs(found().fitted["policies"][o] - policies).sum() for o in ([0, 1], [1, 0])]
+    order = [[0, 1], [1, 0]][int(np.argmin(apart))]
+    low, high = (end[order] for end in found().interval("policies"))
+    assert 0.8 < np.mean((low <= policies) & (policies <= high)) <= 1
+    rewards = truth.reward_map("canonical")
+    low, high = (end[order] for end in found().interval("rewards"))
+    away = rewards - rewards.mean(axis=1, keepdims=True)
+    assert np.mean((low <= away) & (away <= high)) > 0.85
+    shares = found().best_places()[order]
+    assert (shares[0].argmax(), shares[1].argmax()) == (0, 8)
+    np.testing.assert_allclose(shares.sum(axis=1), 1)
+
+
+@pytest.mark.slow
+def test_the_result_says_what_was_done_and_is_read_back(tmp_path):
+    _, model, data = small_fit()
+    assert (found().method, found().by, found().n_units, found().n_draws) == ("information", "session", 24, 100)
+    assert found().statuses == ()
+    assert str(found()).startswith(
+        "Information: 100 draws from the curvature of the objective (the observed information"
+    )
+    assert found().drift < 0.5
+    np.testing.assert_allclose(found().policies.sum(axis=3), 1)
+    np.testing.assert_allclose(found().mode_transitions.sum(axis=3), 1)
+    assert [len(part) for part in found().stability] == data.lengths.tolist()
+    assert np.concatenate(found().stability).mean() > 0.9
+    again = Intervals.load(found().save(tmp_path / "intervals.nc"))
+    assert (str(again), again.method) == (str(found()), "information")
+    for name in again.names:
+        np.testing.assert_array_equal(again.interval(name), found().interval(name))
+    # The same seed, the same draws; another way to spread them, another width.
+    np.testing.assert_array_equal(information(model, data).policies, found().policies)
+    robust = information(model, data, robust=True)
+    assert robust.method == "sandwich"
+    assert "the spread of 24 sessions (the sandwich" in robust.how
+    assert robust.freedom("policies") < 23 < found().freedom("policies")
+    assert not np.allclose(robust.policies, found().policies)
+
+
+@pytest.mark.slow
+def test_modes_keep_the_numbers_of_the_fit():
+    _, model, data = small_fit()
+    turned = model.use_restart(model.best_restart_)
+    order = [1, 0]
+    turned._set_rewards(model._histories, model.rewards_[order], model.log_policies_[order])
+    turned._set_chain(model.mode_transitions_[:, order][:, :, order], model.initial_modes_[order])
+    other = information(turned, data)
+    for name in ("policies", "rewards", "occupancy", "leaving", "initial_modes"):
+        np.testing.assert_allclose(getattr(other, name), getattr(found(), name)[:, order], err_msg=name)
+    np.testing.assert_allclose(other.switches, found().switches[:, order][:, :, order])
+    np.testing.assert_allclose(np.concatenate(other.stability), np.concatenate(found().stability))
+
+
+def test_four_sessions_say_nothing_of_how_sessions_differ():
+    model, data, *_ = tiny()
+    few = information(model, data, n_draws=10)
+    assert np.isnan(few.interval("occupancy")).all()
+    assert np.isnan(few.interval("durations")).all()
+    assert np.isfinite(few.interval("policies")).all()
+    assert "shares and durations have no intervals: 4 sessions say next to nothing" in str(few)
+    rows = interval_facts(decode(model, data), few)
+    assert [row["share_range"] for row in rows["rows"]] == ["", ""]
+    assert rows["rows"][0]["share_at"] is None
+    assert "Shares and durations have no intervals here" in rows["words"]
+
+
+# ---------------------------------------------------------------------- rare switches
+
+
+def by_hand(switches, draws, **more):
+    """Two modes and as many places as `switches` has rows; `draws` of P(leave | mode 0, place)."""
+    n = len(draws)
+    table = np.full((n, len(switches), 2, 2), 0.5)
+    table[:, :, 0, 1], table[:, :, 0, 0] = draws, 1 - np.asarray(draws)
+    pairs = np.zeros((len(switches), 2, 2))
+    pairs[:, 0], pairs[:, 1] = switches, [50, 50]
+    chain = {"mode_transitions": table, "initial_modes": np.full((n, 2), 0.5)}
+    means = {"occupancy": np.full((n, 2), 0.5), "leaving": table[:, 0, :, 1]}
+    fitted = {"mode_transitions": table.mean(axis=0), "leaving": means["leaving"].mean(axis=0)}
+    about = {"by": "session", "n_units": 30, "policies": None, "rewards": None, "stability": ()}
+    return Intervals(**{**about, **chain, **means, "fitted": fitted, "switches": pairs, **more})
+
+
+@pytest.mark.parametrize("method", ["bootstrap", "information", "sandwich"])
+def test_few_switches_have_wide_intervals_by_any_method(method):
+    draws = np.column_stack([np.linspace(0.009, 0.011, 9), np.linspace(0.09, 0.11, 9)])
+    made = by_hand([[198.0, 2.0], [180.0, 20.0]], draws, method=method)
+    normal = replace(made, switches=None)
+    low, high = made.interval("mode_transitions")
+    narrow, tight = normal.interval("mode_transitions")
+    assert made.rare("mode_transitions")[:, 0].tolist() == [[True, True], [False, False]]
+    assert not made.rare("mode_transitions")[:, 1].any()  # what no draw moves is not estimated
+    # Two of 200: from 0 to the exact binomial end; the interval of staying is the same from the other side.
+    assert low[0, 0, 1] == 0
+    assert high[0, 0, 1] == pytest.approx(beta.ppf(0.975, 3, 198))
+    assert (low[0, 0, 0], high[0, 0, 0]) == pytest.approx((1 - beta.ppf(0.975, 3, 198), 1))
+    assert high[0, 0, 1] > 2 * tight[0, 0, 1]
+    # Twenty are as they were.
+    np.testing.assert_array_equal(low[1], narrow[1])
+    np.testing.assert_array_equal(high[1], tight[1])
+    assert "2 of 8 probabilities of switching rest on fewer than 5 switches" in made.how
+    assert normal.rare_words == ""
+
+
+def test_places_with_one_table_count_together():
+    draws = np.repeat(np.linspace(0.009, 0.011, 9)[:, None], 4, axis=1)
+    made = by_hand([[198.0, 2.0]] * 4, draws)
+    assert made.seen("mode_transitions")[0][:, 0].tolist() == [[792.0, 8.0]] * 4
+    assert not made.rare("mode_transitions").any()
+    assert made.rare("leaving").tolist() == [False, False]
+    few = by_hand([[99.0, 1.0]] * 2, draws[:, :2])
+    assert few.rare("mode_transitions")[:, 0].all()
+    assert few.rare("leaving").tolist() == [True, False]  # its mean duration may be as long as you like
+    assert few.interval("durations")[1][0] == np.inf
+
+
+def test_nothing_seen_nothing_known():
+    draws = np.linspace(0.2, 0.3, 9)[:, None]
+    low, high = by_hand([[0.0, 0.0]], draws).interval("mode_transitions")
+    assert (low[0, 0].tolist(), high[0, 0].tolist()) == ([0, 0], [1, 1])
+    assert FEW == 5
+
+
+# ---------------------------------------------------------------------- what is refused
+
+
+def test_wrong_questions_are_refused(monkeypatch):
+    model, data, problem, parameters = tiny()
+    with pytest.raises(ValueError, match="data have 4 sessions"):
+        information(model, data, robust=True)
+    _, model, data = small_fit()
+    with pytest.raises(ValueError, match="not the sessions that the model was fitted to"):
+        information(model, data[1:])
+    with pytest.raises(ValueError, match="n_draws=1: expected a whole number, at least 2"):
+        information(model, data, n_draws=1)
+    with pytest.raises(ValueError, match="max_seconds=0: expected a number > 0"):
+        information(model, data, max_seconds=0)
+    with pytest.raises(ValueError, match="model is IQNetwork: its refits are noisy"):
+        information(IQNetwork("x"), data)
+    with pytest.raises(ValueError, match="model is str"):
+        information("fit.nc", data)
+    with pytest.raises(ValueError, match="has no restarts"):
+        information(gridworld(n_sessions=5, n_steps=10).true_model(), data)
+    monkeypatch.setattr("swirl.analysis.information.AT_ONCE", 1)
+    with pytest.raises(NoInformationError, match=r"passes over the data, about .* use swirl\.uncertainty\.bootstrap"):
+        observed_information(problem.components, problem.chains, parameters, max_seconds=1e-9)
+    monkeypatch.setattr("swirl.analysis.information.MAX_NUMBERS", 10)
+    with pytest.raises(NoInformationError, match=r"parameters, and the observed information of more than 10 would"):
+        observed_information(problem.components, problem.chains, parameters)
+
+
+def test_a_fit_that_is_still_climbing_is_refused(monkeypatch):
+    _, model, data = small_fit()
+    stop = SWIRL.refitted
+    monkeypatch.setattr(SWIRL, "refitted", lambda self, *given, **settings: stop(self, *given, tol=1e9, max_iter=1))
+    early = SWIRL(**{**model.get_params(), "max_iter": 3, "n_restarts": 1}).fit(data)
+    with pytest.raises(NoInformationError, match="the fit is at no top"):
+        information(early, data)
+
+
+@pytest.mark.slow
+def test_models_that_are_not_fitted_by_likelihood_are_refused():
+    walk = np.cumsum(np.random.default_rng(0).normal(size=(6, 40, 2)), axis=1)
+    data = Trajectories([np.zeros(40, int)] * 6, signals={"place": list(walk)})
+    model = GaussianARHMM("place", n_modes=1, n_restarts=1, max_iter=5).fit(data)
+    with pytest.raises(
+        NoInformationError, match="model is GaussianARHMM: it is not fitted by the likelihood of freely"
+    ):
+        information(model, data)
+
+
+# ---------------------------------------------------------------------- the report
+
+
+@pytest.mark.slow
+def test_the_page_says_which_method_it_was():
+    _, model, data = small_fit()
+    page = report.build(model, data, n_draws=0, intervals="information").replace("\n", " ")
+    assert "Nothing was refitted: how sharply the likelihood and the priors are peaked" in page
+    assert "Intervals (95 %) are from the observed information" in page
+    assert "Same mode in draws" in page
+    assert "The place of greatest reward of each mode, and how sure it is" in page
+    assert "fewer than 5 switches" in page
+    assert "were drawn anew" not in page
+    robust = report.build(model, data, n_draws=0, intervals=replace(found(), method="sandwich"))
+    assert "how the 24 sessions pull at the parameters" in robust
+    assert "sandwich estimator" in robust
+
+
+def test_the_command_line_passes_it_on(monkeypatch, tmp_path):
+    from typer.testing import CliRunner
+
+    from swirl.cli.report import app
+
+    _, model, data = small_fit()
+    asked = {}
+
+    def written(path, *_, **given):
+        asked.update(given)
+        path.write_text("page")
+        return path
+
+    monkeypatch.setattr("swirl.workflows.load.open_fit", lambda path: model)
+    monkeypatch.setattr("swirl.workflows.load.sessions_of", lambda model, data_file, some: data)
+    monkeypatch.setattr(report, "write", written)
+    monkeypatch.setattr("swirl.analysis.information.information", lambda model, data, **given: len(data))
+    done = CliRunner().invoke(app, ["fit.nc", "-o", str(tmp_path / "page.html"), "--information"])
+    assert done.exit_code == 0, done.output
+    assert asked["intervals"] == 24
+    both = CliRunner().invoke(app, ["fit.nc", "-o", str(tmp_path / "b.html"), "--information", "--bootstrap", "3"])
+    assert "give one of them" in str(both.exception)
+
+    def refused(model, data, **given):
+        raise NoInformationError("too large")
+
+    monkeypatch.setattr("swirl.analysis.information.information", refused)
+    done = CliRunner().invoke(app, ["fit.nc", "-o", str(tmp_path / "c.html"), "--information"])
+    assert done.exit_code == 0
+    assert "No intervals: too large" in done.output
+    assert asked["intervals"] is None
