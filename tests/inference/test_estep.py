@@ -420,6 +420,19 @@ def test_modes_whose_emissions_are_worlds_apart_need_no_logarithms(engine, log_s
     assert_close(counts_by(engine, tables, chains), counts_by("scan", tables, chains), 1e-9)
 
 
+@needs_numba
+def test_a_trial_beyond_numbers_is_no_warning():
+    """A quasi-Newton step that is too long may rule all switches out: it is not taken, and nothing is said of it."""
+    never = -1_000.0
+    into_one = [[never, 0.0], [never, 0.0]]  # of the first state; then each mode stays, and all speaks for the other
+    table = np.array([[into_one, [[0.0, never], [never, 0.0]]]])
+    states = np.array([0, *[1] * 8], np.int32)  # β of the other is e^800 at the first step: no number
+    chains = Chains(np.zeros(9, np.int32), states, np.array([0, 9]), n_symbols=1, n_states=2)
+    tables = Tables(np.log([[0.5, 0.5]]), table, np.array([[[0.0, -100.0]]]))
+    assert not numba_loop.suits(tables)
+    assert numba_loop.expected_counts(tables, chains).log_likelihood[0] < -700
+
+
 def test_suits_wants_every_transition_and_start_possible():
     rng = np.random.default_rng(10)
     tables = random_tables(rng, 2, 3, 4, 3)

@@ -108,9 +108,13 @@ def expected_counts(
     else:
         list(threads().map(run, calls))
     emission_counts = W.sum(axis=1)[:, :-1]
+    with np.errstate(
+        invalid="ignore"
+    ):  # of a trial step that rules switches out (0 · ∞): it is far too low to be taken
+        transition_counts = (X.sum(axis=1) * transitions)[:, :-1]
     return Counts(
         initial=N1.sum(axis=1),
-        transitions=(X.sum(axis=1) * transitions)[:, :-1],
+        transitions=transition_counts,
         emissions=emission_counts,
         log_likelihood=np.where(running, log_likelihoods.sum(axis=1) + highest @ chains.symbol_counts, 0.0),
     )
