@@ -318,6 +318,10 @@ class Intervals:
         return cls(fitted=fitted, stability=parts, **own, **found, **about)
 
 
+Bootstrap = Intervals
+"""Its name when there was one method."""
+
+
 def mark_of(model: Any) -> str:
     """What tells a fit, with its modes in their order, from any other."""
     digest = hashlib.sha256()
