@@ -297,6 +297,21 @@ def test_few_switches_have_wide_intervals_by_any_method(method):
     assert normal.rare_words == ""
 
 
+def test_switches_that_may_have_happened_elsewhere_are_few():
+    """Forty are counted, but the log-odds are as open as if six had been seen; of four hundred sixty are enough."""
+    wide = 1 / (1 + np.exp(-(np.log(0.1 / 0.9) + np.linspace(-0.6, 0.6, 9))))
+    narrow = 1 / (1 + np.exp(-(np.log(0.1 / 0.9) + np.linspace(-0.2, 0.2, 9))))
+    draws = np.column_stack([wide, narrow, narrow])
+    made = by_hand([[360.0, 40.0], [360.0, 40.0], [3600.0, 400.0]], draws, method="information")
+    assert made.few("mode_transitions")[0][:, 0, 1].tolist() == [True, False, False]
+    assert made.few("mode_transitions")[1][:, 0, 0].tolist() == [True, False, False]
+    low, high = made.interval("mode_transitions")
+    assert low[0, 0, 1] == 0
+    assert high[0, 0, 0] == 1
+    assert high[0, 0, 1] == replace(made, switches=None).interval("mode_transitions")[1][0, 0, 1]
+    assert low[1, 0, 1] > 0.05
+
+
 def test_places_with_one_table_count_together():
     draws = np.repeat(np.linspace(0.009, 0.011, 9)[:, None], 4, axis=1)
     made = by_hand([[198.0, 2.0]] * 4, draws)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from scipy.stats import beta
 from scipy.stats import t as student
 
@@ -31,8 +31,9 @@ ABOUT = ("by", "n_units", "seed", "drift", "model", "method")
 OF_SESSIONS = ("occupancy", "leaving", "durations")  # means over sessions, whatever the method
 MIN_UNITS = 5
 """Sessions (or subjects) below which nothing is said of how they differ."""
-FEW = 5
-"""Switches below which the normal interval of a switching probability is not to be trusted (docs/studies.md)."""
+FEW, MANY = 5, 20
+"""Switches below which the normal interval of a switching probability is not to be trusted, and from which it is, where
+it was told where they happened (docs/studies.md)."""
 
 
 @dataclass(frozen=True)
@@ -44,8 +45,8 @@ class Intervals:
 
     Probabilities of switching that rest on fewer than five switches have wider intervals, by whichever method: from 0
     to at least the upper end of the exact binomial interval of what was seen (`widened`). What the data hold twice or
-    never, refits hold as seldom, and a normal interval then misses too often (docs/studies.md). `rare` says which they
-    are.
+    never, refits hold as seldom, and a normal interval then misses too often (docs/studies.md). So have those whose
+    switches may have happened elsewhere, beside a place where they are frequent. `rare` says which they are.
 
     What the intervals do *not* cover:
 
@@ -150,8 +151,9 @@ class Intervals:
         still = ~(spread > 1e-12)  # what no draw moves, such as an action that is not there
         low, high = np.where(still, centre, low), np.where(still, centre, high)
         if of is None and (counts := self.seen(name)) is not None:
-            few, (least, most) = self.rare(name), widened(low, high, *counts, level)
-            low, high = np.where(few, least, low), np.where(few, most, high)
+            few = self.few(name)
+            rare, (least, most) = few[0] | few[1], widened((low, high), counts, few, level)
+            low, high = np.where(rare, least, low), np.where(rare, most, high)
         return low, high
 
     def freedom(self, name: str) -> float:
@@ -188,14 +190,28 @@ class Intervals:
             happened[:, mode] = total[same.reshape(-1)]
         return happened, np.broadcast_to(happened.sum(axis=-1, keepdims=True), happened.shape)
 
-    def rare(self, name: str) -> np.ndarray:
-        """Entries that rest on fewer than five switches, or fewer than five stays: their intervals are widened."""
+    def few(self, name: str) -> tuple[np.ndarray, np.ndarray]:
+        """Probabilities of switching that rest on too few switches, and on too few stays, for a normal interval.
+
+        Too few are fewer than five; or where a switch happened is not told: what the draws leave open is then as if it
+        had been seen fewer than 20 times, and less than a third as often as the fit counts it.
+        """
         estimate, counts = self.estimate(name), self.seen(name)
         if counts is None:
-            return np.zeros(estimate.shape, dtype=bool)
-        happened, could = counts
-        moved = logit(getattr(self, name)).std(axis=0) > 1e-12
-        return moved & (np.minimum(happened, could - happened) < FEW)
+            return np.zeros(estimate.shape, dtype=bool), np.zeros(estimate.shape, dtype=bool)
+        spread = self.spread_of(name, logit(getattr(self, name)))
+        found, p = [], np.clip(estimate, 1e-12, 1 - 1e-12)
+        for seen, rest in ((counts[0], 1 - p), (counts[1] - counts[0], p)):
+            # n events among many leave the log-odds open by a variance of 1 / n (1 − p).
+            told = 1 / np.maximum(spread**2 * rest, 1e-300)
+            unclear = (told < np.minimum(MANY, seen / 3)) & (name == "mode_transitions")
+            found.append((spread > 1e-12) & ((seen < FEW) | unclear))
+        return found[0], found[1]
+
+    def rare(self, name: str) -> np.ndarray:
+        """Entries that rest on too few switches, or stays, for a normal interval (`few`): theirs are widened."""
+        switches, stays = self.few(name)
+        return switches | stays
 
     def estimate(self, name: str) -> np.ndarray:
         """The fit's own value of a quantity, around which its interval lies."""
@@ -260,7 +276,7 @@ class Intervals:
             return ""
         return (
             f"{int(few.sum()):,} of {few.size:,} probabilities of switching rest on fewer than {FEW} switches (or "
-            "stays) and have wider intervals"
+            "stays), or on such as may have happened elsewhere, and have wider intervals"
         )
 
     def __str__(self) -> str:
@@ -302,6 +318,10 @@ class Intervals:
         return cls(fitted=fitted, stability=parts, **own, **found, **about)
 
 
+Bootstrap = Intervals
+"""Its name when there was one method."""
+
+
 def mark_of(model: Any) -> str:
     """What tells a fit, with its modes in their order, from any other."""
     digest = hashlib.sha256()
@@ -319,23 +339,33 @@ Entries = Float[np.ndarray, "*entry"]
 
 
 def widened(
-    low: Entries, high: Entries, happened: Entries, could: Entries, level: float | int
+    ends: tuple[Entries, Entries],
+    seen: tuple[Entries, Entries],
+    few: tuple[Bool[np.ndarray, "*entry"], Bool[np.ndarray, "*entry"]],
+    level: float | int,
 ) -> tuple[Entries, Entries]:
-    """The ends of a probability's interval where what it rests on was seen fewer than five times.
+    """The ends of a probability's interval where it rests on `few` events, or on few that were none.
 
     Towards what was seen often the interval reaches at least as far as the exact binomial one (Clopper & Pearson 1934),
     towards what was seen seldom as far as there is: switches are counted as the fit reads them, and a fit may read two
     or three into what was noise.
 
-    >>> ends = widened(*np.array([[0.01, 0.01, 0.9], [0.03, 0.2, 0.99], [0.0, 2.0, 98.0], [100.0, 5.0, 100.0]]), 0.95)
-    >>> [end.round(4).tolist() for end in ends]
-    [[0.0, 0.0, 0.9], [0.0362, 1.0, 1.0]]
+    Parameters
+    ----------
+    seen
+        How often it happened, and how often it could have.
+
+    Examples
+    --------
+    >>> happened, could = np.array([0.0, 2.0, 98.0]), np.array([100.0, 5.0, 100.0])
+    >>> normal = np.array([0.01, 0.01, 0.9]), np.array([0.03, 0.2, 0.99])
+    >>> low, high = widened(normal, (happened, could), (happened < 5, could - happened < 5), 0.95)
+    >>> low.round(4).tolist(), high.round(4).tolist()
+    ([0.0, 0.0, 0.9], [0.0362, 1.0, 1.0])
     """
-    tail, not_happened = (1 - level) / 2, could - happened
-    least = beta.ppf(tail, np.maximum(happened, 1e-12), np.maximum(not_happened, 0.0) + 1)
-    most = beta.ppf(1 - tail, np.maximum(happened, 0.0) + 1, np.maximum(not_happened, 1e-12))
-    low = np.where(happened < FEW, 0.0, np.minimum(low, least))
-    return low, np.where(not_happened < FEW, 1.0, np.maximum(high, most))
+    tail, happened, other = (1 - level) / 2, np.maximum(seen[0], 1e-12), np.maximum(seen[1] - seen[0], 1e-12)
+    least, most = beta.ppf(tail, happened, other + 1), beta.ppf(1 - tail, happened + 1, other)
+    return np.where(few[0], 0.0, np.minimum(ends[0], least)), np.where(few[1], 1.0, np.maximum(ends[1], most))
 
 
 def _durations(leaving: np.ndarray) -> np.ndarray:

@@ -196,8 +196,8 @@ def _intervals(found: Intervals) -> str:
             f"distribution with {spread} as covariance (seed {found.seed}){also}"
         )
     rare = (
-        f" Intervals of switching probabilities that rest on fewer than {FEW} switches run from 0 to at least the "
-        "upper end of the exact binomial interval."
+        f" Intervals of switching probabilities that rest on fewer than {FEW} switches, or on such as may have "
+        "happened elsewhere, run from 0 to at least the upper end of the exact binomial interval."
         if found.rare_words
         else ""
     )
