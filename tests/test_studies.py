@@ -511,9 +511,9 @@ def test_the_null_test_on_a_small_draw():
 
 def test_committed_results_of_the_null_test_say_what_the_documentation_claims():
     module = study("null")
-    record = json.loads((module.RESULTS / "null.json").read_text(encoding="utf-8"))
+    record = json.loads((module.draws.RESULTS / "null.json").read_text(encoding="utf-8"))
     found, made = record["draws"], ", ".join(f"{key} {value}" for key, value in record["versions"].items())
-    assert (module.RESULTS / "null.md").read_text(encoding="utf-8") == module.page(found, made)
+    assert (module.draws.RESULTS / "null.md").read_text(encoding="utf-8") == module.page(found, made)
     assert all(sum(row["world"] == world for row in found) == own[4] for world, own in module.WORLDS.items())
     wrong, n = module.false_positives(found, "modes")
     assert n == 100

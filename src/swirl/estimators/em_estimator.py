@@ -148,7 +148,7 @@ class EMEstimator(HiddenModeEstimator):
             32 restarts then cost little more than eight. ``False``: all of them.
         checkpoint
             File that what is done so far is written to now and then, whole or not at all. A fit that was killed goes on
-            from it with ``resume=True``, and ends in the same bits as one that was not disturbed (on the same machine).
+            from it with ``resume=True``, and ends in the same bits as one that was not disturbed (on the same CPU).
             Only its own data, settings and version of swirl are gone on with; `max_iter` may be raised. The file stays
             when the fit is done.
         checkpoint_every
