@@ -317,6 +317,25 @@ def test_refits_that_do_not_converge_are_left_out(monkeypatch):
     assert all(np.isin(part, np.arange(4) / 3).all() for part in found.stability)
 
 
+def test_refits_as_tasks_are_the_same_to_the_last_bit(tmp_path):
+    from swirl.analysis.tasks import Folder, here
+
+    model, data = small_fit()
+    expected, told = drawn(), []
+    for _ in range(2):  # the second time all are there
+        folder = Folder(tmp_path / "refits")
+        found = bootstrap(
+            model, data, n_draws=4, folder=folder, engine=here(), progress=lambda done, n: told.append((done, n))
+        )
+        for name in ("occupancy", "leaving", "policies", "rewards", "mode_transitions", "initial_modes"):
+            np.testing.assert_array_equal(getattr(found, name), getattr(expected, name), err_msg=name)
+        for one, other in zip(found.stability, expected.stability, strict=True):
+            np.testing.assert_array_equal(one, other)
+        assert found.statuses == expected.statuses
+        assert len(list((tmp_path / "refits" / "results").iterdir())) == 4
+    assert (4, 4) in told
+
+
 def test_too_few_refits_are_no_bootstrap():
     model, data = small_fit()
     told = r"0 of 2 refits converged, 2 ran out of iterations \(max_iter=1\): too few.*raise max_iter"
@@ -440,6 +459,12 @@ def test_the_command_line_passes_its_draws_on(monkeypatch, tmp_path):
     assert asked["intervals"] == (8, 3)
     done = CliRunner().invoke(app, ["fit.nc", "-o", str(tmp_path / "other.html")])
     assert asked["intervals"] is None
+    kept = ["--folder", str(tmp_path / "refits")]
+    done = CliRunner().invoke(app, ["fit.nc", "-o", str(tmp_path / "kept.html"), "--bootstrap", "4", *kept])
+    assert done.exit_code == 0, done.output
+    assert asked["intervals"] == (8, 4)
+    done = CliRunner().invoke(app, ["fit.nc", "-o", str(tmp_path / "vain.html"), *kept])
+    assert "are for the refits of --bootstrap N" in str(done.exception)
 
 
 def _written(path):

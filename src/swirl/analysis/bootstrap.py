@@ -5,7 +5,7 @@ going on from the fit.  Steps within a session depend on one another; sessions a
 drawn.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,6 +14,7 @@ from jaxtyping import Float, Int
 
 from swirl.analysis.intervals import MIN_UNITS, Intervals, ended, logit, mark_of, spread_of
 from swirl.analysis.state_summaries import by_state
+from swirl.analysis.tasks import Engine, Folder, Shared, Task, carried_out, results
 from swirl.data.encoding import Encoded
 from swirl.data.trajectories import Trajectories
 from swirl.estimators.base import HiddenModeEstimator, as_trajectories, quietly
@@ -178,6 +179,8 @@ def bootstrap(
     max_iter: int = 2000,
     random_state: int = 0,
     progress: Callable[[int, int], Any] | None = None,
+    folder: Folder | None = None,
+    engine: Engine | None = None,
 ) -> Intervals:
     """Refit a model to resampled sessions and keep what moves; read in `Intervals` what that does not cover.
 
@@ -196,6 +199,8 @@ def bootstrap(
         runs out of them is no result: it is left out, and `Intervals.how` says how many were.
     progress
         Called with the number of refits done, and of all.
+    folder, engine
+        Where refits are kept and where the work is done (`swirl.analysis.tasks`); the result is the same.
 
     Examples
     --------
@@ -212,29 +217,38 @@ def bootstrap(
     model.check_restarts()
     train = fitted_part(model, data)
     by, units = units_of(train, by)
-    own = model.use_restart(model.best_restart_).set_params(**model.fitted_params)  # whatever was set since
-    problem = own.em_problem(train)
+    begun = model.use_restart(model.best_restart_).set_params(**model.fitted_params)  # whatever was set since
+    problem = begun.em_problem(train)
     settings = {"tol": TOLERANCE, "max_iter": int(max_iter)}
-    top = own.refitted(problem, None, **settings)  # the fit may have stopped before its end; draws begin there
+    top = begun.refitted(problem, None, **settings)  # the fit may have stopped before its end; draws begin there
+    if top.restarts_[0].status == "interrupted":  # EM ends politely; half a sample is no use
+        raise KeyboardInterrupt
     paths = decoded_paths(model, data)
     rng = np.random.default_rng(random_state)
+    drawn = [chain_times(problem.encoded, draw_times(units, rng)) for _ in range(int(n_draws))]
+    refits: Iterable[dict[str, Any]]
+    if folder is None and engine is None:
+        refits = (_refit(top, problem, times, model, data, paths, int(max_iter)) for times in drawn)
+    else:
+        shared, most = Shared({"model": model, "top": top, "train": train, "data": data}), int(max_iter)
+        given = [{"times": times.tolist(), "max_iter": most} for times in drawn]
+        tasks = [Task(refit_of, own, shared, {"draw": i}) for i, own in enumerate(given)]
+        if folder is not None:
+            folder.ask(tasks, {"bootstrap": int(n_draws)})
+        say = progress
+        tell = None if say is None else lambda state: say(state.done + state.failed, state.total)
+        refits, progress = results(tasks, carried_out(tasks, folder=folder, engine=engine, callback=tell)), None
     found: list[dict[str, np.ndarray]] = []
     statuses: list[str] = []
     same = [np.zeros(len(path)) for path in paths]
-    for done in range(1, int(n_draws) + 1):
-        times = chain_times(problem.encoded, draw_times(units, rng))
-        draw = top.refitted(problem, times, **settings)
-        statuses.append(draw.restarts_[0].status)
-        if "interrupted" in (statuses[-1], top.restarts_[0].status):  # EM ends politely; half a sample is no use
-            raise KeyboardInterrupt
+    for refit in refits:
+        statuses.append(refit["status"])
         if statuses[-1] == "converged":
-            decoded = decoded_paths(draw, data)
-            match = matched(model, draw, paths, decoded)
-            found.append(renumbered(quantities(draw, problem, times), match))
-            for count, path, other in zip(same, paths, decoded, strict=True):
-                count += match[other] == path
+            found.append({name: np.asarray(values) for name, values in refit["found"].items()})
+            for count, own in zip(same, refit["same"], strict=True):
+                count += np.asarray(own)
         if progress is not None:
-            progress(done, int(n_draws))
+            progress(len(statuses), int(n_draws))
     if len(found) < 2:
         raise TooFewRefitsError(
             f"{ended(statuses)} (max_iter={int(max_iter)}): too few for intervals; raise max_iter, or use a "
@@ -242,7 +256,8 @@ def bootstrap(
         )
     stacked: dict[str, Any] = {name: np.stack([one[name] for one in found]) for name in found[0]}
     before, fitted = (
-        renumbered(quantities(one, problem), matched(model, one, paths, decoded_paths(one, data))) for one in (own, top)
+        renumbered(quantities(one, problem), matched(model, one, paths, decoded_paths(one, data)))
+        for one in (begun, top)
     )
     n_units = int(units.max()) + 1
     _, switches = expected_pairs(top, problem)
@@ -261,6 +276,42 @@ def bootstrap(
         switches=named["mode_transitions"],
         **stacked,
     )
+
+
+def _refit(
+    top: EMEstimator,
+    problem: Problem,
+    times: Int[np.ndarray, "chain"],
+    model: Any,
+    data: Trajectories,
+    paths: Any,
+    max_iter: int,
+) -> dict[str, Any]:
+    """One refit: how it ended, what it says with its modes named as the fit's, and which steps it decodes alike."""
+    draw = top.refitted(problem, times, tol=TOLERANCE, max_iter=max_iter)
+    status = draw.restarts_[0].status
+    if status == "interrupted":
+        raise KeyboardInterrupt
+    if status != "converged":
+        return {"status": status}
+    decoded = decoded_paths(draw, data)
+    match = matched(model, draw, paths, decoded)
+    same = [match[other] == path for path, other in zip(paths, decoded, strict=True)]
+    return {"status": status, "found": renumbered(quantities(draw, problem, times), match), "same": same}
+
+
+def refit_of(
+    model: Any,
+    top: Any,
+    train: Trajectories,
+    data: Trajectories,
+    times: Sequence[int],
+    max_iter: int,
+    told: Callable[[Any], None] | None = None,
+) -> dict[str, Any]:
+    """One refit to chains that count so many `times` (a task of `bootstrap`)."""
+    del told  # a refit is short
+    return _refit(top, top.em_problem(train), np.asarray(times), model, data, decoded_paths(model, data), max_iter)
 
 
 def decoded_paths(model: Any, data: Trajectories) -> list[Any]:

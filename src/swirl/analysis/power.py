@@ -201,7 +201,9 @@ class Power:
                 "for less."
             )
         held = min(self.questions, key=lambda name: int(self.counts(name)[i])) if question is None else None
-        words = "" if held is None else f" What lacks most: the {held}, {int(self.counts(held)[i])} data sets."
+        words = (
+            "" if held is None else f" What lacks most: the {held}, {counted(int(self.counts(held)[i]), 'data set')}."
+        )
         share = (
             f"{percent(right, space=' ')} of the steps in the right mode, the true model {percent(ceiling, space=' ')}"
         )

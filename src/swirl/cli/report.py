@@ -1,36 +1,45 @@
 """`swirl report`: one HTML page about a fit."""
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from swirl.cli.options import Fit, Force, Quiet, Sessions, Signal
+from swirl.cli.options import Fit, Force, Quiet, Scheduler, Sessions, Signal, Workers
 
 app = typer.Typer(add_completion=False)
 
 
-def _intervals(model: Any, sessions: Any, n_draws: int, progress: bool | None) -> Any:
+def _intervals(
+    model: Any, sessions: Any, n_draws: int, progress: bool | None, folder: Path | None, where: tuple[str, int | None]
+) -> Any:
     """Intervals, by so many refits or (0) from the information, saying how far they have come; None: there are none."""
     from swirl.analysis.bootstrap import TooFewRefitsError, bootstrap
     from swirl.analysis.information import NoInformationError, information
+    from swirl.analysis.tasks import Folder
     from swirl.cli.output import status_line
+    from swirl.workflows.sweep import HERE, engine_for
 
     try:
         with status_line(progress) as show:
             if n_draws:
-                return bootstrap(
-                    model,
-                    sessions,
-                    n_draws=n_draws,
-                    progress=lambda done, n: show(f"refit {done} of {n} for intervals"),
-                )
+                said = partial(_told, show)
+                if folder is None and where[0] == HERE:
+                    return bootstrap(model, sessions, n_draws=n_draws, progress=said)
+                kept = None if folder is None else Folder(folder)
+                with engine_for(*where, tell=show) as engine:
+                    return bootstrap(model, sessions, n_draws=n_draws, progress=said, folder=kept, engine=engine)
             return information(
                 model, sessions, progress=lambda done, n: show(f"pass {done:,} of {n:,} over the data for intervals")
             )
     except (TooFewRefitsError, NoInformationError) as fault:
         typer.echo(f"No intervals: {fault}", err=True)
         return None
+
+
+def _told(show: Any, done: int, n: int) -> None:
+    show(f"refit {done} of {n} for intervals")
 
 
 @app.command(epilog="Example:\n\nswirl report fit.nc --signal dopamine -o report.html")
@@ -53,6 +62,12 @@ def report(
             "--information", help="Intervals from how sharply the fit is peaked (observed information): no refits."
         ),
     ] = False,
+    folder: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="With --bootstrap: keep each refit here; killed, the same command goes on."),
+    ] = None,
+    scheduler: Scheduler = "here",
+    workers: Workers = None,
     force: Force = False,
     quiet: Quiet = False,
 ) -> None:
@@ -64,12 +79,15 @@ def report(
 
     if bootstrap and information:
         raise ValueError("--bootstrap and --information both make the intervals: give one of them")
+    if not bootstrap and (folder is not None or workers is not None or scheduler != "here"):
+        raise ValueError("--folder, --scheduler and --workers are for the refits of --bootstrap N: give it, or none")
     check_free(output, force, fit, data, comparison)
     compared = None if comparison is None else read_comparison(comparison)
     model = open_fit(fit)
     sessions = sessions_of(model, data, some=True)
     asked = bootstrap or information
-    found = _intervals(model, sessions, bootstrap, False if quiet else None) if asked else None
+    where = (scheduler, workers)
+    found = _intervals(model, sessions, bootstrap, False if quiet else None, folder, where) if asked else None
     written = pages.write(
         output,
         model,
