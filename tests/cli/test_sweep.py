@@ -229,7 +229,12 @@ def test_what_a_sweep_cannot_do_is_told(place, capsys):
 def start(place, *more):
     words = [sys.executable, "-m", "swirl", "sweep", "grid.toml", "-o", "r", *more]
     with open(place / "log", "a") as log:
-        return subprocess.Popen(words, cwd=place, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+        # A shell that runs the tests in the background has them ignore Ctrl-C, and all that they start.
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
+        try:
+            return subprocess.Popen(words, cwd=place, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+        finally:
+            signal.signal(signal.SIGINT, before)
 
 
 def written(place, at_least, process, seconds=120):

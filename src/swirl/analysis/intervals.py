@@ -196,9 +196,11 @@ class Intervals:
         Too few are fewer than five; or where a switch happened is not told: what the draws leave open is then as if it
         had been seen fewer than 20 times, and less than a third as often as the fit counts it.
         """
-        estimate, counts = self.estimate(name), self.seen(name)
+        counts = self.seen(name)
         if counts is None:
-            return np.zeros(estimate.shape, dtype=bool), np.zeros(estimate.shape, dtype=bool)
+            none = np.zeros(np.shape(getattr(self, name))[1:], dtype=bool)
+            return none, none
+        estimate = self.estimate(name)
         spread = self.spread_of(name, logit(getattr(self, name)))
         found, p = [], np.clip(estimate, 1e-12, 1 - 1e-12)
         for seen, rest in ((counts[0], 1 - p), (counts[1] - counts[0], p)):
