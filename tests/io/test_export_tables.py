@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from swirl.data.trajectories import Trajectories
 from swirl.io.atomic_write import whole_file
-from swirl.io.export_tables import segments_frame, to_frame, write_table
+from swirl.io.export_tables import OURS, segments_frame, to_frame, write_table
 from swirl.io.session_table import from_frame, read_csv, read_parquet
 
 WORDS = st.text(min_size=1, max_size=4).filter(str.strip)
 LETTERS = st.text(string.ascii_letters + " µ", min_size=3, max_size=5).filter(lambda x: x == x.strip())
-SIGNAL_NAMES = LETTERS.filter(lambda x: x.casefold() not in ("step", "mode", "gap"))
+SIGNAL_NAMES = LETTERS.filter(lambda x: x.casefold() not in OURS)
 
 
 VALUES = np.array([np.nan, np.inf, -np.inf, -0.0, 1e-300, 1 / 3, 2**53 + 1.0])
