@@ -97,6 +97,7 @@ def test_it_is_the_curvature_of_the_plain_filter(kind):
     assert values.min() > -1e-6 * values.max()
 
 
+@pytest.mark.slow
 def test_slopes_of_steps_are_differences_of_counts():
     """By hand: move one number and count again."""
     _, _, problem, parameters = tiny()
@@ -111,6 +112,7 @@ def test_slopes_of_steps_are_differences_of_counts():
     np.testing.assert_allclose(found.step_slopes.sum(axis=1), 0, atol=1e-6)  # steps only change hands
 
 
+@pytest.mark.slow
 def test_what_sessions_pull_adds_up_to_the_slope():
     _, _, problem, parameters = tiny()
     found = observed_information(problem.components, problem.chains, parameters)

@@ -72,6 +72,7 @@ def outcome(question):
     return null_test(model, recording(), question, n_simulations=3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("question", "simple", "rich"),
     [
@@ -133,6 +134,7 @@ def test_a_history_that_is_too_short_is_made_up_for_by_counts():
     assert int(result.simulator.split("order ")[1].rstrip(")")) >= 2
 
 
+@pytest.mark.slow
 def test_killed_it_goes_on(tmp_path):
     model = SWIRL(world(), n_modes=2, history=2, reward="state-action", **FEW)
     folder = Folder(tmp_path / "r")

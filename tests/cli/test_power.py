@@ -38,6 +38,7 @@ def swirl(capsys, *words):
     return end.value.code or 0, capsys.readouterr()
 
 
+@pytest.mark.slow
 def test_it_says_the_answer_draws_it_and_keeps_it(place, capsys):
     code, printed = swirl(capsys, *ASK, "--folder", "kept", "--figure", "power.png")
     assert code == 0, printed.err
@@ -58,6 +59,7 @@ def test_it_says_the_answer_draws_it_and_keeps_it(place, capsys):
     assert len(list((place / "kept" / "results").iterdir())) == 4
 
 
+@pytest.mark.slow
 def test_options_take_precedence_over_the_sketch(place, capsys):
     wanted = ["--target", "modes=0.5,policies=0.9", "--ask", "modes,policies", "--power", "0.5", "--quiet"]
     code, printed = swirl(capsys, *ASK, "--dwell", "12,20", "--missing-actions", "1", "--animals", "1,2", *wanted)

@@ -31,6 +31,7 @@ def test_rewards_count_without_their_gauge(reward):
     assert counted(model) == n_rewards - basis.n_moves
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("switching", "expected"), [("independent", 2), ("state-table", 2 * 25), ("state", 2 + 24)], ids=str
 )

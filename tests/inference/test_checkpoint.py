@@ -75,8 +75,14 @@ def resumed_again_and_again(make, path, monkeypatch, *, every, step):
             "1 iterations",
             37,
         ),  # in the middle of every kind of stretch
-        (lambda: model(n_restarts=9, max_iter=70, reward_prior=priors.Cauchy()), "10 iterations", 3),  # and of the race
-        (lambda: model(max_iter=60), 0, 13),  # and of the choice of a prior
+        # and of the race
+        pytest.param(
+            lambda: model(n_restarts=9, max_iter=70, reward_prior=priors.Cauchy()),
+            "10 iterations",
+            3,
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(lambda: model(max_iter=60), 0, 13, marks=pytest.mark.slow),  # and of the choice of a prior
         (lambda: ARHMM(WORLD.env, n_modes=2, n_restarts=2), "7 iterations", 2),
     ],
     ids=["swirl", "race", "prior", "arhmm"],
@@ -88,6 +94,7 @@ def test_a_fit_that_was_killed_ends_in_the_same_bits(make, every, step, tmp_path
     same(found, undisturbed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["scan", "associative"])
 def test_on_the_engines_of_a_device_too(engine, tmp_path, monkeypatch):
     make = lambda: model(max_iter=80, reward_prior=priors.Cauchy())  # noqa: E731
@@ -101,6 +108,7 @@ def test_on_the_engines_of_a_device_too(engine, tmp_path, monkeypatch):
     same(found, undisturbed)
 
 
+@pytest.mark.slow
 def test_more_iterations_may_be_asked_for(tmp_path):
     make = lambda n: model(max_iter=n, tol=1e-9, reward_prior=priors.Cauchy())  # noqa: E731
     short = make(77).fit(WORLD.trajectories, checkpoint=tmp_path / "kept", checkpoint_every="1 iterations")
