@@ -16,7 +16,7 @@ from swirl.analysis.comparison_json import read_comparison, write_comparison
 from swirl.analysis.comparison_result import Comparison
 from swirl.analysis.grid_search import Choice
 from swirl.cli.app import app
-from swirl.cli.compare import fit_words
+from swirl.cli.compare import _with_grid, fit_words
 from swirl.io.environment_files import write_environment
 from swirl.io.export_tables import to_frame, write_table
 from swirl.plots.model_comparison import mode_curves
@@ -515,6 +515,13 @@ def test_a_grid_is_answered_in_sentences(folder, chosen):
     assert swirl.load(told[2]).run_["config"]["model"]["modes"] == choice["best"]["n_modes"]
     report = run(*told[1:-1], folder / "chosen.html")
     assert report.exit_code == 0, report.output
+
+
+def test_folds_hold_for_the_default_grid_too():
+    """--folds holds for the default grid too."""
+    asked = {"models": None, "modes": None, "goals": None, "score": None, "folds": 4}
+    made = _with_grid("default", None, {"data": "sessions.csv", "compare": asked})
+    assert (made.grid.folds, made.grid.history) == (4, [1, 2])
 
 
 @pytest.mark.slow

@@ -277,8 +277,8 @@ def choose(
     """Try every combination of settings on folds of the training data; take the simplest that is as good as the best.
 
     As good: the difference from the best, paired by session (by animal where five or more are known), is within one
-    standard error. Simpler: fewer modes, then a shorter history, then switching that does not depend on the state.
-    Among equally simple settings, such as priors, the best score wins.
+    standard error. Simpler: fewer modes, then a shorter history, then switching that does not depend on the state, then
+    rewards of states alone. Among equally simple settings, such as priors, the best score wins.
 
     Parameters
     ----------

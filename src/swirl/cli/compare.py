@@ -158,6 +158,7 @@ def compare(
 def _with_grid(grid: str, config: Path | None, options: dict[str, Any]) -> Any:
     """The run of --grid: the file may have all of the run, or the [grid] alone beside --config and options."""
     from swirl.workflows.config import checked, merged, read_config
+    from swirl.workflows.model_choice import default_grid
 
     asked = options["compare"]
     vain = [f"--{name}" for name in ("models", "modes", "goals") if asked[name] is not None]
@@ -165,16 +166,19 @@ def _with_grid(grid: str, config: Path | None, options: dict[str, Any]) -> Any:
         raise ValueError(f"{', '.join(vain)}: with --grid, the file says what is tried; leave this out")
     folds, rest = asked["folds"], {**options, "compare": {"score": asked["score"]}}
     values = {} if config is None else read_config(config)
-    if grid != "default":
+    if grid == "default":
+        values.pop("grid", None)
+    else:
         values = merged(values, read_config(grid))
         if "grid" not in values:
             raise ValueError(f"--grid {grid}: the file has no [grid]; list there what to try, as in modes = [1, 2, 3]")
     values = merged(values, rest)
-    if folds is not None and "grid" in values:
-        values["grid"] = {**values["grid"], "folds": folds}
     if "data" not in values:
         raise ValueError("no data: give a CSV or Parquet file, as in `swirl compare sessions.csv --grid default`")
-    return checked(values, grid if grid != "default" else str(config or "the settings"))
+    run = checked(values, grid if grid != "default" else str(config or "the settings"))
+    asked_for = run.grid or default_grid(run)
+    update = {} if folds is None else {"folds": folds}
+    return run.model_copy(update={"grid": asked_for.model_copy(update=update)})
 
 
 def _choose(

@@ -136,7 +136,7 @@ def prior_scores(
     if n_folds < 2 or data.lengths.sum() < LEAST:
         return None
     if kept is not None and all(kept.has(f"prior/{i}") for i in range(len(models))):
-        return np.array([remembered(kept, f"prior/{i}", lambda: 0.0) for i in range(len(models))])
+        return np.array([kept.known(f"prior/{i}", [0.0])[0] for i in range(len(models))])
     parts = folds(data, n_folds)
     first = models[pilot]
     problem: Problem = first._problem(data)

@@ -22,6 +22,7 @@ from typing import Any
 
 from swirl.analysis.cluster import LOCAL, dask_engine, has_dask
 from swirl.analysis.grid_search import Choice, choice_of, fold_tasks, whole_fit
+from swirl.analysis.model_choice import OF_MODES
 from swirl.analysis.tasks import Engine, Folder, Outcome, Progress, Shared, Task, TasksFailedError, carried_out, here
 from swirl.data.folds import max_folds
 from swirl.estimators.base import Scored
@@ -36,7 +37,6 @@ from swirl.workflows.fit import ARGUMENTS, Prepared, build, check_memory, prepar
 from swirl.workflows.goals import with_what_follows
 
 HERE = "here"
-OF_MODES = ("switching", "switching_prior")  # what one mode has no use for
 
 
 @dataclass(frozen=True)
