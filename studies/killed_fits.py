@@ -1,6 +1,7 @@
 """Does a fit that was killed and goes on from its checkpoint end in the same bits as one that was not?
 
-    python studies/killed_fits.py            # 20 kills of each world; says what they will cost, then starts
+    python studies/killed_fits.py            # 20 fits of each world; says what they will cost, then starts
+    python studies/killed_fits.py --only "on a GPU: gridworld, a race"   # the second world; 8 fits were made
     python studies/killed_fits.py --quick    # one kill; nothing is written
 
 Each draw starts `swirl fit … --checkpoint FILE --resume` as a process of its own, kills it with SIGKILL at a random
@@ -19,17 +20,25 @@ from pathlib import Path
 from typing import Any
 
 import draws
+import jax
 import numpy as np
 
 from swirl import datasets
 from swirl.estimators.registry import load
+from swirl.estimators.save_load import versions
 from swirl.io.environment_files import write_environment
 from swirl.io.export_tables import to_frame, write_table
 
 COMMAND = "python studies/killed_fits.py"
 DRAWS = 20
+ON_GPU = "on a GPU: "
 WORLDS = {  # sessions, steps, and options of the fit; the default prior is chosen on folds, more than 8 restarts race
     "gridworld, a race": (60, 100, ["--modes", "2", "--history", "2", "--restarts", "12", "--tol", "1e-7"]),
+    ON_GPU + "gridworld, a race": (
+        500,
+        200,
+        ["--modes", "3", "--history", "2", "--restarts", "12"],
+    ),  # large enough for one
 }
 ALWAYS = ["--no-verdict", "--quiet", "--max-iter", "400"]
 
@@ -92,22 +101,25 @@ def one_kill(folder: Path, world: str, seed: int, usual: float) -> dict[str, Any
     pairs = zip(fitted(path), fitted(folder / "whole.nc"), strict=True)
     same = all(a.shape == b.shape and a.tobytes() == b.tobytes() for a, b in pairs)
     seconds = time.monotonic() - began
-    return {"world": world, "seed": seed, "kills": kills, "had_file": had_file, "same": same, "seconds": seconds}
+    row = {"world": world, "seed": seed, "kills": kills, "had_file": had_file, "same": same, "seconds": seconds}
+    return row | {"made": draws.made_with(versions())}
 
 
 def page(found: list[dict[str, Any]], made: str) -> str:
     """The results in words."""
     kills, with_file = sum(len(row["kills"]) for row in found), sum(sum(row["had_file"]) for row in found)
-    lines = ["| world | fits | kills | kills with a checkpoint there | same bits |", "|:--|--:|--:|--:|--:|"]
+    lines = ["| world | fits | kills | kills with a checkpoint there | same bits | made with |"]
+    lines.append("|:--|--:|--:|--:|--:|:--|")
     for world in WORLDS:
         own = [row for row in found if row["world"] == world]
         numbers = (len(own), sum(len(row["kills"]) for row in own), sum(sum(row["had_file"]) for row in own))
-        lines.append(f"| {world} | {' | '.join(map(str, numbers))} | {sum(row['same'] for row in own)} |")
+        with_ = "; ".join(dict.fromkeys(row["made"] for row in own))
+        lines.append(f"| {world} | {' | '.join(map(str, numbers))} | {sum(row['same'] for row in own)} | {with_} |")
     return (
         "\n\n".join(
             [
                 "# Does a fit that was killed end in the same bits?",
-                f"`{COMMAND}` ({made})",
+                f"`{COMMAND}` (last with {made})",
                 f"{kills} kills (SIGKILL) at random moments, {with_file} of them after the first checkpoint: "
                 f"{sum(row['same'] for row in found)} of {len(found)} fits ended in the same bits as one that was not "
                 "disturbed (all parameters, and every restart's trace).",
@@ -123,7 +135,8 @@ def main() -> None:
     options = draws.options(__doc__.splitlines()[0], list(WORLDS))
     found = [] if options.quick else draws.known(options.output, "killed_fits")
     n = 1 if options.quick else options.draws or DRAWS
-    for world in options.only or WORLDS:
+    has_gpu = jax.default_backend() == "gpu"
+    for world in options.only or [name for name in WORLDS if has_gpu or not name.startswith(ON_GPU)]:
         left = [seed for seed in range(n) if (world, seed) not in {(row["world"], row["seed"]) for row in found}]
         with tempfile.TemporaryDirectory() as place:
             usual = undisturbed(Path(place), world)

@@ -18,7 +18,8 @@ from pathlib import Path
 import pytest
 from jaxtyping import install_import_hook
 
-os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} --xla_backend_optimization_level=0"
+FLAGS = "--xla_backend_optimization_level=0 --xla_gpu_deterministic_ops=true"  # the second as the command line has it
+os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {FLAGS}"
 
 COMPILED = Path(__file__).resolve().parent.parent / ".pytest_cache" / "jax" / (platform.node() or "here")
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(COMPILED))

@@ -189,6 +189,7 @@ def test_a_strong_prior_makes_states_alike():
 # the network
 
 
+@pytest.mark.slow
 def test_the_network_can_tell_states_apart():
     counts = 1e3 * TABLE
     form = build_switching("state-net", N_STATES, N_MODES, Gaussian(1e-3))
@@ -316,7 +317,9 @@ def test_where_the_belief_outweighs_the_data_bouts_have_its_length(name, steps):
     np.testing.assert_allclose(mean_bouts(log_p, (VISITS + 1) / 65), steps, rtol=0.02)
 
 
-@pytest.mark.parametrize("name", FORMS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow) if name == "state-net" else name for name in FORMS]
+)
 def test_a_belief_worth_nothing_changes_nothing(name):
     besides = Dirichlet(0.5) if "table" in name or name == "independent" else None
     plain, form = build_switching(name, N_STATES, N_MODES, besides), sticky(name, strength=1e-9, besides=besides)

@@ -5,6 +5,8 @@ import resource
 import subprocess
 import sys
 
+import pytest
+
 from swirl import system
 
 
@@ -80,6 +82,22 @@ def test_what_the_user_has_set_stays(monkeypatch):
     found = system.compiled_settings()
     assert found["JAX_COMPILATION_CACHE_DIR"] == "/mine"
     assert found["JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES"] == "-1"
+
+
+@pytest.mark.parametrize(
+    ("flags", "given", "in_order"),
+    [
+        ("", "--xla_gpu_deterministic_ops=true", False),
+        ("--xla_dump_to=x", "--xla_dump_to=x --xla_gpu_deterministic_ops=true", False),
+        ("--xla_gpu_deterministic_ops=false", "--xla_gpu_deterministic_ops=false", False),
+        ("--xla_gpu_deterministic_ops=True", "--xla_gpu_deterministic_ops=True", True),
+        ("--xla_gpu_deterministic_ops", "--xla_gpu_deterministic_ops", True),
+    ],
+)
+def test_a_gpu_is_asked_to_add_up_in_order_unless_the_user_says_otherwise(flags, given, in_order, monkeypatch):
+    monkeypatch.setenv("XLA_FLAGS", flags)
+    assert system.compiled_settings()["XLA_FLAGS"] == given
+    assert system.adds_in_order() is in_order
 
 
 def test_one_call_keeps_what_is_compiled_even_after_something_was(tmp_path):

@@ -186,18 +186,35 @@ def compiled_folder(root: Path = Path("/")) -> Path:
     return Path(user_cache_dir("swirl")) / "compiled" / hashlib.sha256(seen.encode()).hexdigest()[:12]
 
 
+IN_ORDER = "--xla_gpu_deterministic_ops"
+"""With it a GPU adds up in a fixed order: the same fit has the same bits. (On an H200 it took 0.95 to 1.1 times as
+long; see docs/performance.md.)"""
+
+
+def adds_in_order() -> bool:
+    """Whether a GPU was asked to add up in a fixed order.
+
+    >>> isinstance(adds_in_order(), bool)
+    True
+    """
+    flags = [flag for flag in os.environ.get("XLA_FLAGS", "").split() if flag.startswith(IN_ORDER)]
+    return bool(flags) and flags[-1].removeprefix(IN_ORDER).lower() in ("", "=true", "=1")
+
+
 def compiled_settings() -> dict[str, str]:
-    """JAX's own variables, with which compiled programs are kept; what the user has set already stays.
+    """JAX's own variables: compiled programs are kept, GPUs add up in order; what the user has set already stays.
 
     >>> sorted(compiled_settings())[0]
     'JAX_COMPILATION_CACHE_DIR'
     """
+    flags = os.environ.get("XLA_FLAGS", "")
     wanted = {
         "JAX_COMPILATION_CACHE_DIR": str(compiled_folder()),
         "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": str(MIN_COMPILING),
         "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
     }
-    return {name: os.environ.get(name, value) for name, value in wanted.items()}
+    kept = {name: os.environ.get(name, value) for name, value in wanted.items()}
+    return kept | {"XLA_FLAGS": flags if IN_ORDER in flags else f"{flags} {IN_ORDER}=true".strip()}
 
 
 def keep_compiled(folder: str | Path | None = None) -> Path:

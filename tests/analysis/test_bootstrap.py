@@ -294,6 +294,8 @@ def test_refits_go_on_until_nothing_is_gained():
     assert restart.objective - short.objective > TOLERANCE
 
 
+@pytest.mark.slow
+@pytest.mark.slow
 def test_refits_that_do_not_converge_are_left_out(monkeypatch):
     model, data = small_fit()
     expected, refit, n_refits = drawn(), SWIRL.refitted, []

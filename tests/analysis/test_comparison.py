@@ -78,6 +78,7 @@ def counted():
     return compare(["Markov-0", "Markov-1", "ARHMM"], train, test, env=world(), n_restarts=2, max_iter=15, strength=1.0)
 
 
+@pytest.mark.slow
 def test_what_else_the_models_say_is_there_too():
     """The panel is of the test sessions and of the models as they were compared; fits to folds say "the same twice"."""
     told = counted().panel
@@ -510,6 +511,7 @@ def test_the_twin_with_one_mode_is_that_of_the_list_where_there_is_one():
         compare({**pair, "two, one mode": Tiny(own=("action",), value=-3.0)}, train, test)
 
 
+@pytest.mark.slow
 def test_the_twin_is_tuned_as_its_model_is():
     """Other settings are chosen anew for one mode, on the same folds."""
     train, test = walk().split(every=3)

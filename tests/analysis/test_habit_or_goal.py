@@ -147,6 +147,7 @@ def commuter(n_sessions=12, n_steps=100):
     return Trajectories(sessions, actions, n_states=25, n_actions=5)
 
 
+@pytest.mark.slow
 def test_a_model_that_made_the_data_strays_nowhere_and_a_random_walk_strays_from_a_commuter():
     flat = BackoffMarkov(GRID, order=1).fit(walks(40))
     split = [(walks(), walks())]

@@ -79,9 +79,8 @@ def plain_objective(problem, like):
     return objective
 
 
-@pytest.mark.parametrize(
-    "kind", [*(pytest.param(kind, marks=pytest.mark.slow) for kind in ("value", "cauchy")), "table"]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["value", "cauchy", "table"])
 def test_it_is_the_curvature_of_the_plain_filter(kind):
     """To 1e-6 of the largest entry; slopes to 1e-8, as Fisher's identity is exact."""
     _, _, problem, parameters = tiny(kind)
@@ -248,6 +247,7 @@ def test_modes_keep_the_numbers_of_the_fit():
     np.testing.assert_allclose(np.concatenate(other.stability), np.concatenate(found().stability))
 
 
+@pytest.mark.slow
 def test_four_sessions_say_nothing_of_how_sessions_differ():
     model, data, *_ = tiny()
     few = information(model, data, n_draws=10)
@@ -336,6 +336,7 @@ def test_nothing_seen_nothing_known():
 # ---------------------------------------------------------------------- what is refused
 
 
+@pytest.mark.slow
 def test_wrong_questions_are_refused(monkeypatch):
     model, data, problem, parameters = tiny()
     with pytest.raises(ValueError, match="data have 4 sessions"):
@@ -361,6 +362,7 @@ def test_wrong_questions_are_refused(monkeypatch):
         observed_information(problem.components, problem.chains, parameters)
 
 
+@pytest.mark.slow
 def test_a_fit_that_is_still_climbing_is_refused(monkeypatch):
     _, model, data = small_fit()
     stop = SWIRL.refitted

@@ -88,6 +88,7 @@ def test_each_question_has_its_pair(question, simple, rich):
     assert np.isnan(result.within) == (question != "modes")
 
 
+@pytest.mark.slow
 def test_the_gain_is_that_of_two_fits():
     model = SWIRL(world(), n_modes=2, history=2, reward="state-action", **FEW)
     one = SWIRL(world(), n_modes=1, history=2, reward="state-action", **FEW).fit(recording())

@@ -231,6 +231,7 @@ def test_goals_are_judged_against_the_habit_alone():
     assert any("places=()" in words for words in said)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("impossible", ["gap", "forget"])
 def test_moves_that_the_environment_rules_out_do_not_keep_counts_away(impossible):
     """Counts had refused such data, and with them the halves: "could not be compared"."""

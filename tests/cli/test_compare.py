@@ -85,6 +85,7 @@ def test_goals_are_compared_by_name(folder, tmp_path):
     assert "reward" not in other
 
 
+@pytest.mark.slow
 def test_the_next_command_has_goals_only_where_the_model_has():
     given = {"--reward": None, "--goals": "4,20"}
     assert fit_words("Goals", 3, given) == ["--goals", "4,20", "--model", "Goals", "-o", "fit.nc"]

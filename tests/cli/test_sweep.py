@@ -95,6 +95,7 @@ def test_one_process_makes_the_table_and_a_second_run_does_nothing(place, undist
     assert facts["failed"] == []
 
 
+@pytest.mark.slow
 def test_a_larger_grid_adds_to_the_folder(place, capsys):
     assert swirl(capsys, "sweep", "grid.toml", "-o", "r", "--scheduler", "here")[0] == 0
     (place / "grid.toml").write_text(GRID.replace("[1, 2]", "[1, 2, 3]"))
@@ -109,6 +110,7 @@ def test_a_larger_grid_adds_to_the_folder(place, capsys):
     assert swirl(capsys, "sweep", "status", "r")[1].out == "12 of 12 done, 0 failed, 0 missing\n"
 
 
+@pytest.mark.slow
 def test_without_folds_the_fits_are_kept(place, capsys):
     (place / "grid.toml").write_text(GRID.replace("folds = 2", "folds = 0"))
     code, printed = swirl(capsys, "sweep", "grid.toml", "-o", "r", "--scheduler", "here")
@@ -190,6 +192,7 @@ def test_where_no_combination_is_whole_there_is_still_a_table(place, capsys, mon
     assert len((place / "r" / "table.csv").read_text().splitlines()) == 9
 
 
+@pytest.mark.slow
 def test_sessions_without_actions_are_scored_by_their_next_states(place, capsys):
     rows = [line.split(",") for line in (place / "sessions.csv").read_text().splitlines()]
     column = rows[0].index("action")

@@ -33,7 +33,9 @@ def in_parts(data, n=3):
     return StreamedTrajectories(lambda: (data[i : i + n] for i in range(0, len(data), n)))
 
 
-@pytest.mark.parametrize("engine", ["compiled", "scan", "associative"])
+@pytest.mark.parametrize(
+    "engine", ["compiled", *(pytest.param(name, marks=pytest.mark.slow) for name in ("scan", "associative"))]
+)
 def test_a_fit_in_parts_is_the_fit_of_the_whole(engine):
     data = awkward()
     settings = {"n_modes": 2, "history": 2, "n_restarts": 2, "max_iter": 8}
@@ -49,6 +51,7 @@ def test_a_fit_in_parts_is_the_fit_of_the_whole(engine):
     assert parts.fitted_to(data).all()
 
 
+@pytest.mark.slow
 def test_other_models_and_forms_read_parts_too():
     data = awkward()
     for make in (
@@ -57,7 +60,8 @@ def test_other_models_and_forms_read_parts_too():
         lambda: SWIRL(WORLD.env, switching="fixed", n_restarts=2, max_iter=5),
     ):
         whole, parts = make().fit(data), make().fit(in_parts(data, 13))
-        np.testing.assert_allclose(whole.objective_trace_, parts.objective_trace_, rtol=1e-10)
+        # An M-step stops where little more is gained: the last bit of a count can give it one step more or less.
+        np.testing.assert_allclose(whole.objective_trace_, parts.objective_trace_, rtol=1e-7)
 
 
 def test_scores_add_up_over_parts():

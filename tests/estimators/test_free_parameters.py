@@ -22,6 +22,7 @@ def counted(model, data=LONG):
     return n_free_parameters(model.em_problem(data), model.restarts_[0].parameters)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reward", ["state", "state-action"])
 def test_rewards_count_without_their_gauge(reward):
     """All states are visited, so what is left of the rewards is what `gauge_basis` does not move."""
@@ -40,6 +41,7 @@ def test_switching_counts_without_its_own(switching, expected):
     assert counted(fitted(n_modes=2, history=1, switching=switching)) == 2 * 24 + 1 + expected
 
 
+@pytest.mark.slow
 def test_states_that_were_never_visited_count_nothing():
     env = MDP.deterministic([[1, 1], [2, 0], [2, 0], [3, 0]])  # nobody ever comes to state 3
     data = Trajectories([[0, 1, 2, 0, 1, 0, 1, 2, 2, 0, 1]] * 4, [[0, 0, 1, 0, 1, 0, 0, 0, 1, 0]] * 4)
@@ -47,6 +49,7 @@ def test_states_that_were_never_visited_count_nothing():
     assert counted(model, data) == 2  # the choice in 1 and the choice in 2; in 0 there is none
 
 
+@pytest.mark.slow
 def test_aic_and_bic():
     model = fitted(n_modes=2, history=1, switching="independent")
     found = information_criteria(model, LONG)

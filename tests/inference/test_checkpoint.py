@@ -70,11 +70,12 @@ def resumed_again_and_again(make, path, monkeypatch, *, every, step):
 @pytest.mark.parametrize(
     ("make", "every", "step"),
     [
-        (
+        pytest.param(  # in the middle of every kind of stretch
             lambda: model(tol=1e-9, reward_prior=priors.Cauchy()),
             "1 iterations",
             37,
-        ),  # in the middle of every kind of stretch
+            marks=pytest.mark.slow,
+        ),
         # and of the race
         pytest.param(
             lambda: model(n_restarts=9, max_iter=70, reward_prior=priors.Cauchy()),
@@ -194,3 +195,12 @@ def test_a_file_is_written_only_when_it_is_time(tmp_path):
     with warnings.catch_warnings():
         model(max_iter=30, reward_prior=priors.Cauchy()).fit(WORLD.trajectories, checkpoint=tmp_path / "kept")
     assert not (tmp_path / "kept").exists()  # it took less than a minute
+
+
+@pytest.mark.parametrize("flags", ["", "--xla_gpu_deterministic_ops=true"])
+def test_on_a_gpu_that_adds_up_in_no_order_it_is_said(flags, tmp_path, monkeypatch, recwarn):
+    monkeypatch.setenv("XLA_FLAGS", flags)
+    monkeypatch.setattr("swirl.estimators.em_estimator.on_cpu", lambda: False)
+    model(max_iter=1, reward_prior=priors.Cauchy()).fit(WORLD.trajectories, checkpoint=tmp_path / "kept")
+    said = [str(own.message) for own in recwarn if "XLA_FLAGS=--xla_gpu_deterministic_ops=true" in str(own.message)]
+    assert len(said) == (0 if flags else 1)

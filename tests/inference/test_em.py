@@ -264,7 +264,11 @@ def assert_same_bits(got, expected):
         np.testing.assert_array_equal(one, other)
 
 
-@pytest.mark.parametrize("prior", [Cauchy(), Gaussian(of="value")], ids=["heavy-tailed", "on values"])
+@pytest.mark.parametrize(
+    "prior",
+    [pytest.param(Cauchy(), marks=pytest.mark.slow), Gaussian(of="value")],
+    ids=["heavy-tailed", "on values"],
+)
 def test_m_steps_on_cores_of_their_own_are_those_in_turn_to_the_last_bit(prior, monkeypatch):
     """However many cores there are, whichever restarts run beside; those that are not active stay as they are."""
     _, chains, components, *_ = SWIRL(world(), n_modes=2, history=2, reward_prior=prior).em_problem(recording())

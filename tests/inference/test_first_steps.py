@@ -33,6 +33,7 @@ def ranked_at(restarts, at):
     return np.argsort([-restart.objective_trace[min(at, restart.n_iterations)] for restart in restarts], kind="stable")
 
 
+@pytest.mark.slow
 def test_those_ahead_go_on(raced, all_to_their_end):
     """The race leaves behind whom a plain reading of all traces would."""
     starts = all_to_their_end.restarts_
@@ -59,6 +60,7 @@ def test_the_same_seed_gives_the_same_bits(raced):
         np.testing.assert_array_equal(one.objective_trace, other.objective_trace)
 
 
+@pytest.mark.slow
 def test_the_fit_says_that_there_was_a_race(raced, all_to_their_end, tmp_path):
     said = "(8 of 18 starts were ahead after 50 iterations and went on)"
     assert said in raced.fit_report_
@@ -83,6 +85,7 @@ def test_few_iterations_are_not_made_more(max_iter):
     assert [restart.n_iterations for restart in short.restarts_] == [max_iter] * FINALISTS
 
 
+@pytest.mark.slow
 def test_warm_ups_come_first():
     """Under the Cauchy prior the first objective is that after the milder steps, as without a race."""
     one, other = (

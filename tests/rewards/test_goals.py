@@ -121,6 +121,7 @@ def counts_of(place_history=2):
     return part, counts.reshape(3, -1).T
 
 
+@pytest.mark.slow
 def test_an_m_step_never_makes_it_worse_and_ends_where_scipy_ends():
     part, counts = counts_of()
 

@@ -320,6 +320,7 @@ def test_modes_are_found():
 
 
 @pytest.mark.slow
+@pytest.mark.slow
 def test_the_reward_explains_the_policy():
     fit, histories = fitted(), Histories.reachable(world("stochastic").successors, 3)
     planned = soft_optimal_policies(

@@ -84,6 +84,7 @@ def test_the_optimum_is_that_of_the_plain_objective(name, kind):
         assert loss(values, table, temperature) == pytest.approx(best.fun, abs=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["deterministic", "stochastic"])
 @pytest.mark.parametrize("name", ["reward", "linearised backoff"])
 def test_slopes_and_curvature_are_written_out_rightly(name, kind, monkeypatch):

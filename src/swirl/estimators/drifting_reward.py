@@ -79,7 +79,7 @@ class DriftingReward(DiscreteEstimator):
 
     Examples
     --------
-    >>> from swirl.datasets import gridworld
+    >>> from swirl.datasets import gridworld  # takes some seconds
     >>> data = gridworld(n_sessions=6, n_steps=60)
     >>> model = DriftingReward(data.env, n_maps=1, bin_steps=30, n_restarts=1, max_iter=20).fit(data.trajectories)
     >>> model.weights_.shape, model.maps_.shape

@@ -1,5 +1,6 @@
 """What the models that EM fits share: restarts, resuming, the report, taking a restart as the fit."""
 
+import warnings
 from abc import abstractmethod
 from collections.abc import Callable
 from contextlib import nullcontext, suppress
@@ -12,7 +13,7 @@ import jax
 import numpy as np
 from jaxtyping import Float, Int
 
-from swirl.compiling import on_host_if_small
+from swirl.compiling import on_cpu, on_host_if_small
 from swirl.data.streamed import StreamedTrajectories
 from swirl.data.trajectories import Trajectories
 from swirl.errors import Faults
@@ -20,11 +21,12 @@ from swirl.estimators.base import HiddenModeEstimator, NotFittedError, as_trajec
 from swirl.estimators.digest import code_mark, digest
 from swirl.estimators.fit_warnings import RestartAgreement
 from swirl.inference import em
-from swirl.inference.checkpoint import SECONDS, Checkpoint
+from swirl.inference.checkpoint import NO_ORDER, SECONDS, Checkpoint
 from swirl.inference.em import progress_line
 from swirl.inference.estep.counts import Tables
 from swirl.inference.first_steps import RACE
 from swirl.inference.mstep import Components, Parameters
+from swirl.system import adds_in_order
 
 F = TypeVar("F", bound="EMEstimator")
 
@@ -148,7 +150,8 @@ class EMEstimator(HiddenModeEstimator):
             32 restarts then cost little more than eight. ``False``: all of them.
         checkpoint
             File that what is done so far is written to now and then, whole or not at all. A fit that was killed goes on
-            from it with ``resume=True``, and ends in the same bits as one that was not disturbed (on the same CPU).
+            from it with ``resume=True``, and ends in the same bits as one that was not disturbed, on the same machine
+            (on a GPU: if ``XLA_FLAGS`` has ``--xla_gpu_deterministic_ops=true`` before JAX starts; a notice says so).
             Only its own data, settings and version of swirl are gone on with; `max_iter` may be raised. The file stays
             when the fit is done.
         checkpoint_every
@@ -169,6 +172,8 @@ class EMEstimator(HiddenModeEstimator):
             kept = Checkpoint.open(checkpoint, marks, every=checkpoint_every, resume=resume)
             resume = False  # of the last fit
         with on_host_if_small(self._size(data)) if engine == "auto" else nullcontext():
+            if kept is not None and not on_cpu() and not adds_in_order():
+                warnings.warn(NO_ORDER, stacklevel=2)
             return self._fit(data, resume, start, progress, callback, engine, compare_restarts, race, kept)
 
     def _marks(self, data: Trajectories | StreamedTrajectories, others: Any) -> dict[str, str]:

@@ -21,11 +21,16 @@ import numpy as np
 
 from swirl.errors import Notice
 from swirl.io.atomic_write import check_target, whole_file
+from swirl.system import IN_ORDER
 
 KIND = "swirl checkpoint"
 FACTS = "facts"
 EM = "em"  # the piece of EM's own iterations
 SECONDS = 60.0
+NO_ORDER = Notice(
+    "checkpoint: on this GPU sums have no fixed order, so a fit that was killed and goes on may end with other last "
+    f"digits; to have the same bits, set XLA_FLAGS={IN_ORDER}=true before JAX is imported"
+)
 MARKS = {"data": "sessions", "settings": "settings of the model or of the fit", "code": "code of swirl"}
 
 
