@@ -21,7 +21,7 @@ N_STEPS = 200
 def tasks(n: int, seed: int, n_sessions: int) -> list[Any]:
     """So many fits of two modes to the gridworld, each from another seed, scored on a third of the sessions."""
     from swirl import datasets
-    from swirl.analysis.grid_search import fold_scores
+    from swirl.analysis.fit_tasks import fold_scores
     from swirl.analysis.tasks import Shared, Task
     from swirl.estimators.swirl import SWIRL
 

@@ -26,7 +26,8 @@ from draws import RESULTS
 from modes_claimed import PORT, agent, being_there, slipping, visit
 
 from swirl import datasets
-from swirl.analysis.grid_search import Choice, choice_of, complexity, fold_tasks, joined, paired
+from swirl.analysis.fit_tasks import fold_tasks
+from swirl.analysis.grid_search import Choice, choice_of, complexity, joined, paired
 from swirl.analysis.tasks import carried_out
 from swirl.estimators.base import quietly
 from swirl.estimators.swirl import SWIRL

@@ -295,7 +295,6 @@ def test_refits_go_on_until_nothing_is_gained():
 
 
 @pytest.mark.slow
-@pytest.mark.slow
 def test_refits_that_do_not_converge_are_left_out(monkeypatch):
     model, data = small_fit()
     expected, refit, n_refits = drawn(), SWIRL.refitted, []
@@ -319,6 +318,7 @@ def test_refits_that_do_not_converge_are_left_out(monkeypatch):
     assert all(np.isin(part, np.arange(4) / 3).all() for part in found.stability)
 
 
+@pytest.mark.slow
 def test_refits_as_tasks_are_the_same_to_the_last_bit(tmp_path):
     from swirl.analysis.tasks import Folder, here
 

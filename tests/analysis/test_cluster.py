@@ -13,7 +13,7 @@ from small_tasks import affinity, deadly, fussy, square
 from swirl import datasets
 from swirl.analysis import cluster
 from swirl.analysis.cluster import dask_engine
-from swirl.analysis.grid_search import fold_tasks
+from swirl.analysis.fit_tasks import fold_tasks
 from swirl.analysis.tasks import Folder, Task, carried_out
 from swirl.estimators.swirl import SWIRL
 

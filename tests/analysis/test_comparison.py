@@ -10,7 +10,9 @@ import swirl.analysis.comparison
 from small_worlds import N_ACTIONS, N_STATES, world
 from swirl.analysis.comparison import _label, common_score_type, compare
 from swirl.analysis.comparison_result import Comparison
+from swirl.analysis.fit_tasks import fits_on_tasks
 from swirl.analysis.grid_search import Choice, choose
+from swirl.analysis.tasks import Folder, Shared, here
 from swirl.data.encoding import Encoded
 from swirl.data.folds import SameAnimalsWarning
 from swirl.data.mdp import MDP
@@ -308,7 +310,7 @@ def test_tuning_sees_the_training_folds_only():
 def test_tuning_is_in_the_currency_of_the_comparison(monkeypatch):
     seen = []
 
-    def note(model, data, grid, *, n_folds, of, callback, on_fit):
+    def note(model, data, grid, *, n_folds, of, callback, on_fit, fits):
         seen.append((of, n_folds, data))
         return choose(model, data, grid, n_folds=n_folds, of=of)
 
@@ -511,7 +513,6 @@ def test_the_twin_with_one_mode_is_that_of_the_list_where_there_is_one():
         compare({**pair, "two, one mode": Tiny(own=("action",), value=-3.0)}, train, test)
 
 
-@pytest.mark.slow
 def test_the_twin_is_tuned_as_its_model_is():
     """Other settings are chosen anew for one mode, on the same folds."""
     train, test = walk().split(every=3)
@@ -522,6 +523,7 @@ def test_the_twin_is_tuned_as_its_model_is():
     assert both.one_mode == {}
 
 
+@pytest.mark.slow
 def test_several_of_a_kind_are_scored_on_folds():
     assert [own["model"] for own in counted().on_folds.candidates] == ["Markov-0", "Markov-1"]
     train, test = walk().split(every=3)
@@ -604,3 +606,31 @@ def test_the_printed_table():
     assert "(next state, nats/step)" in real
     assert f"{counted().n_scored} steps of 2 test sessions scored, once.\nThe sessions do not all name" in real
     assert isinstance(counted().models["ARHMM"], ARHMM)
+
+
+def test_fits_that_others_make_give_the_same_comparison(tmp_path):
+    """Those to folds are asked for in one go, those to all sessions in another; nothing is made that nobody needs."""
+    train, test = walk(lengths=(40, 25, 30, 40, 35, 30, 40, 30)).split(every=3)
+    asked = {
+        "env": world(), "tune": {"ARHMM": {"n_modes": [1, 2]}}, "n_folds": 2, "n_restarts": 1, "max_iter": 3,
+    }  # fmt: skip
+    names = ["Markov-0", "Markov-1", "ARHMM"]
+    plain, waves = compare(names, train, test, **asked), []
+
+    def engine(tasks):
+        waves.append([(type(task.arguments["model"]).__name__, task.arguments["held_out"]) for task in tasks])
+        return here()(tasks)
+
+    fits = fits_on_tasks(Shared({"data": train}), Folder(tmp_path / "kept"), engine)
+    found = compare(names, train, test, fits=fits, **asked)
+    np.testing.assert_array_equal(found.scores, plain.scores)
+    assert found.verdict() == plain.verdict()
+    assert str(found.on_folds) == str(plain.on_folds)
+    assert str(found.panel) == str(plain.panel)
+    assert [len(wave) for wave in waves[:2]] == [2 * 2 + 2 * 2, 3]
+    assert all(held_out is None for wave in waves[1:] for _, held_out in wave)
+    assert len(waves) <= 3  # the last is the twin with one mode, where it is not among the models
+    assert all(found.seconds > 0)
+    n_waves = len(waves)
+    compare(names, train, test, fits=fits, **asked)
+    assert len(waves) == n_waves

@@ -8,7 +8,8 @@ import pytest
 
 from small_worlds import recording, world
 from swirl.analysis import grid_search
-from swirl.analysis.grid_search import Choice, choice_of, choose, fold_scores, fold_tasks
+from swirl.analysis.fit_tasks import fold_scores, fold_tasks
+from swirl.analysis.grid_search import Choice, choice_of, choose
 from swirl.analysis.tasks import carried_out
 from swirl.data.folds import animals_to_hold_out, check_apart, folds, shared_animals
 from swirl.data.trajectories import Trajectories

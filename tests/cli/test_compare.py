@@ -85,13 +85,13 @@ def test_goals_are_compared_by_name(folder, tmp_path):
     assert "reward" not in other
 
 
-@pytest.mark.slow
 def test_the_next_command_has_goals_only_where_the_model_has():
     given = {"--reward": None, "--goals": "4,20"}
     assert fit_words("Goals", 3, given) == ["--goals", "4,20", "--model", "Goals", "-o", "fit.nc"]
     assert fit_words("S-1", 2, given) == ["--model", "S-1", "--modes", "2", "-o", "fit.nc"]
 
 
+@pytest.mark.slow
 def test_goals_are_asked_for_in_terminal_file_and_report(folder):
     said = (folder / "said.txt").read_text()
     table = said.split("Where is it going, and do modes agree with runs:")[1]
@@ -528,7 +528,7 @@ def test_folds_hold_for_the_default_grid_too():
 @pytest.mark.slow
 def test_a_grid_goes_on_where_it_was(folder, chosen):
     files = {path: path.stat().st_mtime_ns for path in (folder / "tasks" / "results").iterdir()}
-    assert len(files) == 3 * 2 * 2 + 3
+    assert len(files) == 3 * 2 * 2 + 3 + 1  # counts are fitted to all sessions too
     again = run(
         "compare", folder / "sessions.csv", "--env", folder / "grid.csv", "--grid", folder / "small.toml", *QUICK,
         "--folder", folder / "tasks", "-o", folder / "again.json", "--json",
@@ -545,7 +545,6 @@ def test_a_grid_goes_on_where_it_was(folder, chosen):
     ("options", "words"),
     [
         (["--grid", "default", "--modes", "1,2"], "--modes: with --grid, the file says what is tried"),
-        (["--scheduler", "here"], "go with --grid"),
         (["--grid", "{}/grid.csv"], "grid.csv"),
         (["--grid", "{}/empty.toml"], "the file has no [grid]"),
         (["--grid", "{}/one.toml"], "settings are chosen on 2 folds or more"),
@@ -559,3 +558,28 @@ def test_what_goes_wrong_with_a_grid_is_told(folder, options, words):
     assert done.exit_code != 0
     assert words in " ".join(done.output.split())
     assert not (folder / "no.json").exists()
+
+
+@pytest.mark.slow
+def test_models_are_compared_on_tasks_too(folder):
+    """To the same scores; what the folder has is not fitted again."""
+    asked = [
+        "compare", folder / "sessions.csv", "--env", folder / "grid.csv", "--models", "Markov-1,ARHMM",
+        "--modes", "2,3",
+        "--restarts", 1, "--max-iter", 3, "--hold-out-subjects", "m2", "--folds", 2, "--scheduler", "here",
+        "--goals", "corner=0,far=(4, 3)+24", "--folder", folder / "kept", "--fits", folder / "fits of tasks",
+    ]  # fmt: skip
+    done = run(*asked, "-o", folder / "on tasks.json")
+    assert done.exit_code == 0, done.output
+    first, second = (json.loads((folder / name).read_text()) for name in ("comparison.json", "on tasks.json"))
+    for facts in (first, second):
+        for row in facts["models"].values():
+            row.pop("seconds")
+    assert first["models"]
+    assert first == second
+    files = {path: path.stat().st_mtime_ns for path in (folder / "kept" / "results").iterdir()}
+    # ARHMM with 1 to 3 modes and, as it might have ended with one, Markov-1 on two folds; three to all sessions
+    assert len(files) == (3 + 1) * 2 + 3
+    again = run(*asked, "--force", "-o", folder / "on tasks again.json", "--quiet")
+    assert again.exit_code == 0, again.output
+    assert {path: path.stat().st_mtime_ns for path in (folder / "kept" / "results").iterdir()} == files

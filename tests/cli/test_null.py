@@ -4,10 +4,7 @@ import json
 
 import pytest
 
-from swirl import datasets
-from swirl.cli import main
-from swirl.io.environment_files import write_environment
-from swirl.io.export_tables import to_frame, write_table
+from command_line import swirl, write_recording
 
 ASK = ["null", "sessions.csv", "--env", "grid.csv", "--history", "1", "--reward", "state-action", "--restarts", "1"]
 ASK += ["--max-iter", "40", "--scheduler", "here"]
@@ -15,18 +12,8 @@ ASK += ["--max-iter", "40", "--scheduler", "here"]
 
 @pytest.fixture
 def place(tmp_path, monkeypatch):
-    world = datasets.gridworld(n_sessions=6, n_steps=40)
-    write_table(to_frame(world.trajectories), tmp_path / "sessions.csv")
-    write_environment(world.env, tmp_path / "grid.csv")
     monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-def swirl(capsys, *words):
-    capsys.readouterr()
-    with pytest.raises(SystemExit) as end:
-        main(list(words))
-    return end.value.code or 0, capsys.readouterr()
+    return write_recording(tmp_path)
 
 
 def test_it_says_the_answer_and_keeps_it(place, capsys):

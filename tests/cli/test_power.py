@@ -4,8 +4,8 @@ import json
 
 import pytest
 
+from command_line import swirl
 from swirl import SWIRL, datasets
-from swirl.cli import main
 from swirl.io.environment_files import write_environment
 
 SKETCH = """arena = "3x3"
@@ -29,13 +29,6 @@ def place(tmp_path, monkeypatch):
     (tmp_path / "sketch.toml").write_text(SKETCH)
     monkeypatch.chdir(tmp_path)
     return tmp_path
-
-
-def swirl(capsys, *words):
-    capsys.readouterr()
-    with pytest.raises(SystemExit) as end:
-        main(list(words))
-    return end.value.code or 0, capsys.readouterr()
 
 
 @pytest.mark.slow

@@ -13,11 +13,9 @@ import time
 import psutil
 import pytest
 
+from command_line import swirl, write_recording
 from swirl import datasets, load
-from swirl.cli import main
 from swirl.estimators.swirl import SWIRL
-from swirl.io.environment_files import write_environment
-from swirl.io.export_tables import to_frame, write_table
 from swirl.workflows import sweep as workflow
 from swirl.workflows.config import checked, read_config
 from swirl.workflows.goals import with_goals
@@ -43,11 +41,7 @@ repeats = 2
 
 @pytest.fixture(scope="module")
 def recording(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("recording")
-    world = datasets.gridworld(n_sessions=6, n_steps=40)
-    write_table(to_frame(world.trajectories), folder / "sessions.csv")
-    write_environment(world.env, folder / "grid.csv")
-    return folder
+    return write_recording(tmp_path_factory.mktemp("recording"))
 
 
 @pytest.fixture
@@ -57,13 +51,6 @@ def place(recording, tmp_path, monkeypatch):
     (tmp_path / "grid.toml").write_text(GRID)
     monkeypatch.chdir(tmp_path)
     return tmp_path
-
-
-def swirl(capsys, *words):
-    capsys.readouterr()
-    with pytest.raises(SystemExit) as end:
-        main(list(words))
-    return end.value.code or 0, capsys.readouterr()
 
 
 @pytest.fixture(scope="module")
@@ -205,11 +192,10 @@ def test_sessions_without_actions_are_scored_by_their_next_states(place, capsys)
 
 
 def test_without_dask_one_process_does_the_work(place, capsys, monkeypatch):
-    monkeypatch.setattr(workflow, "has_dask", lambda: False)
+    monkeypatch.setattr("swirl.analysis.cluster.has_dask", lambda: False)
     code, printed = swirl(capsys, "sweep", "grid.toml", "-o", "r")
     assert code == 0, printed.err
     assert "one process does the work, as Dask is not installed" in printed.err
-    monkeypatch.setattr("swirl.analysis.cluster.has_dask", lambda: False)
     code, printed = swirl(capsys, "sweep", "grid.toml", "-o", "r2", "--scheduler", "tcp://127.0.0.1:1")
     assert code == 2
     assert "Dask is not installed: pip install 'swirl-irl[cluster]'" in printed.err

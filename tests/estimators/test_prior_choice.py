@@ -110,6 +110,8 @@ def test_the_file_names_the_prior_that_was_chosen(world, tmp_path):
     again = load(made.save(tmp_path / "fit.nc"))
     assert again.reward_prior == made.reward_prior_ in CANDIDATES
     np.testing.assert_array_equal(again.prior_scores_, made.prior_scores_)
+    assert again.reward_prior_ == made.reward_prior_
+    assert again.chosen_ == made.chosen_ != {}
     assert "chosen on folds" in _prior(made)
     assert _prior(again) == _prior(made)
     assert isinstance(made.reward_prior, Adaptive)  # the next fit chooses anew

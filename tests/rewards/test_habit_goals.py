@@ -320,7 +320,6 @@ def test_modes_are_found():
 
 
 @pytest.mark.slow
-@pytest.mark.slow
 def test_the_reward_explains_the_policy():
     fit, histories = fitted(), Histories.reachable(world("stochastic").successors, 3)
     planned = soft_optimal_policies(
@@ -331,6 +330,7 @@ def test_the_reward_explains_the_policy():
     assert (fit.policies_[:, ~np.asarray(histories.successors.available)] == 0).all()
 
 
+@pytest.mark.slow
 def test_the_policies_are_those_of_the_last_iteration():
     """Policies come from the sums of parts, the likelihood of the fit from the table of visited contexts."""
     fit = fitted()

@@ -15,13 +15,14 @@ from pathlib import Path
 from typing import Any
 
 from swirl import system
-from swirl.analysis.tasks import Engine, Outcome, Shared, Task, perform
+from swirl.analysis.tasks import Engine, Outcome, Shared, Task, here, perform
 from swirl.estimators.digest import code_mark
 from swirl.system import cores
 from swirl.text import amount
 
 PATIENCE = 60.0  # seconds that a scheduler may be gone
 LOCAL = "local"
+HERE = "here"
 
 
 def has_dask() -> bool:
@@ -258,3 +259,22 @@ def _one_connection(
         raise _SchedulerGoneError(str(fault) or type(fault).__name__) from None
     finally:
         client.close(timeout=2)
+
+
+@contextmanager
+def engine_for(
+    scheduler: str | None, n_workers: int | None = None, need: int = 0, tell: Callable[[str], Any] | None = None
+) -> Iterator[Engine]:
+    """The engine that a user asks for by name: "here" and "local" need no cluster, anything else is one that runs.
+
+    Without Dask "local" is "here".
+    """
+    if scheduler in (None, LOCAL) and not has_dask():
+        if tell is not None:
+            tell("one process does the work, as Dask is not installed (pip install 'swirl-irl[cluster]': all cores)")
+        scheduler = HERE
+    if scheduler == HERE:
+        yield here()
+        return
+    with dask_engine(scheduler, n_workers=n_workers, need=need, tell=tell) as engine:
+        yield engine

@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 
 from swirl.analysis.comparison_result import Comparison
-from swirl.analysis.grid_search import Choice, choose, joined, score_on_folds, with_modes
+from swirl.analysis.fit_tasks import Fits, varied
+from swirl.analysis.grid_search import Choice, choose, combinations, joined, score_on_folds, with_modes
 from swirl.analysis.panel import check_goals, panel
-from swirl.data.folds import SameAnimalsWarning, animals, check_apart, max_folds, shared_animals
+from swirl.data.folds import SameAnimalsWarning, animals, check_apart, folds, max_folds, shared_animals
 from swirl.data.trajectories import Trajectories
 from swirl.estimators.base import WORDS, HiddenModeEstimator, Scored, as_trajectories
 from swirl.estimators.registry import fixed_arguments, has_goals, keeps, known_arguments, make, models
@@ -55,6 +56,7 @@ def compare(
     n_folds: int = 3,
     goals: Mapping[str, Any] | Sequence[Any] | None = None,
     callback: Callable[[str], Any] | None = None,
+    fits: Fits | None = None,
     **parameters: Any,
 ) -> Comparison:
     """Fit models on `train`, score each once on `test`, and lay them side by side.
@@ -86,6 +88,8 @@ def compare(
         direct runs. Fits to training folds say whether modes are the same twice.
     callback
         Called with a few words on what is fitted next.
+    fits
+        Who makes the fits, such as ``fits_on_tasks(Shared({"data": train}), folder, engine)``; by default this process.
     **parameters
         Further arguments, such as ``n_modes=3``, for those of the named models that take them and do not fix them.
 
@@ -124,12 +128,12 @@ def compare(
     added = [name for name, grid in grids.items() if _with_one_mode(grid)]
     if added:
         notes += ("One mode was added to the numbers of modes that are tried: like is compared with like.",)
-    work = _Work(train, test, of, n_folds, callback or (lambda _: None), notes)
+    work = _Work(train, test, of, n_folds, callback or (lambda _: None), notes, fits)
+    work.ahead(fresh, grids)
     for name, model in fresh.items():
         work.tune(name, model, grids.get(name))
     work.score_on_folds()
-    for name in fresh:
-        work.fit(name)
+    work.fit(*fresh)
     if not isinstance(candidates, Mapping):
         work.labels.update({name: _label(name, model) for name, model in fresh.items()})
     work.add_one_mode(grids)
@@ -147,17 +151,18 @@ def scored_once(
     chosen: Mapping[str, dict[str, Any]],
     choices: Mapping[str, Choice],
     callback: Callable[[str], Any] | None = None,
+    fits: Fits | None = None,
 ) -> Comparison:
     """Fit models that training folds have chosen (`on_folds`: how each did there), and score each on the test once.
 
     The verdict is `about` one of them, where it has modes; it is compared with itself with one mode, as by `compare`.
+    `fits`: who makes the fits.
     """
     check_apart(train, test)
-    work = _Work(train, test, of, 0, callback or (lambda _: None), _of_animals(train, test))
+    work = _Work(train, test, of, 0, callback or (lambda _: None), _of_animals(train, test), fits)
     work.models, work.seconds = dict(models), dict.fromkeys(models, 0.0)
     work.chosen, work.choices, work.on_folds, work.about = dict(chosen), dict(choices), on_folds, about
-    for name in models:
-        work.fit(name)
+    work.fit(*models)
     work.add_one_mode({})
     return work.with_panel(None)
 
@@ -199,7 +204,10 @@ class _Work:
     n_folds: int
     tell: Callable[[str], Any]
     notes: tuple[str, ...]
+    fits: Fits | None = None
     models: dict[str, HiddenModeEstimator] = field(default_factory=dict)
+    asked: dict[str, HiddenModeEstimator] = field(default_factory=dict)
+    """The models as they were before others fitted them: a fit that was kept has the prior that it chose as its own."""
     seconds: dict[str, float] = field(default_factory=dict)
     chosen: dict[str, dict[str, Any]] = field(default_factory=dict)
     choices: dict[str, Choice] = field(default_factory=dict)
@@ -211,6 +219,25 @@ class _Work:
     """Of each fitted model: which test steps it scores, and its score of each test session."""
     cuts: dict[str, list[tuple[dict[str, Any], list[np.ndarray]]]] = field(default_factory=dict)
     """Of each model with modes: settings of fits to training folds, and how each of them segments the test."""
+
+    def ahead(self, fresh: Mapping[str, HiddenModeEstimator], grids: Mapping[str, dict[str, Any]]) -> None:
+        """Where others make the fits, let them make all those to folds at once; each model then finds its own."""
+        n_folds = max_folds(self.train, self.n_folds)
+        if self.fits is None or n_folds < 2:
+            return
+        modes = {
+            name: {True, False} if name in grids else {_has_modes(own.get_params())} for name, own in fresh.items()
+        }
+        asked: list[tuple[str, HiddenModeEstimator, Any]] = []
+        for name, model in fresh.items():
+            alone = not any(modes[name] & modes[other] for other in modes if other != name)
+            if name in grids or not alone:
+                tried = combinations(model, grids[name]) if name in grids else [{}]
+                parts = folds(self.train, self.n_folds if name in grids else n_folds)
+                asked += [(name, varied(model, settings), part) for settings in tried for part in parts]
+        self.tell(f"{', '.join(fresh)}: training folds")
+        for (name, *_), (_, seconds) in zip(asked, self.fits([(model, part) for _, model, part in asked]), strict=True):
+            self.seconds[name] = self.seconds.get(name, 0.0) + seconds
 
     def tune(self, name: str, model: HiddenModeEstimator, grid: dict[str, Any] | None) -> None:
         """Take a model in, with the settings that training folds choose."""
@@ -224,11 +251,12 @@ class _Work:
                 of=self.of,
                 callback=lambda words: self.tell(f"{name}: {words}"),
                 on_fit=lambda settings, fitted: self.cut(name, settings, fitted),
+                fits=self.fits,
             )
             self.chosen[name] = self.choices[name].best
             model = model.set_params(**self.chosen[name])
         self.models[name] = model
-        self.seconds[name] = time.perf_counter() - began
+        self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - began
 
     def score_on_folds(self) -> None:
         """Score on folds, as they are now, the models of a kind (with modes, without) that has several."""
@@ -236,8 +264,7 @@ class _Work:
         if n_folds < 2:
             return
         own = {name: model.get_params() for name, model in self.models.items()}
-        modes = {name: own[name].get("n_modes", 1) for name in own}
-        kinds = [[name for name in own if (modes[name] != 1) is several] for several in (True, False)]
+        kinds = [[name for name in own if _has_modes(own[name]) is several] for several in (True, False)]
         rows = []
         for name in [name for name in own if any(name in kind and len(kind) > 1 for kind in kinds)]:
             began = time.perf_counter()
@@ -252,6 +279,7 @@ class _Work:
                     of=self.of,
                     callback=lambda words, name=name: self.tell(f"{name}: {words}"),
                     on_fit=lambda settings, fitted, name=name: self.cut(name, settings, fitted),
+                    fits=self.fits,
                 )
             rows.append(({"model": name, **_complexity(own[name])}, scored))
             self.seconds[name] += time.perf_counter() - began
@@ -263,15 +291,23 @@ class _Work:
         if len(fitted.initial_modes_) > 1:
             self.cuts.setdefault(name, []).append((settings, fitted.predict(self.test)))
 
-    def fit(self, name: str) -> None:
-        """Fit a model to all training sessions, and score it on the test."""
-        began = time.perf_counter()
-        self.tell(f"{name}: all training sessions")
-        model = self.models[name].fit(self.train)
-        if own_choice := model.chosen_:
-            self.chosen[name] = {**own_choice, **self.chosen.get(name, {})}
-        self.seconds[name] += time.perf_counter() - began
-        self.tested[name] = model.scored_steps(self.test, of=self.of), model.session_scores(self.test, of=self.of)
+    def fit(self, *names: str) -> None:
+        """Fit models to all training sessions, and score each on the test."""
+        self.asked.update({name: self.models[name] for name in names})
+        if self.fits is not None:
+            self.tell(f"{', '.join(names)}: all training sessions")
+            for name, (model, seconds) in zip(names, self.fits([(self.models[n], None) for n in names]), strict=True):
+                self.models[name], self.seconds[name] = model, self.seconds[name] + seconds
+        for name in names:
+            began = time.perf_counter()
+            if self.fits is None:
+                self.tell(f"{name}: all training sessions")
+                self.models[name].fit(self.train)
+            model = self.models[name]
+            if own_choice := model.chosen_:
+                self.chosen[name] = {**own_choice, **self.chosen.get(name, {})}
+            self.seconds[name] += time.perf_counter() - began
+            self.tested[name] = model.scored_steps(self.test, of=self.of), model.session_scores(self.test, of=self.of)
 
     def add_one_mode(self, grids: Mapping[str, dict[str, Any]]) -> None:
         """Find, or fit, the twin with one mode of the model with modes that the verdict is about."""
@@ -279,8 +315,8 @@ class _Work:
         if contest is None:
             return
         name = contest.with_modes
-        params = self.models[name].get_params()
-        one = with_modes(self.models[name], 1)
+        params = self.asked[name].get_params()
+        one = with_modes(self.asked[name], 1)
         if one is None:
             self.notes += (f"{name} has settings for each mode, so there is no such model with one mode.",)
             return
@@ -290,7 +326,7 @@ class _Work:
             settings = self.choices[name].only(n_modes=1).best
             twin.set_params(**settings)
             rest = {}
-        there = [] if rest else [other for other in self.models if _same(self.models[other], twin)]
+        there = [] if rest else [other for other in self.models if _same(self.asked[other], twin)]
         if there:
             self.one_mode[name] = there[0]
             return
@@ -348,6 +384,10 @@ class _Work:
             notes=self.notes,
             about=self.about,
         )
+
+
+def _has_modes(params: Mapping[str, Any]) -> bool:
+    return params.get("n_modes", 1) != 1
 
 
 def _complexity(params: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,19 +6,18 @@ The rule: the simplest candidate whose paired held-out difference from the best 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
 import numpy as np
 from jaxtyping import Float, Int
 
-from swirl.analysis.tasks import FIT, Outcome, Shared, Task, as_done, results
+from swirl.analysis.fit_tasks import Fits, fitted_without, varied
+from swirl.analysis.tasks import Outcome, Task, as_done, results
 from swirl.compiling import ON_HOST, on_cpu, pinned
 from swirl.data.folds import animals, folds
 from swirl.data.trajectories import Trajectories
 from swirl.estimators.base import HiddenModeEstimator, Scored, as_trajectories, quietly
 from swirl.estimators.digest import digest
-from swirl.estimators.free_parameters import information_criteria
 from swirl.rewards.forms import RewardForm
 from swirl.system import cores
 from swirl.text import counted
@@ -273,6 +272,7 @@ def choose(
     of: Scored | None = None,
     callback: Callable[[str], Any] | None = None,
     on_fit: Callable[[dict[str, Any], Any], Any] | None = None,
+    fits: Fits | None = None,
 ) -> Choice:
     """Try every combination of settings on folds of the training data; take the simplest that is as good as the best.
 
@@ -296,6 +296,8 @@ def choose(
         Called with a few words on what is fitted next.
     on_fit
         Called with the settings and the fitted model, once for each combination and fold.
+    fits
+        Who makes the fits (`fits_on_tasks`); by default this process.
 
     Returns
     -------
@@ -312,7 +314,8 @@ def choose(
     """
     data = as_trajectories(data)
     candidates = combinations(model, grid)
-    return score_on_folds(model, data, candidates, n_folds=n_folds, of=of, callback=callback, on_fit=on_fit)
+    asked = {"callback": callback, "on_fit": on_fit, "fits": fits}
+    return score_on_folds(model, data, candidates, n_folds=n_folds, of=of, **asked)
 
 
 def combinations(model: Any, grid: Any) -> list[dict[str, Any]]:
@@ -349,6 +352,7 @@ def score_on_folds(
     of: Scored | None = None,
     callback: Callable[[str], Any] | None = None,
     on_fit: Callable[[dict[str, Any], Any], Any] | None = None,
+    fits: Fits | None = None,
 ) -> Choice:
     """Fit the model with each candidate's settings to all folds but one, and score the sessions of that one.
 
@@ -357,19 +361,24 @@ def score_on_folds(
     parts = folds(data, n_folds)
     log_likelihoods = np.empty((len(candidates), len(data)))
     steps = np.empty((len(candidates), len(data)), np.int64)
-    models = [type(model)(**{**model.get_params(), **settings}) for settings in candidates]
+    models = [varied(model, settings) for settings in candidates]
     # Fold by fold: those that begin at the same time are of different models, and compile what no other does.
     jobs = [(i, j) for j in range(len(parts)) for i in range(len(candidates))]
 
     def fitted(job: tuple[int, int], told: Callable[[Any], None] | None) -> tuple[Any, np.ndarray]:
         i, held_out = job[0], parts[job[1]]
-        fresh = _fitted_without(held_out, models[i], data, None if callback is None and told is None else False, told)
+        fresh = fitted_without(held_out, models[i], data, None if callback is None and told is None else False, told)
         return fresh, fresh.session_scores(data[held_out], of=of)
 
     with quietly():  # the same for every candidate; the final score will tell
-        found = _in_order(as_done(jobs, fitted, _at_once(models, data)))
+        if fits is None:
+            found = _in_order(as_done(jobs, fitted, _at_once(models, data)))
+        else:
+            made = fits([(models[i], parts[j]) for i, j in jobs])
+            held = [data[parts[j]] for _, j in jobs]
+            found = ((fresh, fresh.session_scores(own, of=of)) for (fresh, _), own in zip(made, held, strict=True))
         for i, j in jobs:
-            if callback is not None:
+            if callback is not None and fits is None:
                 callback(", ".join(filter(None, [worded(candidates[i]), f"fold {j + 1} of {n_folds}"])))
             held_out = parts[j]
             fresh, log_likelihoods[i, held_out] = next(found)
@@ -383,14 +392,6 @@ def score_on_folds(
     return Choice(candidates, np.stack(by_fold, axis=1), log_likelihoods, steps[0], data.subjects)
 
 
-def _fitted_without(
-    held_out: Any, model: HiddenModeEstimator, data: Trajectories, progress: bool | None, told: Any
-) -> HiddenModeEstimator:
-    """A new model like this one, fitted to all sessions but some."""
-    rest = data[np.setdiff1d(np.arange(len(data)), held_out)]
-    return type(model)(**model.get_params()).fit_to_score(rest, progress=progress, callback=told)
-
-
 def _check_alike(candidates: Sequence[Mapping[str, Any]], steps: Int[np.ndarray, "candidate session"]) -> None:
     for settings, own in zip(candidates, steps, strict=True):
         if not np.array_equal(own, steps[0]):
@@ -398,84 +399,6 @@ def _check_alike(candidates: Sequence[Mapping[str, Any]], steps: Int[np.ndarray,
                 f"{worded(settings)} scores {own.sum():,} steps, {worded(candidates[0])} {steps[0].sum():,}, so "
                 "these are not scores of the same thing; choose among settings that score the same steps"
             )
-
-
-def fold_scores(
-    model: HiddenModeEstimator,
-    data: Trajectories,
-    settings: Mapping[str, Any],
-    held_out: Sequence[int],
-    of: Scored | None = None,
-    told: Callable[[Any], None] | None = None,
-) -> dict[str, Any]:
-    """Fit a model with other settings to all sessions but those held out, and score these (a task of `fold_tasks`)."""
-    held = np.asarray(held_out)
-    with quietly():
-        own = type(model)(**{**model.get_params(), **settings})
-        fitted = _fitted_without(held, own, data, False, told)
-        scores = fitted.session_scores(data[held], of=of)
-        steps = [int(scored.sum()) for scored in fitted.scored_steps(data[held], of=of)]
-    if sum(steps) == 0:
-        raise ValueError("nothing was observed in the sessions held out, so there is nothing to score")
-    return {"log_likelihoods": scores, "scored_steps": steps, **_how_it_ended(fitted)}
-
-
-def whole_fit(
-    model: HiddenModeEstimator,
-    data: Trajectories,
-    settings: Mapping[str, Any],
-    told: Callable[[Any], None] | None = None,
-) -> dict[str, Any]:
-    """Fit a model with other settings to all sessions, and keep it (a task)."""
-    own: Any = type(model)(**{**model.get_params(), **settings})
-    with quietly(), TemporaryDirectory() as folder:
-        own.fit(data, **({"progress": False, "callback": told} if own.fitted_by_em else {}))
-        if own.fitted_by_em and any(restart.status == "interrupted" for restart in own.restarts_):
-            raise KeyboardInterrupt  # `fit` ends well on Ctrl-C, but what is not done must not be kept
-        saved = own.save(f"{folder}/fit.nc").read_bytes()
-    told_of = information_criteria(own, data) if own.fitted_by_em else {"log_likelihood": None}
-    return {**told_of, **_how_it_ended(own), "report": str(own.fit_report_), FIT: saved}
-
-
-def _how_it_ended(model: Any) -> dict[str, Any]:
-    if not model.fitted_by_em:
-        return {}
-    return {"converged": bool(model.converged_), "objective": float(model.objective_trace_[-1])}
-
-
-def fold_tasks(
-    model: HiddenModeEstimator,
-    data: Trajectories,
-    candidates: Sequence[Mapping[str, Any]],
-    *,
-    n_folds: int = 3,
-    n_repeats: int = 1,
-    of: Scored | None = None,
-) -> list[Task]:
-    """One task for each candidate, repeat and fold, in this order of nesting; `choice_of` makes of them a choice.
-
-    The folds of every repeat are cut otherwise, and its fits begin from another seed.
-
-    Examples
-    --------
-    >>> from swirl.analysis.tasks import carried_out
-    >>> from swirl.baselines import BackoffMarkov
-    >>> from swirl.datasets import gridworld
-    >>> data = gridworld(n_sessions=12, n_steps=100)
-    >>> orders = [{"order": 0}, {"order": 1}]
-    >>> tasks = fold_tasks(BackoffMarkov(data.env), data.trajectories, orders, n_folds=2, n_repeats=2)
-    >>> len(tasks), choice_of(tasks, carried_out(tasks)).best
-    (8, {'order': 1})
-    """
-    shared = Shared({"model": model, "data": data})
-    seed = model.get_params().get("random_state")
-    tasks = []
-    for settings, repeat in product(candidates, range(n_repeats)):
-        begins = {} if seed is None else {"random_state": int(settings.get("random_state", seed)) + repeat}
-        for j, fold in enumerate(folds(data, n_folds, repeat)):
-            arguments = {"settings": {**settings, **begins}, "held_out": fold.tolist(), "of": of}
-            tasks.append(Task(fold_scores, arguments, shared, {**settings, "repeat": repeat, "fold": j}))
-    return tasks
 
 
 def choice_of(tasks: Sequence[Task], outcomes: Sequence[Outcome]) -> Choice:

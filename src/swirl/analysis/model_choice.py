@@ -15,18 +15,17 @@ from jaxtyping import Int
 
 from swirl.analysis.comparison import scored_once
 from swirl.analysis.comparison_result import Z95, Comparison
+from swirl.analysis.fit_tasks import Fits, fits_on_tasks, fold_tasks, varied, whole_task
 from swirl.analysis.grid_search import (
     Choice,
     choice_of,
     combinations,
     complexity,
-    fold_tasks,
     joined,
     score_on_folds,
-    whole_fit,
     worded,
 )
-from swirl.analysis.tasks import Engine, Folder, Progress, Task, carried_out
+from swirl.analysis.tasks import Engine, Folder, Progress, Shared, carried_out, some_folder
 from swirl.data.folds import check_apart
 from swirl.data.trajectories import Trajectories
 from swirl.estimators.base import HiddenModeEstimator, Scored, as_trajectories
@@ -295,19 +294,19 @@ def choose_model(
     tried = combinations(model, grid) if isinstance(grid, Mapping) else [dict(own) for own in grid]
     scored = model.score_type_of(train) if of is None else of
     on_folds = fold_tasks(model, train, tried, n_folds=n_folds, n_repeats=n_repeats, of=scored)
-    shared, seed = on_folds[0].shared, model.get_params().get("random_state", 0)
-    to_all = [
-        Task(whole_fit, {"settings": {"random_state": seed, **own}}, shared, {**own, "fold": None}) for own in tried
-    ]
+    seed = model.get_params().get("random_state", 0)
+    shared = Shared({"data": train})
+    to_all = [whole_task(varied(model, own), shared, own) for own in tried]
     tasks = [*on_folds, *to_all]
-    if folder is not None:
-        folder.ask(tasks, about or {})
-    outcomes = carried_out(tasks, folder=folder, engine=engine, callback=callback)
-    choice = choice_of(on_folds, outcomes[: len(on_folds)])
-    found = {digest(own): outcome.result for own, outcome in zip(tried, outcomes[len(on_folds) :], strict=True)}
-    criteria = [found.get(digest(own)) or {} for own in choice.candidates]
-    again = choice.chosen_again(DRAWS, int(seed))
-    comparison, effects = _on_test(model, choice, train, test, scored, n_folds, tell)
+    with some_folder(folder) as kept:
+        kept.ask(tasks, about or {})
+        outcomes = carried_out(tasks, folder=kept, engine=engine, callback=callback)
+        choice = choice_of(on_folds, outcomes[: len(on_folds)])
+        found = {digest(own): outcome.result for own, outcome in zip(tried, outcomes[len(on_folds) :], strict=True)}
+        criteria = [found.get(digest(own)) or {} for own in choice.candidates]
+        again = choice.chosen_again(DRAWS, int(seed))
+        fits = fits_on_tasks(shared, kept, engine, whole=whole_task)  # most are there already
+        comparison, effects = _on_test(model, choice, train, test, scored, n_folds, tell, fits)
     return ModelChoice(choice, again, comparison, effects, criteria)
 
 
@@ -319,11 +318,12 @@ def _on_test(
     of: Scored,
     n_folds: int,
     tell: Callable[[str], Any] | None,
+    fits: Fits,
 ) -> tuple[Comparison, list[Effect]]:
     """Fit the chosen model, its neighbours and counts to all training sessions, and score each on the test once."""
     around = neighbours(choice)
     kept = list(dict.fromkeys([choice.best_index, *(place for _, place in around)]))
-    fresh = {named(choice.candidates[i]): type(model)(**{**model.get_params(), **choice.candidates[i]}) for i in kept}
+    fresh = {named(choice.candidates[i]): varied(model, choice.candidates[i]) for i in kept}
     rows = [({"model": named(choice.candidates[i]), **choice.candidates[i]}, choice.rows([i])) for i in kept]
     params, known = model.get_params(), known_arguments(MARKOV)
     if params.get("env") is not None and of in make(MARKOV, params["env"]).score_types:
@@ -342,6 +342,7 @@ def _on_test(
         chosen={chosen: choice.best},
         choices={chosen: choice},
         callback=tell,
+        fits=fits,
     )
     return found, [_effect(choice, found, setting, place) for setting, place in around]
 

@@ -17,10 +17,11 @@ import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from threading import Event
 from typing import Any, TypeVar
 
@@ -293,16 +294,17 @@ class Folder:
         return None if facts is None else str(facts.get("error"))
 
     def outcome(self, task: Task) -> Outcome | None:
-        """The result of a task, where it is known; a damaged file is none."""
+        """The result of a task, where it is known; a damaged file is none, nor is one whose fit is gone."""
         facts = _read(self._home("results") / f"{task.key}.json")
         if facts is None or facts.get("key") != task.key or not isinstance(facts.get("result"), dict):
             return None
+        if facts.get(FIT) and not self.fit(task).is_file():
+            return None
         return Outcome(facts["result"], seconds=float(facts.get("seconds", 0.0)))
 
-    def fit(self, task: Task) -> Path | None:
-        """The file of the fitted model that a task made."""
-        path = self._home("fits") / f"{task.key}.nc"
-        return path if path.is_file() else None
+    def fit(self, task: Task) -> Path:
+        """The file of the fitted model that a task made, where `outcome` knows of one."""
+        return self._home("fits") / f"{task.key}.nc"
 
     def keep(self, task: Task, outcome: Outcome) -> Outcome:
         """Write an outcome down, and return it as it will be read."""
@@ -315,11 +317,21 @@ class Folder:
         if FIT in outcome.result:  # first: a result says that all of it is there
             with whole_file(self._home("fits") / f"{task.key}.nc", overwrite=True) as temporary:
                 temporary.write_bytes(outcome.result[FIT])
-        facts |= {"seconds": outcome.seconds, "result": _as_read(outcome.result)}
+        facts |= {"seconds": outcome.seconds, FIT: FIT in outcome.result, "result": _as_read(outcome.result)}
         text = json.dumps(facts, ensure_ascii=False) + "\n"
         write_text(self._home("results") / f"{task.key}.json", text, overwrite=True)
         failed.unlink(missing_ok=True)
         return Outcome(facts["result"], seconds=outcome.seconds)
+
+
+@contextmanager
+def some_folder(folder: Folder | None) -> Iterator[Folder]:
+    """The folder, or where there is none one for the time being."""
+    if folder is not None:
+        yield folder
+        return
+    with TemporaryDirectory() as place:
+        yield Folder(Path(place) / "tasks")
 
 
 def _as_read(result: Mapping[str, Any]) -> dict[str, Any]:

@@ -69,9 +69,16 @@ def compare(
     ] = None,
     folder: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="With --grid: keep each fit's result here; killed, the same command goes on."),
+        typer.Option(metavar="DIR", help="Keep each fit here; killed, the same command goes on."),
     ] = None,
-    scheduler: shared.Scheduler = "local",
+    scheduler: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WHERE",
+            help=shared.WHERE,
+            show_default="local with --grid, --folder or --workers, else here",
+        ),
+    ] = None,
     workers: shared.Workers = None,
     reward: Annotated[str | None, typer.Option(help="state or state-action.", show_default="state")] = None,
     impossible: shared.Impossible = None,
@@ -100,6 +107,7 @@ def compare(
     """
     from swirl.analysis.comparison_json import write_comparison
     from swirl.cli.output import check_free, listed, show_json, status_line, whole_numbers
+    from swirl.cli.sweep import progress_lines
     from swirl.workflows.compare import fit_file, run_comparison, save_fits
     from swirl.workflows.config import settings
 
@@ -122,13 +130,13 @@ def compare(
     command = shlex.join(["swirl", *sys.argv[1:]])
     if grid is not None:
         run = _with_grid(grid, config, options)
-        _choose(run, output, fits, folder, scheduler, workers, command, force, as_json, quiet)
+        _choose(run, output, fits, folder, scheduler or "local", workers, command, force, as_json, quiet)
         return
-    if folder is not None or workers is not None or scheduler != "local":
-        raise ValueError("--folder, --scheduler and --workers go with --grid: other comparisons run in this process")
     run = settings(config, options, "compare")
-    with status_line(False if quiet or as_json else None) as show:
-        result, ready = run_comparison(run, command=command, callback=show)
+    silent, on_tasks = quiet or as_json, folder is not None or workers is not None or scheduler is not None
+    with progress_lines(silent) if on_tasks else status_line(False if silent else None) as show:
+        where = {"folder": folder, "scheduler": scheduler, "n_workers": workers, "progress": show} if on_tasks else {}
+        result, ready = run_comparison(run, command=command, callback=show, **where)
     echoed = {"config": ready.run.model_dump(mode="json", exclude_none=True), "command": command}
     saved = write_comparison(output, result, run=echoed, overwrite=force)
     kept = [] if fits is None else save_fits(result, fits, overwrite=force)

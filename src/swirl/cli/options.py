@@ -57,14 +57,11 @@ HeldOutSubjects = Annotated[
 ]
 
 # Where many fits are made.
-Scheduler = Annotated[
-    str,
-    typer.Option(
-        metavar="WHERE",
-        help="local: processes of this machine; here: this process; else the address (tcp://…) or the scheduler file "
-        "of a Dask cluster.",
-    ),
-]
+WHERE = (
+    "local: processes of this machine; here: this process; else the address (tcp://…) or the scheduler file of a Dask "
+    "cluster."
+)
+Scheduler = Annotated[str, typer.Option(metavar="WHERE", help=WHERE)]
 Workers = Annotated[
     int | None, typer.Option(metavar="N", min=1, help="Processes of a local cluster.", show_default="one on each core")
 ]

@@ -16,10 +16,10 @@ def _intervals(
 ) -> Any:
     """Intervals, by so many refits or (0) from the information, saying how far they have come; None: there are none."""
     from swirl.analysis.bootstrap import TooFewRefitsError, bootstrap
+    from swirl.analysis.cluster import HERE, engine_for
     from swirl.analysis.information import NoInformationError, information
     from swirl.analysis.tasks import Folder
     from swirl.cli.output import status_line
-    from swirl.workflows.sweep import HERE, engine_for
 
     try:
         with status_line(progress) as show:

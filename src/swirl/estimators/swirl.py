@@ -443,6 +443,8 @@ class SWIRL(EMEstimator, DiscreteEstimator):
 
     def _restore(self) -> None:
         self._histories = Histories.reachable(self.env.successors, int(self.history))
+        if self.prior_scores_ is not None:
+            self.reward_prior_ = self.reward_prior  # what the fit had chosen is the model's own now
 
     @renamed(unknown="impossible")
     def online_filter(self, impossible: Impossible | None = None) -> OnlineFilter:

@@ -2,12 +2,16 @@
 
 import warnings
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
+from swirl.analysis.cluster import engine_for
 from swirl.analysis.comparison import compare
 from swirl.analysis.comparison_result import Comparison
+from swirl.analysis.fit_tasks import fits_on_tasks
+from swirl.analysis.tasks import Folder, Progress, Shared, some_folder
 from swirl.data.folds import SameAnimalsWarning, max_folds
 from swirl.estimators.registry import fixed_arguments, has_goals, keeps, known_arguments, make
 from swirl.estimators.swirl import SWIRL
@@ -21,12 +25,22 @@ HOLD_OUT = 5  # every fifth animal (session, where fewer than five animals are k
 
 
 def run_comparison(
-    run: Run, *, command: str | None = None, callback: Callable[[str], Any] | None = None
+    run: Run,
+    *,
+    command: str | None = None,
+    callback: Callable[[str], Any] | None = None,
+    folder: Any = None,
+    scheduler: str | None = None,
+    n_workers: int | None = None,
+    progress: Callable[[Progress], Any] | None = None,
 ) -> tuple[Comparison, Prepared]:
     """Hold sessions out, choose each model's number of modes on folds of the rest, fit, and score the held-out ones.
 
     Held out are whole animals where five or more are known and the run does not say otherwise. Each fitted model
     carries `run_`, as one that `swirl fit` made does.
+
+    With a `folder`, a `scheduler` or `n_workers` the fits are tasks (`analysis.tasks`): each is kept in the folder, and
+    what is there is not made again. `progress` hears how many are done.
     """
     asked = run.compare
     twice = sorted({name for name in asked.models if asked.models.count(name) > 1})
@@ -39,17 +53,24 @@ def run_comparison(
     run = ready.run
     n_folds = _folds(run, ready) if len(asked.modes) > 1 and any(free.values()) else asked.folds
     given, goals = _arguments(run), read_goals(asked.goals, ready.env)
+    need = 0
     for name in asked.models:
         model = make(name, ready.env, **_own(name, given), **({"n_modes": max(asked.modes)} if free[name] else {}))
         if isinstance(model, SWIRL):
             try:
-                check_memory(model, ready.train)
+                need = max(need, check_memory(model, ready.train).total)
             except ValueError as fault:  # before any model is fitted
                 raise ValueError(f"{name}: {fault} Or compare without {name} (--models).") from None
     several = len(asked.modes) > 1
+    one: dict[str, Any] = {"n_modes": asked.modes[0]} if not several and any(free.values()) else {}
     of = _honest_score(run, ready)
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), ExitStack() as stack:
         warnings.simplefilter("ignore", SameAnimalsWarning)  # it is among the remarks
+        fits = None
+        if folder is not None or scheduler is not None or n_workers is not None:
+            kept = stack.enter_context(some_folder(None if folder is None else Folder(folder)))
+            engine = stack.enter_context(engine_for(scheduler, n_workers, need, callback))
+            fits = fits_on_tasks(Shared({"data": ready.train}), kept, engine, progress)
         result = compare(
             asked.models,
             ready.train,
@@ -60,8 +81,9 @@ def run_comparison(
             n_folds=n_folds,
             goals=goals,
             callback=callback,
+            fits=fits,
             **given,
-            **({"n_modes": asked.modes[0]} if not several and any(free.values()) else {}),
+            **one,
         )
     if result.panel is not None and learnt_from_test(run, ready):
         told = (

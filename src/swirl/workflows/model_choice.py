@@ -3,17 +3,15 @@
 from collections.abc import Callable
 from typing import Any
 
-from swirl.analysis.cluster import LOCAL
+from swirl.analysis.cluster import HERE, LOCAL, engine_for
 from swirl.analysis.model_choice import MARKOV, ModelChoice, choose_model, named
 from swirl.analysis.tasks import Folder, Progress
 from swirl.workflows.compare import HOLD_OUT
 from swirl.workflows.config import Grid, Run
 from swirl.workflows.fit import ARGUMENTS, Prepared, build, provenance
 from swirl.workflows.sweep import (
-    HERE,
     candidates,
     check_grid,
-    engine_for,
     folds_for,
     memory_needed,
     ready_model,

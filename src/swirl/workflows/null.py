@@ -3,13 +3,13 @@
 from collections.abc import Callable
 from typing import Any
 
-from swirl.analysis.cluster import LOCAL
+from swirl.analysis.cluster import LOCAL, engine_for
 from swirl.analysis.null_test import NullTest, null_test
 from swirl.analysis.tasks import Folder, Progress
 from swirl.estimators.swirl import SWIRL
 from swirl.workflows.config import Run
 from swirl.workflows.fit import Prepared, build, check_memory
-from swirl.workflows.sweep import engine_for, ready_model
+from swirl.workflows.sweep import ready_model
 
 
 def run_null(

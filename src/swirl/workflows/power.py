@@ -23,7 +23,7 @@ from typing import Any, Literal
 import numpy as np
 from pydantic import Field
 
-from swirl.analysis.cluster import LOCAL
+from swirl.analysis.cluster import LOCAL, engine_for
 from swirl.analysis.power import SESSIONS, Design, Power, Target, designs_of, model_of, power_analysis, truth_faults
 from swirl.analysis.tasks import Folder, Progress
 from swirl.data.environments import environment_of_places
@@ -37,7 +37,6 @@ from swirl.workflows.config import Fit, Model, Run, Section, checked, merged, re
 from swirl.workflows.fit import build, check_memory
 from swirl.workflows.goals import read_goals
 from swirl.workflows.load import open_fit, sessions_of
-from swirl.workflows.sweep import engine_for
 
 STEPS = 200  # of a session, where nothing says otherwise
 OF_THE_FIT = (0.25, 0.5, 1.0, 2.0)  # designs beside that of a fit: shares of its sessions

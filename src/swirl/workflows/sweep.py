@@ -13,17 +13,18 @@ repeats = 2
 
 import csv
 import io
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 from typing import Any
 
-from swirl.analysis.cluster import LOCAL, dask_engine, has_dask
-from swirl.analysis.grid_search import Choice, choice_of, fold_tasks, whole_fit
+from swirl.analysis.cluster import HERE, LOCAL, engine_for
+from swirl.analysis.fit_tasks import fold_tasks, whole_fit
+from swirl.analysis.grid_search import Choice, choice_of
 from swirl.analysis.model_choice import OF_MODES
-from swirl.analysis.tasks import Engine, Folder, Outcome, Progress, Shared, Task, TasksFailedError, carried_out, here
+from swirl.analysis.tasks import Folder, Outcome, Progress, Shared, Task, TasksFailedError, carried_out
 from swirl.data.folds import max_folds
 from swirl.estimators.base import Scored
 from swirl.estimators.registry import fixed_arguments, known_arguments
@@ -35,8 +36,6 @@ from swirl.workflows.compare import learnt_from_test
 from swirl.workflows.config import Grid, Run
 from swirl.workflows.fit import ARGUMENTS, Prepared, build, check_memory, prepare
 from swirl.workflows.goals import with_what_follows
-
-HERE = "here"
 
 
 @dataclass(frozen=True)
@@ -176,25 +175,6 @@ def ready_model(run: Run, every: int | None = None) -> Prepared:
     if ready.run.model.goals is not None:
         raise ValueError("goals=discover: `swirl goals` finds places; name them here")
     return replace(ready, run=with_what_follows(ready.run))
-
-
-@contextmanager
-def engine_for(
-    scheduler: str | None, n_workers: int | None = None, need: int = 0, tell: Callable[[str], Any] | None = None
-) -> Iterator[Engine]:
-    """The engine that a user asks for by name: "here" and "local" need no cluster, anything else is one that runs.
-
-    Without Dask "local" is "here".
-    """
-    if scheduler in (None, LOCAL) and not has_dask():
-        if tell is not None:
-            tell("one process does the work, as Dask is not installed (pip install 'swirl-irl[cluster]': all cores)")
-        scheduler = HERE
-    if scheduler == HERE:
-        yield here()
-        return
-    with dask_engine(scheduler, n_workers=n_workers, need=need, tell=tell) as engine:
-        yield engine
 
 
 def memory_needed(model: Any, tried: list[dict[str, Any]], ready: Prepared) -> int:
