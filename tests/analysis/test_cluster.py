@@ -177,15 +177,15 @@ def test_a_scheduler_that_stays_away_is_told_and_nothing_is_lost(tmp_path, marks
 def test_workers_may_come_late(marks, outside):
     outside.dask("scheduler", "--port", "0", "--no-dashboard", "--host", "127.0.0.1")
     until(outside.file.is_file)
-    with dask_engine(str(outside.file)) as engine:
-        told = []
+    said = []
 
-        def start(state):
-            if not told:
-                told.append(state)
-                outside.dask("worker", "--nthreads", "1", "--no-dashboard", "--no-nanny")
+    def start(words):
+        said.append(words)
+        outside.dask("worker", "--nthreads", "1", "--no-dashboard", "--no-nanny")
 
-        found = carried_out(squares(3, marks), engine=engine, callback=start)
+    with dask_engine(str(outside.file), tell=start) as engine:
+        found = carried_out(squares(3, marks), engine=engine)
+    assert said == ["the scheduler has no workers yet: waiting for them (start some: dask worker ADDRESS)"]
     assert [outcome.result["square"] for outcome in found] == [0, 1, 4]
 
 

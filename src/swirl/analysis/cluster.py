@@ -193,9 +193,11 @@ def _until_done(
     """Give tasks to the workers, and again what a scheduler lost, until each has an outcome."""
     asked, gone_since = len(left), None
 
-    def connected() -> None:
+    def connected(n_workers: int) -> None:
         nonlocal gone_since
         gone_since = None
+        if n_workers == 0:
+            say("the scheduler has no workers yet: waiting for them (start some: dask worker ADDRESS)")
 
     while left:
         try:
@@ -216,7 +218,7 @@ def _until_done(
 
 
 def _one_connection(
-    left: dict[int, Task], address: Any, patience: float | int, connected: Callable[[], None]
+    left: dict[int, Task], address: Any, patience: float | int, connected: Callable[[int], None]
 ) -> Iterator[tuple[int, Outcome]]:
     """Outcomes as they come, until all are there or the scheduler is gone."""
     from distributed import Client, as_completed
@@ -229,7 +231,7 @@ def _one_connection(
     except (OSError, TimeoutError, ValueError) as fault:  # ValueError: a scheduler file that is just being written
         raise _SchedulerGoneError(str(fault) or type(fault).__name__) from None
     try:
-        connected()
+        connected(len(client.scheduler_info()["workers"]))
         futures = {}
         given: dict[str, Any] = {}
         for place, task in left.items():
