@@ -3,7 +3,9 @@ import json
 import numpy as np
 import pytest
 
-from swirl.text import cell, number, percent, plain, some
+from swirl import MDP, Trajectories
+from swirl.analysis.grid_search import Choice
+from swirl.text import cell, html_of, number, percent, plain, some
 
 NAN = float("nan")
 
@@ -76,3 +78,23 @@ def test_what_is_no_number_is_left_or_worded():
     thing = {1, 2}
     assert plain([thing]) == [thing]
     assert plain({"a": [thing, np.int64(1)]}, other=repr) == {"a": ["{1, 2}", 1]}
+
+
+def test_what_a_notebook_shows():
+    """Names are escaped; long lists are cut; what nobody has is no column."""
+    names = ["<b>", "x & y", *"abcdef"]
+    data = Trajectories([[0, 1]] * 8, names=names, subjects=["m1"] + [None] * 7, notes=["2 rows were dropped."])
+    shown = data._repr_html_()
+    assert "<td>&lt;b&gt;</td>" in shown
+    assert "<b>" not in shown
+    assert "… and 3 sessions more" in shown
+    assert "<th>subject</th>" in shown
+    assert "<th>group</th>" not in shown
+    assert "<li>2 rows were dropped.</li>" in shown
+    env = MDP.deterministic([[1, -1], [0, 1]], state_names=["home", "water"], action_names=["go", "stay"])
+    shown = env._repr_html_()
+    assert "<tr><td>home</td><td>water</td><td>not available</td></tr>" in shown
+    assert "more" not in shown
+    choice = Choice([{"n_modes": 1}, {"n_modes": 2}], np.array([[-1.0, -1.1], [-0.5, -0.6]]))
+    assert choice._repr_html_().count("<tr>") == 3
+    assert html_of("a\n\n- b\n- c\nd") == "<div><p>a</p><ul><li>b</li><li>c</li></ul><p>d</p></div>"

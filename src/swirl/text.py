@@ -6,6 +6,8 @@ Only the standard library at import, so that the command line starts at once.
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
+from html import escape
+from itertools import groupby
 from typing import Any
 
 
@@ -205,3 +207,69 @@ def _short(value: Any) -> Any:
     if not math.isfinite(value):
         return None
     return int(value) if value == int(value) and abs(value) < 2**53 else value
+
+
+class InNotebooks:
+    """Shown by notebooks as what `print` says, tables as tables.
+
+    >>> class Answer(InNotebooks):
+    ...     def __str__(self):
+    ...         return "Yes."
+    >>> Answer()._repr_html_()
+    '<div><p>Yes.</p></div>'
+    """
+
+    def _repr_html_(self) -> str:
+        return html_of(str(self))
+
+
+def html_of(text: str) -> str:
+    """Sentences, lists and tables as this package prints them (Markdown), as HTML.
+
+    >>> html_of("a < b\\n\\n| n | name |\\n|--:|:--|\\n| 1 | x |")
+    '<div><p>a &lt; b</p><table><tr><th>n</th><th>name</th></tr><tr><td>1</td><td>x</td></tr></table></div>'
+    >>> html_of("- one")
+    '<div><ul><li>one</li></ul></div>'
+    """
+    parts = []
+    for kind, lines in groupby(map(str.strip, text.splitlines()), _kind):
+        own = list(lines)
+        if kind == "|":
+            rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in own]
+            rows = [row for row in rows if not all(re.fullmatch(r":?-+:?", cell) for cell in row)]
+            made = [_row(row, "td" if i else "th") for i, row in enumerate(rows)]
+            parts.append(f"<table>{''.join(made)}</table>")
+        elif kind == "- ":
+            parts.append(f"<ul>{''.join(f'<li>{escape(line[2:])}</li>' for line in own)}</ul>")
+        else:
+            parts += [f"<p>{escape(line)}</p>" for line in own if line]
+    return f"<div>{''.join(parts)}</div>"
+
+
+def _kind(line: str) -> str:
+    return next((mark for mark in ("|", "- ") if line.startswith(mark)), "")
+
+
+def _row(cells: Sequence[str], tag: str) -> str:
+    return f"<tr>{''.join(f'<{tag}>{escape(cell)}</{tag}>' for cell in cells)}</tr>"
+
+
+def table_of(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Rows as a table in Markdown, a column for each key that any of them has a value for.
+
+    >>> print(table_of([{"session": "a", "steps": 12, "gaps": None}, {"session": "b", "steps": 3}]))
+    | session | steps |
+    |:--|--:|
+    | a | 12 |
+    | b | 3 |
+    """
+    names = list(dict.fromkeys(name for row in rows for name, value in row.items() if value is not None))
+    right = [all(isinstance(row.get(name, 0), int | float | None) for row in rows) for name in names]
+    lines = [names, *([_shown(row.get(name)) for name in names] for row in rows)]
+    lines.insert(1, ["--:" if own else ":--" for own in right])
+    made = [f"| {' | '.join(line)} |" for line in lines]
+    return "\n".join([made[0], f"|{'|'.join(lines[1])}|", *made[2:]])
+
+
+def _shown(value: Any) -> str:
+    return "" if value is None else number(value) if isinstance(value, int | float) else str(value)

@@ -911,3 +911,31 @@ def test_a_map_of_state_action_rewards_is_not_the_number_of_choices():
     np.testing.assert_allclose(model.reward_map("fitted")[0], np.nanmean(rewards[0], axis=1))
     np.testing.assert_allclose(model.reward_map()[0], np.nanmean(model.reward_table("canonical")[0], axis=1))
     assert np.argmax(model.reward_map("fitted")[0]) == 2
+
+
+def test_a_seed_may_be_drawn_and_is_kept(tmp_path):
+    rng, given = np.random.RandomState(3), {**QUICK, "max_iter": 2, "reward_prior": Gaussian(0.1)}
+    one, two = (SWIRL(world(), random_state=rng, **given).fit(recording(history=2)) for _ in range(2))
+    seeds = [model.fitted_params["random_state"] for model in (one, two)]
+    assert seeds[0] != seeds[1]
+    assert one.random_state is rng
+    again = SWIRL(world(), random_state=seeds[0], **given).fit(recording(history=2))
+    np.testing.assert_array_equal(one.policies_, again.policies_)
+    assert load(one.save(tmp_path / "one.nc")).random_state == seeds[0]
+    free = SWIRL(world(), random_state=None, **given).fit(recording(history=2))
+    assert free.random_state is None
+    assert free.fitted_params["random_state"] >= 0
+    with pytest.raises(ValueError, match="must begin from the same seed again; give a whole number, or no checkpoint"):
+        SWIRL(world(), random_state=None, **given).fit(recording(history=2), checkpoint=tmp_path / "kept")
+    with pytest.raises(ValueError, match="random_state='one': expected a whole number"):
+        SWIRL(world(), random_state="one", **given).fit(recording(history=2))
+
+
+def test_it_says_whether_it_is_fitted():
+    model = SWIRL(world(), **QUICK)
+    assert "fitted" not in repr(model)
+    assert "Not fitted yet" in model._repr_html_()
+    assert repr(fitted()).endswith(f"): fitted, 2 modes, {fitted().n_steps_:,} training steps")
+    shown = fitted()._repr_html_()
+    assert shown.count("<tr>") == 3
+    assert "share of steps" in shown

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from swirl import MDP, Trajectories
 from swirl.io.episodes import from_episodes
 
 
@@ -150,3 +151,33 @@ def test_faults_of_states_and_actions_and_labels_are_told_at_once():
         from_episodes([{"observations": [0.5, 1.5], "actions": ["left"]}])
     with pytest.raises(ValueError, match=r"names has 2 labels.*1 sessions"):
         from_episodes([{"observations": [0, 1], "actions": [0]}], names=["a", "b"])
+
+
+@pytest.mark.parametrize("slippery", [True, False])
+def test_an_environment_of_gymnasium_is_an_mdp(slippery):
+    gymnasium = pytest.importorskip("gymnasium")
+    lake = gymnasium.make("FrozenLake-v1", is_slippery=slippery)
+    env = MDP.from_gymnasium(lake, action_names=["left", "down", "right", "up"])
+    assert (env.n_states, env.n_actions, env.is_deterministic) == (16, 4, not slippery)
+    for state, action in np.ndindex(16, 4):
+        expected = np.zeros(16)
+        for share, end, *_ in lake.unwrapped.P[state][action]:
+            expected[end] += share
+        np.testing.assert_allclose(env.dense()[state, action], expected)
+    states, actions = [lake.reset(seed=0)[0]], []
+    for step in range(20):
+        actions.append(step % 4)
+        states.append(lake.step(actions[-1])[0])
+    env.check(Trajectories([states], [actions]))
+    with pytest.raises(ValueError, match=r"expected an environment that tells its transitions \(env\.unwrapped\.P\)"):
+        MDP.from_gymnasium(gymnasium.make("CartPole-v1"))
+
+
+def test_sessions_go_out_and_come_back():
+    data = Trajectories([[0, 1, 1], [1, 0]], [[1, 0], [1]], subjects=["m1", "m2"], names=["a", "b"], n_states=2)
+    again = Trajectories.from_dataframe(data.to_dataframe())
+    assert [path.tolist() for path in again.states] == [path.tolist() for path in data.states]
+    assert again.subjects == data.subjects
+    table = data.to_xarray(modes=[[0, 0, 1], [1, 1]])
+    assert table["mode"].values.tolist() == [0, 0, 1, 1, 1]
+    assert table["session"].values.tolist() == ["a"] * 3 + ["b"] * 2

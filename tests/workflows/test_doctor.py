@@ -31,6 +31,7 @@ def test_this_machine_is_well(findings):
     assert all(found["passed"] for found in findings["checks"].values())
     assert list(findings["checks"]) == [
         "packages",
+        "name",
         "devices",
         "double_precision",
         "numba",

@@ -12,7 +12,7 @@ from swirl.analysis.grid_search import Choice, paired
 from swirl.analysis.panel import SCORE, Panel
 from swirl.data.folds import animals
 from swirl.estimators.base import HiddenModeEstimator, Scored
-from swirl.text import counted
+from swirl.text import InNotebooks, counted
 
 Z95 = 1.959964
 MANY = 30  # sessions or subjects; of fewer, Student's t knows how little their spread is known
@@ -31,7 +31,7 @@ class Contest(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Comparison(InNotebooks):
     """Held-out scores of several models on the same steps; print it for a table."""
 
     of: Scored

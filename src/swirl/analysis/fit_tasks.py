@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import product
+from numbers import Integral
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -178,6 +179,7 @@ def fold_tasks(
     """
     shared = Shared({"model": model, "data": data})
     seed = model.get_params().get("random_state")
+    seed = seed if isinstance(seed, Integral) else None
     tasks = []
     for settings, repeat in product(candidates, range(n_repeats)):
         begins = {} if seed is None else {"random_state": int(settings.get("random_state", seed)) + repeat}

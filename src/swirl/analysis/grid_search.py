@@ -20,7 +20,7 @@ from swirl.estimators.base import HiddenModeEstimator, Scored, as_trajectories, 
 from swirl.estimators.digest import digest
 from swirl.rewards.forms import RewardForm
 from swirl.system import cores
-from swirl.text import counted
+from swirl.text import InNotebooks, counted
 
 T = TypeVar("T")
 SIDE_BY_SIDE = 10_000_000  # numbers in the messages of all restarts up to which fits are made at the same time
@@ -50,7 +50,7 @@ def paired(
 
 
 @dataclass(frozen=True)
-class Choice:
+class Choice(InNotebooks):
     """What was tried, how each did on the held-out folds, and what is taken; print it for a table."""
 
     candidates: list[dict[str, Any]]

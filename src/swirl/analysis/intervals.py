@@ -16,7 +16,7 @@ from scipy.stats import t as student
 
 from swirl.analysis.state_summaries import log_odds_less
 from swirl.io import netcdf
-from swirl.text import counted
+from swirl.text import InNotebooks, counted
 
 PROBABILITIES = ("occupancy", "leaving", "mode_transitions", "initial_modes", "policies")
 NAMES = (*PROBABILITIES, "durations", "preferences", "rewards")
@@ -37,7 +37,7 @@ it was told where they happened (docs/studies.md)."""
 
 
 @dataclass(frozen=True)
-class Intervals:
+class Intervals(InNotebooks):
     """Draws of what a fit says, modes numbered as in the fit; print it for a table.
 
     Draws are refits to resampled sessions (`bootstrap`), or parameters drawn from the curvature of the objective at the

@@ -8,6 +8,7 @@ that setting is worth.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -31,7 +32,7 @@ from swirl.data.trajectories import Trajectories
 from swirl.estimators.base import HiddenModeEstimator, Scored, as_trajectories
 from swirl.estimators.digest import digest
 from swirl.estimators.registry import known_arguments, make
-from swirl.text import counted
+from swirl.text import InNotebooks, counted
 
 OF_MODES = ("switching", "switching_prior")  # what one mode has no use for
 DRAWS = 500
@@ -89,7 +90,7 @@ class Effect:
 
 
 @dataclass(frozen=True)
-class ModelChoice:
+class ModelChoice(InNotebooks):
     """Which model, how sure, and what each setting is worth; print it."""
 
     choice: Choice
@@ -294,7 +295,7 @@ def choose_model(
     tried = combinations(model, grid) if isinstance(grid, Mapping) else [dict(own) for own in grid]
     scored = model.score_type_of(train) if of is None else of
     on_folds = fold_tasks(model, train, tried, n_folds=n_folds, n_repeats=n_repeats, of=scored)
-    seed = model.get_params().get("random_state", 0)
+    seed = model.get_params().get("random_state")
     shared = Shared({"data": train})
     to_all = [whole_task(varied(model, own), shared, own) for own in tried]
     tasks = [*on_folds, *to_all]
@@ -304,7 +305,7 @@ def choose_model(
         choice = choice_of(on_folds, outcomes[: len(on_folds)])
         found = {digest(own): outcome.result for own, outcome in zip(tried, outcomes[len(on_folds) :], strict=True)}
         criteria = [found.get(digest(own)) or {} for own in choice.candidates]
-        again = choice.chosen_again(DRAWS, int(seed))
+        again = choice.chosen_again(DRAWS, int(seed) if isinstance(seed, Integral) else 0)
         fits = fits_on_tasks(shared, kept, engine, whole=whole_task)  # most are there already
         comparison, effects = _on_test(model, choice, train, test, scored, n_folds, tell, fits)
     return ModelChoice(choice, again, comparison, effects, criteria)

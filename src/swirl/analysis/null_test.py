@@ -33,7 +33,7 @@ from swirl.data.folds import max_folds
 from swirl.data.trajectories import Trajectories
 from swirl.estimators.base import HiddenModeEstimator, as_trajectories, quietly
 from swirl.estimators.registry import make
-from swirl.text import counted, number
+from swirl.text import InNotebooks, counted, number
 
 Question = Literal["modes", "switching", "history"]
 QUESTIONS: tuple[Question, ...] = ("modes", "switching", "history")
@@ -41,7 +41,7 @@ WITHIN = 0.1  # share of the sessions in which the mode must change, lest modes 
 
 
 @dataclass(frozen=True)
-class NullTest:
+class NullTest(InNotebooks):
     """A gain of a richer model, beside those where there is nothing to gain; print it for the answer."""
 
     question: Question

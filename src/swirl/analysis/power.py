@@ -43,7 +43,7 @@ from swirl.estimators.em_estimator import whole_number
 from swirl.estimators.swirl import SWIRL
 from swirl.inference.mode_matching import match_by_overlap
 from swirl.priors import Adaptive
-from swirl.text import counted, listed, percent
+from swirl.text import InNotebooks, counted, listed, percent
 
 QUESTIONS = ("modes", "goals", "policies", "switching")
 SESSIONS = (2, 4, 8, 16, 32)
@@ -99,7 +99,7 @@ class Target:
 
 
 @dataclass(frozen=True)
-class Power:
+class Power(InNotebooks):
     """How often simulated data sets of each design give back the truth; print it for the answer.
 
     Examples

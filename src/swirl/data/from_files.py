@@ -1,4 +1,4 @@
-"""`Trajectories.from_…`: a class method for each kind of file.
+"""`Trajectories.from_…`: a class method for each kind of file; and the way out, to pandas and xarray.
 
 Readers stand above `data` (they return its types), so each is imported when its method is called.
 """
@@ -191,3 +191,25 @@ class FromFiles:
         from swirl.io import episodes
 
         return cls._told(episodes.from_episodes(recorded, names=names, subjects=subjects))
+
+    def to_dataframe(self, *, modes: Any = None, probabilities: Any = None, mode_names: Any = None) -> Any:
+        """One row per step, as a pandas table that `from_dataframe` reads back (see `io.export_tables.to_frame`).
+
+        >>> from swirl import Trajectories
+        >>> Trajectories([[0, 1]], [[1]]).to_dataframe()[["session", "step", "state"]].values.tolist()
+        [['0', 0, 0], ['0', 1, 1]]
+        """
+        from swirl.io import export_tables
+
+        own: Any = self
+        return export_tables.to_frame(own, modes=modes, probabilities=probabilities, mode_names=mode_names)
+
+    def to_xarray(self, *, modes: Any = None, probabilities: Any = None, mode_names: Any = None) -> Any:
+        """The columns of `to_dataframe` as an `xarray.Dataset` along one dimension, row.
+
+        >>> from swirl import Trajectories
+        >>> dict(Trajectories([[0, 1], [1]], [[1], [-1]]).to_xarray().sizes)
+        {'row': 3}
+        """
+        frame = self.to_dataframe(modes=modes, probabilities=probabilities, mode_names=mode_names)
+        return frame.rename_axis("row").to_xarray()

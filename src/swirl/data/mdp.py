@@ -1,6 +1,7 @@
 """The environment P(s'|s,a) as successor tables, the available actions, and the check of data against it."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,10 @@ from swirl.data.successors import Successors
 from swirl.data.trajectories import Flat, Trajectories
 from swirl.data.trajectory_checks import MISSING
 from swirl.errors import Faults, checked_names
-from swirl.text import counted, some
+from swirl.text import counted, html_of, some, table_of
 
 _CANNOT = "The MDP cannot be built"
+SHOWN = 5  # places that a notebook shows
 _TOLERANCE = 1e-6  # how far a row's sum may lie from one: float32 tables pass, wrong ones do not
 
 
@@ -128,6 +130,38 @@ class MDP:
         state, action, branch = np.nonzero((weights != 0) & mask[:, :, None])
         flat = (state, action, table[state, action, branch], weights[state, action, branch])
         return _empty(cls)._fill("probability", flat, mask, state_names, action_names, coordinates, faults)
+
+    @classmethod
+    def from_gymnasium(cls, env: Any, *, state_names: Any = None, action_names: Any = None) -> "MDP":
+        """Build from a Gymnasium environment that tells its transitions, as those of toy text do (``env.unwrapped.P``).
+
+        ``P[state][action]`` lists (probability, next state, …). What is not told, such as the time limit, is left out.
+
+        >>> class Coin:
+        ...     P = {0: {0: [(0.5, 0, 0.0, False), (0.5, 1, 0.0, True)]}, 1: {0: [(1.0, 1, 0.0, True)]}}
+        >>> MDP.from_gymnasium(Coin()).dense()[:, 0]
+        array([[0.5, 0.5],
+               [0. , 1. ]])
+        """
+        told: Any = getattr(getattr(env, "unwrapped", env), "P", None)
+        listed = isinstance(told, Mapping) or (isinstance(told, Sequence) and not isinstance(told, str))
+        if not listed or len(told) == 0:
+            raise ValueError(
+                f"env is {type(env).__name__}: expected an environment that tells its transitions (env.unwrapped.P), "
+                "as FrozenLake, CliffWalking and Taxi do; build others with MDP(transitions), or count moves with "
+                "MDP.estimate"
+            )
+        faults, rows = Faults(), dict(told) if isinstance(told, Mapping) else dict(enumerate(told))
+        n_actions = max(len(own) for own in rows.values())
+        full = np.zeros((len(rows), n_actions, len(rows)))
+        for state, action in product(range(len(rows)), range(n_actions)):
+            for share, end, *_ in rows[state][action]:
+                if not 0 <= int(end) < len(rows):
+                    faults.add(f"P[{state}][{action}] leads to state {end}, but there are {len(rows)}")
+                else:
+                    full[state, action, int(end)] += float(share)
+        faults.raise_if_any(_CANNOT)
+        return cls(full, state_names=state_names, action_names=action_names)
 
     @classmethod
     def from_edges(
@@ -353,6 +387,22 @@ class MDP:
         masked = int((~self.available).sum())
         note = f", {masked:,} of {self.available.size:,} (state, action) not available" if masked else ""
         return f"MDP({counted(self.n_states, 'state')}, {counted(self.n_actions, 'action')}, {leads}{note})"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: where each action leads from the first places."""
+        named, actions = self.state_names or range(self.n_states), self.action_names or range(self.n_actions)
+        tables, rows = self.successors, []
+        for state in range(min(self.n_states, SHOWN)):
+            leads = {}
+            for action in range(self.n_actions):
+                reached = tables.next[state, action][tables.probability[state, action] > 0]
+                known = bool(self.available[state, action])
+                leads[str(actions[action])] = (
+                    some([named[int(end)] for end in reached], 3) if known else "not available"
+                )
+            rows.append({"state": str(named[state]), **leads})
+        more = [f"… and {counted(self.n_states - SHOWN, 'state')} more"] if self.n_states > SHOWN else []
+        return html_of("\n".join([repr(self), table_of(rows), *more]))
 
     def dense(self) -> Float[np.ndarray, "state action state"]:
         """P(s' | s, a) as a full array; an unavailable action stays in place.

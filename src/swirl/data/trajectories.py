@@ -28,9 +28,10 @@ from swirl.data.trajectory_checks import (
     signals_by_name,
 )
 from swirl.errors import Faults, checked_names
-from swirl.text import counted, some
+from swirl.text import counted, html_of, some, table_of
 
 CANNOT = "Trajectories cannot be built"
+SHOWN = 5  # sessions that a notebook shows
 
 
 class Flat(NamedTuple):
@@ -544,3 +545,22 @@ class Trajectories(FromFiles):
         parts += [counted(n_gaps, "gap")] if n_gaps else []
         parts += [f"signals: {', '.join(self.signals)}"] if self.signals else []
         return f"Trajectories({', '.join(parts)})"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the first sessions, one row each."""
+        rows = []
+        for i in range(min(len(self), SHOWN)):
+            missing, times = int((self.actions[i] == MISSING).sum()), None if self.times is None else self.times[i]
+            rows.append(
+                {
+                    "session": str(self.names[i]),
+                    "subject": None if self.subjects[i] is None else str(self.subjects[i]),
+                    "group": None if self.groups[i] is None else str(self.groups[i]),
+                    "steps": int(self.lengths[i]),
+                    "seconds": None if times is None or not len(times) else float(times[-1] - times[0]),
+                    "actions missing": missing or None,
+                    "gaps": len(self.gaps[i]) or None,
+                }
+            )
+        more = [f"… and {counted(len(self) - SHOWN, 'session')} more"] if len(self) > SHOWN else []
+        return html_of("\n".join([repr(self), table_of(rows), *more, *(f"- {note}" for note in self.notes)]))

@@ -102,7 +102,7 @@ class ARHMM(EMEstimator, DiscreteEstimator):
         n_restarts: int = 8,
         max_iter: int = 2000,
         tol: float = 0.01,
-        random_state: int = 0,
+        random_state: Any = 0,
     ):
         self.env = env
         self.n_modes = n_modes

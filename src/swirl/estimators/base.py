@@ -27,7 +27,7 @@ from swirl.inference.likelihood import Evidence
 from swirl.inference.messages import filter_sessions, smooth_sessions, viterbi_sessions
 from swirl.inference.mode_matching import adjusted_rand_index, match_by_overlap
 from swirl.rewards.forms import Goal
-from swirl.text import counted, some
+from swirl.text import counted, html_of, percent, some, table_of
 
 Scored = Literal["action", "next_state", "density"]
 E = TypeVar("E", bound="Estimator")
@@ -140,6 +140,24 @@ class HiddenModeEstimator(Estimator, ABC):
 
     initial_modes_: Float[np.ndarray, "mode"]
     mode_transitions_: Float[np.ndarray, "state mode next_mode"]
+
+    def __repr__(self) -> str:
+        if not hasattr(self, "initial_modes_"):
+            return super().__repr__()
+        steps = getattr(self, "n_steps_", None)
+        told = f", {counted(int(steps), 'training step')}" if steps else ""
+        return f"{super().__repr__()}: fitted, {counted(len(self.initial_modes_), 'mode')}{told}"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the settings and, of a fit, how it ended and how much each mode takes."""
+        settings = super().__repr__()
+        if not hasattr(self, "initial_modes_"):
+            return html_of(f"{settings}\nNot fitted yet: fit(data).")
+        names, shares = self.mode_names_ or range(len(self.initial_modes_)), self.mode_shares
+        rows = [
+            {"mode": str(name), "share of steps": percent(share)} for name, share in zip(names, shares, strict=False)
+        ]
+        return html_of("\n".join([settings, str(self.fit_report_ or ""), table_of(rows)]))
 
     # What a fit may know besides; these are the values of a model that knows nothing of it.
     env: Any = None  # an MDP, where the model was given one

@@ -58,7 +58,7 @@ class EMEstimator(HiddenModeEstimator):
     n_restarts: int
     max_iter: int
     tol: float
-    random_state: int
+    random_state: Any
     refit_fault: ClassVar[str] = ""
     fitted_by_em: ClassVar[bool] = True
     occupancy_: Float[np.ndarray, "mode"]
@@ -158,6 +158,20 @@ class EMEstimator(HiddenModeEstimator):
             Seconds between two writings (``60``, ``"5 min"``), or iterations of EM (``"100 iterations"``).
         """
         del y  # scikit-learn's signature
+        if (seed := drawn_seed(self.random_state)) is not None:
+            if checkpoint is not None:
+                raise ValueError(
+                    f"random_state={self.random_state!r}: a fit that may be killed must begin from the same seed "
+                    "again; give a whole number, or no checkpoint"
+                )
+            given, self.random_state = self.random_state, seed  # kept with the fit, for another of the same
+            try:
+                return self.fit(
+                    data, resume=resume, start=start, progress=progress, callback=callback, engine=engine,
+                    compare_restarts=compare_restarts, race=race,
+                )  # fmt: skip
+            finally:
+                self.random_state = given
         streamed = isinstance(data, StreamedTrajectories)
         if streamed and not self.streams:
             raise ValueError(
@@ -389,6 +403,19 @@ def whole_number(name: str, value: Any, least: int, faults: Faults) -> None:
     """Note a fault where an argument is not a whole number of at least `least`."""
     if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
         faults.add(f"{name}={value!r}: expected a whole number, at least {least}")
+
+
+def drawn_seed(random_state: Any) -> int | None:
+    """A whole number for a `random_state` that is none: None (another each time), a RandomState or a Generator.
+
+    >>> drawn_seed(3), drawn_seed(np.random.RandomState(0)), isinstance(drawn_seed(None), int)
+    (None, 209652396, True)
+    """
+    if random_state is None:
+        random_state = np.random.default_rng()
+    if isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(2**31 - 1))
+    return int(random_state.integers(2**31 - 1)) if isinstance(random_state, np.random.Generator) else None
 
 
 def note_discount(discount: Any, faults: Faults) -> None:

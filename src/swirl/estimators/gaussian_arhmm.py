@@ -82,7 +82,7 @@ class GaussianARHMM(EMEstimator):
         n_restarts: int = 8,
         max_iter: int = 2000,
         tol: float = 0.01,
-        random_state: int = 0,
+        random_state: Any = 0,
     ):
         self.signal = signal
         self.n_modes = n_modes

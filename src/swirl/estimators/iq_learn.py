@@ -122,7 +122,7 @@ class IQLearn(EMEstimator, DiscreteEstimator):
         n_restarts: int = 8,
         max_iter: int = 2000,
         tol: float = 0.01,
-        random_state: int = 0,
+        random_state: Any = 0,
     ):
         self.env: Any = env
         self.n_modes = n_modes

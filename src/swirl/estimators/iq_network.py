@@ -101,7 +101,7 @@ class IQNetwork(EMEstimator):
         n_restarts: int = 4,
         max_iter: int = 300,
         tol: float = 0.01,
-        random_state: int = 0,
+        random_state: Any = 0,
     ):
         self.signal = signal
         self.n_modes = n_modes

@@ -122,7 +122,8 @@ class SWIRL(EMEstimator, DiscreteEstimator):
     n_restarts, max_iter, tol, random_state
         Random starting points, of which those in `restarts_` went to their end: all up to eight, the best eight where
         more race (``fit(race=False)``: all); M-steps at most; nats that may remain to be gained when a fit counts as
-        converged (`remaining_gain_`); seed.
+        converged (`remaining_gain_`); seed. ``random_state=None`` takes another each time, which `fitted_params` has;
+        numpy's `RandomState` and `Generator` are taken too.
 
     Attributes
     ----------
@@ -169,7 +170,7 @@ class SWIRL(EMEstimator, DiscreteEstimator):
         n_restarts: int = 8,
         max_iter: int = 2000,
         tol: float = 0.01,
-        random_state: int = 0,
+        random_state: Any = 0,
     ):
         self.env = env
         self.n_modes = n_modes

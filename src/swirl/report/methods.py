@@ -158,14 +158,14 @@ def _fit(fit: DecodedFit, ended: dict[str, Any], agreement: RestartAgreement | N
         return "Parameters were given in advance, not fitted."
     if ended["n_restarts"] is None:
         return f"Of the fit: {ended['report']}"
-    model = fit.model
+    model, seed = fit.model, fit.model.fitted_params["random_state"]
     how = "which converged" if ended["converged"] else "which had not converged"
     starts = counted(ended["n_restarts"], "random starting point")
     limits = f"at most {counted(int(model.max_iter), 'iteration')}, or until {number(float(model.tol))} nats remained"
     agreed = f"; {agreement.sentence()}" if agreement is not None and agreement.n_restarts > 1 else ""
     return (
         f"Parameters were estimated by expectation–maximisation of the likelihood with priors{_prior(model)} from "
-        f"{starts} (seed {model.random_state}; {limits}); the run with the highest objective was kept, {how} after "
+        f"{starts} (seed {seed}; {limits}); the run with the highest objective was kept, {how} after "
         f"{counted(ended['n_iterations'], 'iteration')}{agreed}."
     )
 

@@ -38,7 +38,7 @@ def provenance(fit: DecodedFit, data: dict[str, Any], run: dict[str, Any] | None
     trained = model.data_fingerprint_
     if trained is not None and not data.get("same_as_training"):
         rows.append(("fitted to (SHA-256)", trained))
-    seed = model.get_params().get("random_state")
+    seed = (model.fitted_params if model.fitted_by_em else model.get_params()).get("random_state")
     if model.fit_report_ is not None and seed is not None:
         rows.append(("seed", str(seed)))
     run = dict(run or {})

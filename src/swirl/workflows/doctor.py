@@ -13,9 +13,9 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import PackageNotFoundError, packages_distributions, version
 from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
@@ -68,6 +68,7 @@ NEEDED = (
     "typer",
     "rich",
 )
+OURS = "swirl-irl"  # on the package index; another project there installs a module swirl
 EXTRAS = {
     "fast": ("numba",),
     "parquet": ("pyarrow",),
@@ -103,6 +104,19 @@ def check_packages(missing: Iterable[str]) -> Check:
     if names:
         return failed(f"missing: {names}", f"{sys.executable} -m pip install {names.replace(',', '')}")
     return ok("all that are needed are installed")
+
+
+def check_name(homes: Mapping[str, Sequence[str]]) -> Check:
+    """Whether another package has written its own module `swirl` over ours, or beside it.
+
+    >>> check_name({"swirl": ["swirl-irl", "swirl"]})["passed"], check_name({"swirl": ["swirl-irl"]})["passed"]
+    (False, True)
+    """
+    others = sorted(set(homes.get("swirl", ())) - {OURS})
+    if not others:
+        return ok("no other package has a module of the name swirl")
+    advice = f"{sys.executable} -m pip uninstall {' '.join(others)}; then pip install --force-reinstall {OURS}"
+    return failed(f"another package has a module swirl too: {', '.join(others)}; files of the two are mixed", advice)
 
 
 def check_devices() -> tuple[list[str], Check]:
@@ -365,7 +379,7 @@ def examine() -> dict[str, Any]:
     began = time.perf_counter()
     packages = {name: version_of(name) for name in (*NEEDED, *OPTIONAL)}
     missing = [name for name in NEEDED if packages[name] is None]
-    checks = {"packages": check_packages(missing)}
+    checks = {"packages": check_packages(missing), "name": check_name(packages_distributions())}
     devices: list[str] = []
     memory: dict[str, int] = {}
     if not missing:
