@@ -12,7 +12,7 @@ from jaxtyping import Bool, Float, Int
 
 from swirl.errors import Faults
 from swirl.io.poses import Poses
-from swirl.text import counted, some
+from swirl.text import some
 
 
 def wanted_keypoints(keypoint: Any, known: Sequence[str], where: str, faults: Faults) -> list[str] | None:
@@ -70,16 +70,15 @@ def followed(poses: Sequence[Poses], keypoint: Any, min_confidence: Any, where: 
     point, others, apart = body_point(np.concatenate([one.positions for one in poses]), seen)
     named = {kind: [repr(known[i]) for i in which] for kind, which in apart.items()}
     if point is None:
-        groups = [some([known[i] for i in group], 5) for group in others]
+        groups = some([some([known[i] for i in group], 3) for group in others], 4, "; ")
         faults.add(
-            f"the {counted(len(known), 'keypoint')} of {where} do not move as one body, but apart, as two animals or a "
-            f"paw and a nose do: {'; '.join(groups)}. Say which one is the position, e.g. "
-            f"keypoint={known[others[0][0]]!r} (--keypoint); there are {some([repr(part) for part in known], 40)}"
+            f"the keypoints of {where} do not move as one body, but apart, as two animals do, or paws: {groups}. "
+            f"Say which one is the position: keypoint={known[others[0][0]]!r} (--keypoint {known[others[0][0]]}), or "
+            f"another of {some([repr(part) for part in known], 40)}"
         )
         return None
     told = f"The position is that of {known[point]!r}"
-    if others[0]:
-        told += ", the middle one of those seen most often; where it is lost, it moves on as the others do"
+    told += ", in the middle of the body and well seen; --keypoint NAME takes another" if others[0] else ""
     left = {"still": "does not move", "loose": "does not move with the body", "lost": "is never seen"}
     told += "".join(
         f". Left out {some(named[kind], 30)}, which {why if len(named[kind]) == 1 else _plural(why)}"
@@ -98,9 +97,8 @@ def _of_confidence(poses: Sequence[Poses], min_confidence: Any) -> tuple[str, ..
     if not (least := poses[0].min_confidence):
         return ("SLEAP's scores are no probabilities: none is too low, unless you say so (--min-confidence).",)
     low = float(np.mean([np.mean(one < least) for one in sure]))
-    return (
-        (f"{low:.1%} of the keypoints have a confidence below {least:g}: not seen (--min-confidence).",) if low else ()
-    )
+    told = f"{low:.1%} of the keypoints have a confidence below {least:g} and count as not seen (--min-confidence)."
+    return (told,) if low else ()
 
 
 def _plural(verb: str) -> str:
@@ -111,7 +109,7 @@ _FRAMES = 10_000  # enough to tell which points go together
 _STILL = 0.1  # of the range of the point that moves most
 _TOGETHER = 0.5  # of their range: two points whose difference ranges over less belong to one body
 _AS_WELL_SEEN = 0.05  # of the frames
-_SECOND_BODY = 1 / 3  # of the points of the first
+_ONE_BODY = 2 / 3  # of the points that move: more than these are one body
 
 
 def body_point(
@@ -120,16 +118,18 @@ def body_point(
     """Choose the keypoint that stands for the body: of those that move together and are seen most often, the middle.
 
     A range is the diagonal of the box that holds the middle 90 % of values in x and in y.  A point is *still* (a corner
-    of the maze) where its range is below a tenth of the largest, and two points *go together* where the range of their
-    difference is below half the larger of their own; bodies are what is joined so.  Of the body's points seen
-    within 5 % of the frames of the best seen one, that with the least median distance to the others is taken.
+    of the maze) where its range is below a tenth of the largest.  Two points *go together* where the range of their
+    difference is below half the larger of their own ranges, or below the usual distance between neighbouring points (an
+    animal that rests); a body is what is joined so, and has to have more than two thirds of the points that move.  Of
+    its points that are seen within 5 % of the frames of the best seen one, that with the least sum of median distances
+    to all that move is taken.
 
     Returns
     -------
     point, others, apart
-        The point, [the others of the body] and what was left out: "still", "loose" (goes with no other) and "lost" (is
-        never seen).  Where there are several bodies, or only loose points, the point is None, and others are the
-        bodies, each with its own middle first.
+        The point, [the others of the body] and what was left out: "still", "loose" (is not of the body) and "lost" (is
+        never seen).  Where there is no such body the point is None, and others are what is joined, each with its
+        own middle first.
 
     Examples
     --------
@@ -143,29 +143,38 @@ def body_point(
     there = np.flatnonzero(np.isfinite(xy[..., 0]).any(0))
     reach = dict(zip(there.tolist(), _ranges(xy[:, there]), strict=True))
     moving = [i for i in reach if reach[i] > _STILL * max(reach.values())] or list(reach)
-    near, together = np.full((len(share), len(share)), np.nan), np.eye(len(share), dtype=bool)
+    n = len(share)
+    near, width = np.full((n, n), np.nan), np.full((n, n), np.inf)  # distance of two points, and how far it varies
     for i in moving:
         apart = xy - xy[:, [i]]
-        both = [j for j in moving if np.isfinite(apart[:, j, 0]).any()]
-        widths = _ranges(apart[:, both])
+        both = [j for j in moving if j != i and np.isfinite(apart[:, j, 0]).any()]
+        if not both:
+            continue
+        width[i, both] = _ranges(apart[:, both])
         near[i, both] = np.nanmedian(np.hypot(apart[:, both, 0], apart[:, both, 1]), axis=0)
-        together[i, both] |= widths < _TOGETHER * np.maximum(reach[i], [reach[j] for j in both])
+    known = [i for i in moving if np.isfinite(near[i]).any()]
+    neighbours = float(np.median(np.nanmin(near[known], axis=1))) if len(moving) > 2 and known else 0.0
+
+    def goes_with(i: int, j: int) -> bool:
+        return bool(width[i, j] < max(_TOGETHER * max(reach[i], reach[j]), neighbours))
+
     bodies: list[list[int]] = []
     for i in moving:
-        joined = [body for body in bodies if together[i, body].any()]
+        joined = [body for body in bodies if any(goes_with(i, j) for j in body)]
         bodies = [body for body in bodies if body not in joined] + [sorted(sum(joined, [i]))]
 
-    def middle_first(body: list[int]) -> list[int]:
+    def middle_first(body: list[int], among: list[int]) -> list[int]:
         enough = [i for i in body if share[i] >= share[body].max() - _AS_WELL_SEEN]
-        first = min(enough, key=lambda i: np.nanmean(near[i, body]))
+        first = min(enough, key=lambda i: np.nansum(near[i, among]))
         return [first, *(i for i in body if i != first)]
 
-    bodies = sorted(map(middle_first, bodies), key=len, reverse=True)
-    left = {"still": sorted(set(reach) - set(moving)), "loose": [], "lost": sorted(set(range(len(share))) - set(reach))}
-    if len(bodies) > 1 and len(bodies[1]) >= max(len(bodies[0][:2]), _SECOND_BODY * len(bodies[0])):
-        return None, bodies, left
-    left["loose"] = sorted(i for body in bodies[1:] for i in body)
-    return bodies[0][0], [bodies[0][1:]], left
+    body = max(bodies, key=len)
+    lost, still = (sorted(whole - set(part)) for whole, part in ((set(range(n)), reach), (set(reach), moving)))
+    left = {"still": still, "loose": sorted(set(moving) - set(body)), "lost": lost}
+    if len(moving) > 1 and len(body) <= _ONE_BODY * len(moving):
+        return None, sorted((middle_first(one, one) for one in bodies), key=len, reverse=True), left
+    point, *others = middle_first(body, moving)
+    return point, [others], left
 
 
 def _ranges(xy: Float[np.ndarray, "frame keypoint 2"]) -> Float[np.ndarray, " keypoint"]:

@@ -224,11 +224,11 @@ def follow(
     if others and lost.any() and not lost.all():
         position = bridged(position, xy[:, others], body_length(xy[:, others]))
     left = np.isnan(position[:, 0])
-    if left.sum() < lost.sum():
-        filled = int(lost.sum() - left.sum())
-        notes += (f"{name}: {filled:,} of {counted(len(lost), 'frame')} filled in from the other keypoints.",)
+    filled, of = int(lost.sum() - left.sum()), counted(len(lost), "frame")
+    if filled:
+        notes += (f"{name}: {filled:,} of {of} filled in by the steps of the other keypoints.",)
     if left.any():
-        notes += (f"{name}: {int(left.sum()):,} of {counted(len(lost), 'frame')} without a position.",)
+        notes += (f"{name}: {int(left.sum()):,} of {of} without a position.",)
     point = which.points[0] if len(which.points) == 1 and len(poses.keypoints) > 1 else None
     return Track(name, times, position, poses.individual, poses.signals, unit, notes, point, poses.y_down)
 
