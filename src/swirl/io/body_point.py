@@ -213,7 +213,7 @@ def bridged(
     needed = np.unique(np.concatenate([lost, last]))  # frames that are stepped into
     steps, silent = np.zeros_like(position), np.zeros(len(position), int)
     step = others[needed] - others[needed - 1]
-    told = np.isfinite(step).all(2).any(1)
+    told = np.isfinite(step).all(2).any(axis=-1)
     steps[needed[told]] = np.nanmedian(step[told], axis=1)
     silent[needed[~told]] = 1
     path, silence = np.cumsum(steps, axis=0), np.cumsum(silent)

@@ -137,7 +137,9 @@ def read_tracks(
     for parts in dict.fromkeys(one.keypoints for one in chosen):
         alike = [one for one in chosen if one.keypoints == parts]
         points = followed(alike, keypoint, min_confidence, name, faults)
-        for one in alike if points is not None else []:
+        if points is None:
+            continue
+        for one in alike:
             label = one.session or name
             label = f"{label} {one.individual}" if several and one.individual else label
             try:
