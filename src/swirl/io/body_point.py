@@ -31,7 +31,12 @@ def wanted_keypoints(keypoint: Any, known: Sequence[str], where: str, faults: Fa
 
 
 def seen_points(poses: Poses, min_confidence: float | int | None) -> Bool[np.ndarray, "frame keypoint"]:
-    """Which keypoints count as seen; a confidence that is not known is no objection."""
+    """Which keypoints count as seen; a confidence that is not known is no objection.
+
+    >>> sure = np.array([[0.9], [0.1], [np.nan]])
+    >>> seen_points(Poses("m1", ("nose",), np.zeros((3, 1, 2)), sure, np.arange(3.0)), None).ravel().tolist()
+    [True, False, True]
+    """
     seen = np.asarray(np.isfinite(poses.positions).all(2))
     least = poses.min_confidence if min_confidence is None else min_confidence
     return seen if poses.confidence is None else seen & ~(poses.confidence < least)
@@ -39,7 +44,11 @@ def seen_points(poses: Poses, min_confidence: float | int | None) -> Bool[np.nda
 
 @dataclass(frozen=True)
 class Followed:
-    """Which keypoints make the position: the mean of `points`; where one is lost, it moves as `others` do."""
+    """Which keypoints make the position: the mean of `points`; where one is lost, it moves as those of `others` do.
+
+    >>> Followed(("nose",)).others  # what a user names is taken as it is
+    ()
+    """
 
     points: tuple[str, ...]
     others: tuple[str, ...] = ()

@@ -124,7 +124,7 @@ def read_tracks(
     >>> track.name, track.times
     ('a', array([0.        , 0.03333333]))
     """
-    where, name, poses = _poses_of(source)
+    where, name, poses = poses_of(source)
     faults, cannot = Faults(), f"No tracks can be read from {where}"
     check_rate(fps, faults)
     if min_confidence is not None and not 0 <= min_confidence < np.inf:
@@ -156,8 +156,13 @@ def check_rate(fps: float | int | None, faults: Faults) -> None:
         faults.add(f"fps={fps}: give the video's frames per second, e.g. fps=30")
 
 
-def _poses_of(source: Any) -> tuple[str, str, list[Poses]]:
-    """What to call the source in an error, the recording's name, and its poses."""
+def poses_of(source: Any) -> tuple[str, str, list[Poses]]:
+    """What to call the source in an error, the recording's name, and its poses.
+
+    >>> import pandas
+    >>> poses_of(pandas.DataFrame({"x": [0.0, 1.0], "y": [5.0, 5.0]}))[2][0].keypoints
+    ('position',)
+    """
     if hasattr(source, "data_vars"):
         name = Path(str(source.attrs.get("source_file") or "track")).stem
         return "the dataset", name, from_movement(source)
