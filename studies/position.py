@@ -161,10 +161,10 @@ def main() -> None:
     note = (
         "Before: the mean of the keypoints with a confidence of 0.6 or more. After: one point in the middle of the "
         "body, filled in by the steps of the others. *The set* is what has 0.6 or more. A *jump* (median, in pixels, "
-        "where the set changes) is what a step has beyond the median step of the body's keypoints. Points are lost when "
-        "animals move fast, so steps are longer where the set changes even for a point that is never lost (the thorax "
-        "of the flies). Steps of the path: visits to a grid of 8 x 8 around it; a paw, where no point is in the middle, "
-        "makes more of them than a mean does. *Asked*: the import stops and asks for a keypoint."
+        "where the set changes) is what a step has beyond the median step of the body's keypoints. Points are lost "
+        "when animals move fast, so steps are longer where the set changes even for a point that is never lost (the "
+        "thorax of the flies). Steps of the path: visits to a grid of 8 x 8 around it; a paw, where no point is in the "
+        "middle, makes more of them than a mean does. *Asked*: the import stops and asks for a keypoint."
     )
     print(table(rows), note, sep="\n\n")
     if options.quick:

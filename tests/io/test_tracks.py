@@ -162,8 +162,8 @@ def test_deeplabcut_one_animal(deeplabcut):
     assert track.name == ("track" if isinstance(source, pd.DataFrame) else "mouse 7 é")
     assert (track.subject, track.time_unit) == (None, "seconds")
     assert (track.keypoint, track.y_down) == ("nose", True)
-    assert track.notes[0].startswith("The position is that of 'nose', in the middle of the body and well seen")
-    assert track.notes[1].startswith("33.3% of the keypoints have a confidence below 0.6")
+    assert track.notes[0].startswith("The position is that of 'nose', well seen; --keypoint NAME takes another.")
+    assert track.notes[1] == "Keypoints with a confidence below 0.6 count as not seen (--min-confidence)."
     assert track.notes[2].endswith("1 of 6 frames filled in by the steps of the other keypoints.")
     assert track.notes[3].endswith("1 of 6 frames without a position.")
 
@@ -401,8 +401,11 @@ def test_what_is_always_seen_is_one_point_in_the_middle():
         order = list(order)
         [track] = read_tracks(as_dataset(points[:, order], None, np.array(list(ANIMAL))[order]))
         assert track.keypoint == "centre"
+        told = (
+            "The position is that of 'centre', in the middle of the body and well seen; --keypoint NAME takes another."
+        )
+        assert track.notes == (told,)  # nothing is filled in, nothing lost
         np.testing.assert_array_equal(track.positions, points[:, 2])
-        assert not any("filled in" in note or "without a position" in note for note in track.notes)
 
 
 def test_scores_or_none_the_path_is_the_same(tmp_path):

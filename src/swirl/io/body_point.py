@@ -3,6 +3,7 @@
 The mean of the keypoints that happen to be seen is no position: it jumps whenever one is lost or found.
 """
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -80,14 +81,17 @@ def followed(poses: Sequence[Poses], keypoint: Any, min_confidence: Any, where: 
     named = {kind: [repr(known[i]) for i in which] for kind, which in apart.items()}
     if point is None:
         groups = some([some([known[i] for i in group], 3) for group in others], 4, "; ")
+        first = known[others[0][0]]
         faults.add(
             f"the keypoints of {where} do not move as one body, but apart, as two animals do, or paws: {groups}. "
-            f"Say which one is the position: keypoint={known[others[0][0]]!r} (--keypoint {known[others[0][0]]}), or "
+            f"Say which one is the position: keypoint={first!r} (--keypoint {shlex.quote(first)}), or "
             f"another of {some([repr(part) for part in known], 40)}"
         )
         return None
     told = f"The position is that of {known[point]!r}"
-    told += ", in the middle of the body and well seen; --keypoint NAME takes another" if others[0] else ""
+    if others[0]:
+        where_it_is = "in the middle of the body and " if len(others[0]) > 1 else ""  # two points have no middle
+        told += f", {where_it_is}well seen; --keypoint NAME takes another"
     left = {"still": "does not move", "loose": "does not move with the body", "lost": "is never seen"}
     told += "".join(
         f". Left out {some(named[kind], 30)}, which {why if len(named[kind]) == 1 else _plural(why)}"
@@ -100,14 +104,13 @@ def followed(poses: Sequence[Poses], keypoint: Any, min_confidence: Any, where: 
 
 def _of_confidence(poses: Sequence[Poses], min_confidence: Any) -> tuple[str, ...]:
     """A note on the cutoff that nobody asked for."""
-    sure = [one.confidence for one in poses if one.confidence is not None]
+    sure = [one.confidence for one in poses if one.confidence is not None and np.isfinite(one.confidence).any()]
     if min_confidence is not None or not sure:
         return ()
     if not (least := poses[0].min_confidence):
         return ("SLEAP's scores are no probabilities: none is too low, unless you say so (--min-confidence).",)
-    low = float(np.mean([np.mean(one < least) for one in sure]))
-    told = f"{low:.1%} of the keypoints have a confidence below {least:g} and count as not seen (--min-confidence)."
-    return (told,) if low else ()
+    told = f"Keypoints with a confidence below {least:g} count as not seen (--min-confidence)."
+    return (told,) if any((one < least).any() for one in sure) else ()
 
 
 def _plural(verb: str) -> str:
