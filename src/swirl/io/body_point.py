@@ -83,7 +83,7 @@ def followed(poses: Sequence[Poses], keypoint: Any, min_confidence: Any, where: 
         groups = some([some([known[i] for i in group], 3) for group in others], 4, "; ")
         first = known[others[0][0]]
         faults.add(
-            f"the keypoints of {where} do not move as one body, but apart, as two animals do, or paws: {groups}. "
+            f"the keypoints of {where} do not move as one body, but apart, as two animals do: {groups}. "
             f"Say which one is the position: keypoint={first!r} (--keypoint {shlex.quote(first)}), or "
             f"another of {some([repr(part) for part in known], 40)}"
         )
