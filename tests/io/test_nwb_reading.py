@@ -183,12 +183,13 @@ def test_of_three_dimensions_two_are_kept_and_linked_times_are_followed(recordin
         np.testing.assert_array_equal(track.times, STAMPS)
 
 
-def test_a_pose_is_the_mean_of_its_confident_parts_or_one_of_them(recording):
+def test_a_pose_is_followed_by_one_of_its_parts(recording):
     base, nan = XYZ[:, :2], [np.nan, np.nan]
     [track] = read_nwb_tracks(recording, series="Pose")
-    np.testing.assert_allclose(track.positions, [*(base[:2] + 5), base[2], base[3] + 10, nan])
-    assert any("nose, tail" in note for note in track.notes)
-    assert any("1 of 5 frames without" in note for note in track.notes)
+    np.testing.assert_allclose(track.positions, [*base[:3], nan, nan])
+    assert any("that of 'nose'" in note for note in track.notes)
+    assert any("2 of 5 frames without" in note for note in track.notes)
+    assert track.y_down
     [nose] = read_nwb_tracks(recording, keypoint="nose")  # a keypoint alone says that the pose is meant
     np.testing.assert_allclose(nose.positions, [*base[:3], nan, nan])
     [tail] = read_nwb_tracks(recording, keypoint=["tail"], min_confidence=0.0)
@@ -267,7 +268,7 @@ def test_one_animal_is_its_series_or_the_subject_of_the_file(recording, changed)
     [
         ({"series": "line"}, "one-dimensional, a position along a line.*divide the line"),
         ({"series": "Pose", "keypoint": "ear"}, r"has no 'ear'; it has 'nose', 'tail'"),
-        ({"series": "Pose", "min_confidence": 2}, "no position with a confidence of min_confidence=2"),
+        ({"series": "Pose", "min_confidence": 2}, "no frame has a position with a confidence of min_confidence=2"),
     ],
 )
 def test_positions_that_cannot_be_read(recording, arguments, match):

@@ -1,3 +1,4 @@
+import itertools
 import json
 import pickle
 
@@ -7,6 +8,7 @@ import pandas as pd
 import pytest
 import xarray as xr
 
+from swirl.io.body_point import bridged
 from swirl.io.pose_hdf5 import pickled_columns
 from swirl.io.tracks import Track, read_tracks
 
@@ -14,12 +16,16 @@ RNG = np.random.default_rng(0)
 NETWORK = "DLC_resnet50_mazeMay1shuffle1_100000"
 PARTS = ("nose", "tail")
 VALUES = np.round(RNG.random((6, 2, 3)), 3)  # frame, bodypart, (x, y, likelihood)
+VALUES[:, :, 0] += 10 * np.arange(6)[:, None]  # an animal that walks, its tail behind its nose
+VALUES[:, 1, 0] -= 3
 VALUES[:, :, 2] = 0.9
 VALUES[2, 0, 2] = 0.1  # the nose is lost in frame 2
 VALUES[4, :, 2] = 0.3  # everything is lost in frame 4
-CENTROID = VALUES[:, :, :2].mean(1)
-CENTROID[2] = VALUES[2, 1, :2]
-CENTROID[4] = np.nan
+VALUES[5, 1, 2] = 0.1  # the tail is lost in frame 5: both are seen as often, and the nose is the first
+NOSE, TAIL = VALUES[:, 0, :2], VALUES[:, 1, :2]
+POSITION = NOSE.copy()
+POSITION[2] = NOSE[1] + (TAIL[2] - TAIL[1]) + ((NOSE[3] - NOSE[1]) - (TAIL[3] - TAIL[1])) / 2
+POSITION[4] = np.nan
 
 
 def deeplabcut_columns(individuals=()):
@@ -91,16 +97,17 @@ def write_pandas_fixed(path, columns, values):
                 group[f"{prefix}_label{i}"] = np.array([names.index(x) for x in level], np.int8)
 
 
-def write_sleap(path, positions, scores, tracks, order=("track", "xy", "node", "frame"), say=False):
+def write_sleap(path, positions, scores, tracks, order=("track", "xy", "node", "frame"), say=False, names=PARTS):
     """Write an analysis file as SLEAP does, or with sleap-io's attribute `dims`; positions [track, frame, node, xy]."""
     axes = ("track", "frame", "node", "xy")
     with h5py.File(path, "w") as file:
-        for name, array in {"tracks": positions, "point_scores": scores}.items():
+        arrays = {"tracks": positions, "point_scores": scores}
+        for name, array in {name: array for name, array in arrays.items() if array is not None}.items():
             here = [axis for axis in order if axis in axes[: array.ndim]]
             file.create_dataset(name, data=array.transpose([axes.index(a) for a in here]), compression="gzip")
             if say:
                 file[name].attrs["dims"] = json.dumps(here)
-        file["node_names"] = [name.encode() for name in PARTS]
+        file["node_names"] = [name.encode() for name in names]
         file["track_names"] = np.array([name.encode() for name in tracks])
         file["track_occupancy"] = np.ones(positions.shape[1::-1], np.uint8)
 
@@ -150,12 +157,15 @@ def deeplabcut(request, tmp_path):
 def test_deeplabcut_one_animal(deeplabcut):
     source = deeplabcut()
     [track] = read_tracks(source, fps=30)
-    np.testing.assert_allclose(track.positions, CENTROID)
+    np.testing.assert_allclose(track.positions, POSITION)
     np.testing.assert_allclose(track.times, np.arange(6) / 30)
     assert track.name == ("track" if isinstance(source, pd.DataFrame) else "mouse 7 é")
     assert (track.subject, track.time_unit) == (None, "seconds")
-    assert "mean of the confident ones of 2 keypoints (nose, tail)" in track.notes[0]
-    assert track.notes[1].endswith("1 of 6 frames without a position.")
+    assert (track.keypoint, track.y_down) == ("nose", True)
+    assert track.notes[0].startswith("The position is that of 'nose', well seen; --keypoint NAME takes another.")
+    assert track.notes[1] == "Keypoints with a confidence below 0.6 count as not seen (--min-confidence)."
+    assert track.notes[2].endswith("1 of 6 frames filled in by the steps of the other keypoints.")
+    assert track.notes[3].endswith("1 of 6 frames without a position.")
 
 
 def test_deeplabcut_several_animals(deeplabcut):
@@ -244,8 +254,8 @@ def test_sleap(tmp_path, order, say):
     both = np.stack([VALUES, VALUES + 1])
     write_sleap(path, both[..., :2], VALUES[None, :, :, 2].repeat(2, 0), ("track_0", "track_1"), order, say)
     first, second = read_tracks(path, fps=10)
-    np.testing.assert_allclose(first.positions, CENTROID)
-    np.testing.assert_allclose(second.positions, CENTROID + 1)
+    np.testing.assert_allclose(first.positions, NOSE)  # no score of SLEAP's is too low
+    np.testing.assert_allclose(second.positions, NOSE + 1)
     assert (second.name, second.subject, second.times[1]) == ("cage track_1", "track_1", 0.1)
 
 
@@ -269,8 +279,8 @@ def test_movement(tmp_path, keypoint, individual, engine):
         source.to_netcdf(path, engine=engine)
         source = path
     first, second = read_tracks(source)
-    np.testing.assert_allclose(first.positions, CENTROID)
-    np.testing.assert_allclose(second.positions, CENTROID + 1)
+    np.testing.assert_allclose(first.positions, NOSE)  # no score of SLEAP's is too low
+    np.testing.assert_allclose(second.positions, NOSE + 1)
     np.testing.assert_allclose(second.times, np.arange(6) / 20)
     assert (second.subject, second.time_unit) == ("m2", "seconds")
 
@@ -293,7 +303,197 @@ def test_movement_variants():
 def test_unknown_confidence_is_no_objection():
     source = movement()
     source["confidence"][:] = np.nan
-    np.testing.assert_allclose(read_tracks(source)[0].positions, VALUES[:, :, :2].mean(1))
+    np.testing.assert_allclose(read_tracks(source, min_confidence=0.6)[0].positions, NOSE)
+
+
+# Which point of the body is the position
+
+
+ANIMAL = {"nose": (30, 0), "ear": (20, 8), "centre": (2, 0), "hip": (-12, 9), "tail base": (-30, 0)}
+SIZE = 60.0  # from the nose to the base of the tail
+
+
+def walker(seed=0, n=4000, noise=0.3):
+    """An animal that wanders and turns in an arena of 600 x 600: keypoints [frame, keypoint, xy]."""
+    rng = np.random.default_rng(seed)
+    heading, place, path = 0.0, np.array([300.0, 300.0]), []
+    for speed, turn in zip(rng.gamma(2, 1.5, n), rng.normal(0, 0.25, n), strict=True):
+        heading += turn
+        ahead = np.array([np.cos(heading), np.sin(heading)])
+        place = place + speed * ahead
+        if ((place < 50) | (place > 550)).any():  # away from the wall
+            heading, place = heading + np.pi / 2, np.clip(place, 50, 550)
+        path.append((*place, heading))
+    x, y, heading = np.array(path).T
+    body = np.array(list(ANIMAL.values()), float)
+    turned = body @ np.array([[np.cos(heading), np.sin(heading)], [-np.sin(heading), np.cos(heading)]]).transpose(
+        2, 0, 1
+    )
+    points = np.stack([x, y], axis=1)[:, None] + turned
+    return points + rng.normal(0, noise, points.shape)
+
+
+def lost_in_bouts(shape, seed=1, lose=0.03, find=0.3):
+    """Which points are seen: each is lost for about three frames at a time, a tenth of all frames."""
+    rng = np.random.default_rng(seed)
+    seen = np.ones(shape, bool)
+    for t in range(1, shape[0]):
+        seen[t] = np.where(seen[t - 1], rng.random(shape[1]) > lose, rng.random(shape[1]) < find)
+    return seen
+
+
+def as_dataset(positions, confidence=None, names=(*ANIMAL,), program="DeepLabCut"):
+    """A `movement` dataset of one animal."""
+    parts = {"position": (("time", "keypoint", "space"), positions)}
+    if confidence is not None:
+        parts["confidence"] = (("time", "keypoint"), confidence)
+    coords = {"time": np.arange(len(positions)) / 30, "space": ["x", "y"], "keypoint": list(names)}
+    return xr.Dataset(parts, coords=coords, attrs={"fps": 30, "source_software": program})
+
+
+def median_steps(path, seen):
+    """Median step of a path where the same points are seen as in the frame before, and where not."""
+    changed, steps = (seen[1:] != seen[:-1]).any(1), np.hypot(*np.diff(path, axis=0).T)
+    return np.nanmedian(steps[~changed]), np.nanmedian(steps[changed])
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.3])
+def test_no_jump_when_a_point_is_lost_or_found(noise):
+    points = walker(noise=noise)
+    seen = lost_in_bouts(points.shape[:2])
+    confidence = np.where(seen, 0.99, 0.05)
+    wrong = np.where(seen[..., None], points, 900 * RNG.random(points.shape))  # what a network says of lost points
+    [track] = read_tracks(as_dataset(wrong, confidence))
+    same, changed = median_steps(track.positions, seen)
+    assert changed == pytest.approx(same, rel=0.1)
+    mean = np.nanmean(np.where(seen[..., None], points, np.nan), axis=1)  # what was taken before: it jumps
+    same, changed = median_steps(mean, seen)
+    assert changed > 1.7 * same
+    # Where the point is seen it is the file's, to the bit; elsewhere it is not far off.
+    chosen = (*ANIMAL,).index(track.keypoint)
+    np.testing.assert_array_equal(track.positions[seen[:, chosen]], points[seen[:, chosen], chosen])
+    filled = ~seen[:, chosen] & np.isfinite(track.positions[:, 0])
+    assert filled.mean() > 0.05
+    off = np.hypot(*(track.positions - points[:, chosen])[filled].T)
+    assert np.median(off) < 0.05 * SIZE
+    assert off.max() < SIZE
+
+
+def test_corners_of_the_maze_change_nothing():
+    points = walker()
+    seen = lost_in_bouts(points.shape[:2])
+    corners = np.array([[0.0, 0], [600, 0], [600, 600], [0, 600], [300, 300], [10, 300]])
+    corners = corners + np.random.default_rng(2).normal(0, 1.0, (len(points), 6, 2))
+    corners[::50, 0] += 200  # seen elsewhere now and then
+    names = (*ANIMAL, *"abcdef")
+    [alone] = read_tracks(as_dataset(points, np.where(seen, 0.9, 0.1)))
+    sure = np.column_stack([np.where(seen, 0.9, 0.1), np.ones(corners.shape[:2])])
+    [among] = read_tracks(as_dataset(np.concatenate([points, corners], axis=1), sure, names))
+    np.testing.assert_array_equal(among.positions, alone.positions)
+    assert "Left out 'a', 'b', 'c', 'd', 'e', 'f', which do not move." in among.notes[0]
+    one = as_dataset(np.concatenate([points[:, :1], corners], axis=1), None, ("nose", *"abcdef"))
+    np.testing.assert_array_equal(read_tracks(one)[0].positions, points[:, 0])
+
+
+def test_what_is_always_seen_is_one_point_in_the_middle():
+    points = walker()
+    for order in (range(5), reversed(range(5))):  # whatever the order of the points
+        order = list(order)
+        [track] = read_tracks(as_dataset(points[:, order], None, np.array(list(ANIMAL))[order]))
+        assert track.keypoint == "centre"
+        told = (
+            "The position is that of 'centre', in the middle of the body and well seen; --keypoint NAME takes another."
+        )
+        assert track.notes == (told,)  # nothing is filled in, nothing lost
+        np.testing.assert_array_equal(track.positions, points[:, 2])
+
+
+def test_scores_or_none_the_path_is_the_same(tmp_path):
+    points = walker()[None]
+    scores = np.random.default_rng(3).normal(0.7, 0.2, points.shape[:3])  # heights of peaks: a third below 0.6
+    points[0, ~lost_in_bouts(points.shape[1:3])] = np.nan
+    write_sleap(tmp_path / "with.h5", points, scores, ("fly",), names=tuple(ANIMAL))
+    write_sleap(tmp_path / "without.h5", points, None, ("fly",), names=tuple(ANIMAL))
+    [scored], [bare] = (read_tracks(tmp_path / name) for name in ("with.h5", "without.h5"))
+    np.testing.assert_array_equal(scored.positions, bare.positions)
+    assert any("SLEAP's scores are no probabilities" in note for note in scored.notes)
+    [strict] = read_tracks(tmp_path / "with.h5", min_confidence=0.6)  # who wants the cutoff has it
+    assert np.isnan(strict.positions).sum() > np.isnan(bare.positions).sum()
+    [of_movement] = read_tracks(as_dataset(points[0], scores[0], program="SLEAP"))
+    np.testing.assert_array_equal(of_movement.positions, bare.positions)
+
+
+def test_two_animals_are_never_averaged(tmp_path):
+    points = np.stack([walker(0), walker(5)])
+    write_sleap(tmp_path / "a.h5", points, None, ("m1", "m2"), names=tuple(ANIMAL))
+    for track, own in zip(read_tracks(tmp_path / "a.h5"), points, strict=True):
+        np.testing.assert_array_equal(track.positions, own[:, 2])
+    [second] = read_tracks(tmp_path / "a.h5", individual="m2")
+    np.testing.assert_array_equal(second.positions, points[1, :, 2])
+    # Both in one, as B_nose … W_tail base: that is asked.
+    names = [f"{who}_{part}" for who in "BW" for part in ANIMAL]
+    both = as_dataset(np.concatenate([points[0], points[1]], axis=1), None, names)
+    told = refusal(both)
+    assert "do not move as one body" in told
+    assert "B_centre, B_nose, B_ear and 2 more; W_centre, W_nose, W_ear and 2 more" in told
+    assert "keypoint='B_centre' (--keypoint B_centre)" in told
+    np.testing.assert_array_equal(read_tracks(both, keypoint="W_hip")[0].positions, points[1, :, 3])
+    pair = as_dataset(points[:, :, 0].transpose(1, 0, 2), None, ("B", "W"))  # one point each
+    assert "B; W" in refusal(pair)
+
+
+def test_a_loose_point_is_left_out_and_a_resting_animal_is_one_body():
+    points = walker()
+    points[:, 4] = walker(7)[:, 4]  # the tail is seen elsewhere
+    [track] = read_tracks(as_dataset(points))
+    assert "Left out 'tail base', which does not move with the body." in track.notes[0]
+    resting = walker()[:1] + np.random.default_rng(0).normal(0, 1.0, (500, 5, 2))
+    resting[:, 0] = np.nan
+    [track] = read_tracks(as_dataset(resting))
+    assert track.keypoint == "centre"
+    assert "Left out 'nose', which is never seen." in track.notes[0]
+
+
+def test_one_point_for_all_animals_of_a_file():
+    """The centre of one animal is lost in every other frame: another point is taken for both."""
+    points = np.stack([walker(0), walker(5)])
+    data = xr.concat([as_dataset(one) for one in points], dim="individual").assign_coords(individual=["m1", "m2"])
+    data["position"][0, ::2, 2] = np.nan
+    assert {track.keypoint for track in read_tracks(data)} == {"hip"}
+
+
+@pytest.mark.parametrize("longest_error", [np.inf, 3.0])
+def test_gaps_are_bridged_as_a_loop_does(longest_error):
+    rng = np.random.default_rng(4)
+    position, others = np.cumsum(rng.normal(size=(2, 300, 2)), axis=1)
+    others = others[:, None] + rng.normal(size=(300, 3, 2))
+    position[rng.random(300) < 0.4] = np.nan
+    others[rng.random((300, 3)) < 0.3] = np.nan
+    expected, known = position.copy(), np.flatnonzero(np.isfinite(position[:, 0]))
+    for first, last in itertools.pairwise(known):
+        path = [position[first]]
+        for t in range(first + 1, last + 1):
+            steps = [b - a for a, b in zip(others[t - 1], others[t], strict=True) if np.isfinite(b - a).all()]
+            path.append(path[-1] + (np.median(steps, axis=0) if steps else np.nan))
+        missing = position[last] - path[-1]
+        if np.hypot(*missing) <= longest_error:
+            for t in range(first + 1, last):
+                expected[t] = path[t - first] + missing * (t - first) / (last - first)
+    got = bridged(position, others, longest_error)
+    np.testing.assert_allclose(got, expected, atol=1e-12)
+    assert np.isfinite(position).sum() < np.isfinite(got).sum() < got.size  # some are, some are not
+    np.testing.assert_array_equal(bridged(np.full((5, 2), np.nan), others[:5]), np.full((5, 2), np.nan))
+
+
+def test_the_mean_of_named_points_does_not_jump_either():
+    points = walker()
+    seen = lost_in_bouts(points.shape[:2])
+    [track] = read_tracks(as_dataset(points, np.where(seen, 0.9, 0.1)), keypoint=["nose", "tail base"])
+    both = seen[:, [0, 4]].all(1)
+    np.testing.assert_allclose(track.positions[both], points[both][:, [0, 4]].mean(1))
+    _, changed = median_steps(track.positions, seen[:, [0, 4]])
+    mean = np.nanmean(np.where(seen[:, [0, 4], None], points[:, [0, 4]], np.nan)[seen[:, [0, 4]].any(1)], axis=1)
+    assert changed < 0.2 * median_steps(mean, seen[seen[:, [0, 4]].any(1)][:, [0, 4]])[1]  # a nose swings, no more
 
 
 # Plain tables

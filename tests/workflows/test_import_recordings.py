@@ -272,6 +272,47 @@ def test_the_map_of_a_video_stands_as_in_the_video(tmp_path):
     assert "--diagonal is of --grid" in wrong.stderr
 
 
+def poses(path, middle="centre", lost=0):
+    """DeepLabCut's file of an animal that walks up a stem, its nose ahead, with the corner of the maze."""
+    y = np.repeat(np.arange(5.0), 10) + 0.5
+    parts = {"nose": (0.5, y + 0.3), middle: (0.5, y), "tail": (0.5, y - 0.3), "corner": (0, 0 * y)}
+    levels = ["scorer", "bodyparts", "coords"]
+    columns = pd.MultiIndex.from_product([["DLC_net"], parts, ["x", "y", "likelihood"]], names=levels)
+    frame = pd.DataFrame(np.ones((len(y), 12)), columns=columns)
+    for part, (x, at) in parts.items():
+        frame["DLC_net", part, "x"], frame["DLC_net", part, "y"] = x, at
+    frame.loc[lost : lost + 1, ("DLC_net", middle, "likelihood")] = 0.1
+    frame.to_csv(path)
+
+
+def test_a_pose_is_one_point_and_stands_as_in_the_video(tmp_path):
+    poses(tmp_path / "a.csv", lost=5)
+    out = ["--grid", "5x1", "--bounds", "0,1,0,5", "-o", tmp_path / "sessions.csv", "--force"]
+    done = run("import", "tracks", tmp_path / "a.csv", *out)
+    assert done.exit_code == 0, done.output
+    assert "The position is that of 'centre'" in done.output
+    assert "Left out 'corner', which does not move" in done.output
+    assert "2 of 50 frames filled in" in done.output
+    assert "y grows downwards" in done.output
+    down = back(tmp_path)[0].coordinates
+    up = run("import", "tracks", tmp_path / "a.csv", *out, "--y-up")
+    assert "y grows" not in up.output
+    np.testing.assert_allclose(back(tmp_path)[0].coordinates, down * [1, -1])
+    named = run("import", "tracks", tmp_path / "a.csv", *out, "--keypoint", "centre")
+    assert "The position is" not in named.output
+
+
+def test_several_files_that_follow_several_points_are_told_loudly(tmp_path):
+    poses(tmp_path / "a.csv")
+    poses(tmp_path / "b.csv", middle="hip")
+    files = [tmp_path / "a.csv", tmp_path / "b.csv"]
+    grid = ["--grid", "5x1", "--bounds", "0,1,0,5", "--quiet"]
+    done = run("import", "tracks", *files, *grid, "-o", tmp_path / "sessions.csv")
+    assert "BEWARE: not the same keypoint everywhere ('centre' in a, 'hip' in b)" in done.stderr
+    once = run("import", "tracks", *files, *grid, "-o", tmp_path / "new.csv", "--keypoint", "tail")
+    assert "not the same keypoint" not in once.stderr
+
+
 def test_animals_and_groups_from_a_table_beside(tmp_path):
     (tmp_path / "index.csv").write_text("name,subject,group\na.csv,m7,drug\nother,m8,control\n")
     said, _, data = zones(tmp_path, T_MAZE, "--index", tmp_path / "index.csv")

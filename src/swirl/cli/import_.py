@@ -144,10 +144,15 @@ def tracks(
         typer.Option(metavar="R", help="Only within R of a node; by default the nearer end of the nearest corridor."),
     ] = None,
     fps: Fps = None,
-    keypoint: Annotated[str | None, typer.Option(metavar="NAME", help="Body part; by default their mean.")] = None,
+    keypoint: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Body part to follow; by default a well-seen one in the middle.")
+    ] = None,
     individual: Annotated[str | None, typer.Option(metavar="NAME", help="Animal, where a file has several.")] = None,
     series: Annotated[str | None, typer.Option(metavar="PATH", help="Series within an NWB file.")] = None,
-    min_confidence: Annotated[float, typer.Option(min=0.0, max=1.0, help="Below it a point is missing.")] = 0.6,
+    min_confidence: Annotated[
+        float | None,
+        typer.Option(min=0.0, max=1.0, help="Below it a point is missing; by default 0.6, for SLEAP's scores 0."),
+    ] = None,
     min_dwell: Annotated[float, typer.Option(min=0.0, metavar="S", help="Shorter visits (s) are flicker.")] = 0.0,
     max_break: Annotated[
         float | None, typer.Option(metavar="S", help="Longer stretches without a place (s) are gaps; by default 0.5.")
@@ -159,8 +164,13 @@ def tracks(
         bool, typer.Option("--diagonal", help="Cells of the grid that meet at a corner are joined.")
     ] = False,
     y_down: Annotated[
-        bool, typer.Option("--y-down", help="y grows downwards (pixels of a video): maps are drawn as the video is.")
-    ] = False,
+        bool | None,
+        typer.Option(
+            "--y-down/--y-up",
+            help="y grows downwards (pixels of a video; so in poses) or upwards (so in tables and NWB positions).",
+            show_default=False,
+        ),
+    ] = None,
     index: Index = None,
     force: Force = False,
     as_json: Json = False,

@@ -132,7 +132,7 @@ class FromFiles:
         fps: float | int | None = None,
         keypoint: Any = None,
         individual: str | None = None,
-        min_confidence: float | int = 0.6,
+        min_confidence: float | int | None = None,
         min_dwell: float | int = 0.0,
         on_skip: str = "gap",
     ) -> T:

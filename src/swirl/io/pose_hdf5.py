@@ -14,7 +14,7 @@ import numpy as np
 
 from swirl import system
 from swirl.io import hdf5
-from swirl.io.poses import Poses, from_columns, from_movement
+from swirl.io.poses import Poses, cutoff, from_columns, from_movement
 from swirl.text import some
 
 _STRINGS = {"UNICODE", "BINUNICODE", "SHORT_BINUNICODE", "BINUNICODE8", "STRING", "BINSTRING", "SHORT_BINSTRING"}
@@ -222,7 +222,10 @@ def _sleap(file: Any, where: str) -> list[Poses]:
             f"{len(scores)}: export the analysis file again"
         )
     times = np.arange(positions.shape[1], dtype=float)
-    return [Poses(name, tuple(nodes), positions[i], scores[i], times) for i, name in enumerate(names)]
+    return [
+        Poses(name, tuple(nodes), positions[i], scores[i], times, min_confidence=cutoff("SLEAP"), y_down=True)
+        for i, name in enumerate(names)
+    ]
 
 
 def _whole(dataset: Any, where: str, field: Any = ()) -> np.ndarray:

@@ -20,6 +20,18 @@ from swirl.io.text_table import as_numbers
 from swirl.text import some
 
 FRAMES, SECONDS = "frames", "seconds"
+CUTOFF = 0.6
+"""Below this likelihood DeepLabCut takes a keypoint for not seen (its `pcutoff`)."""
+
+
+def cutoff(program: str) -> float:
+    """The confidence below which a keypoint counts as not seen; SLEAP's scores are heights of peaks: none is too low.
+
+    >>> cutoff("SLEAP v1.3.4"), cutoff("DeepLabCut")
+    (0.0, 0.6)
+    """
+    return 0.0 if "sleap" in program.lower() else CUTOFF
+
 
 EXPECTED = (
     "expected tracks of DeepLabCut (.csv, .h5), SLEAP (analysis .h5) or movement (.nc), "
@@ -40,6 +52,8 @@ _MAX_LINE = 2**24
 class Poses:
     """One animal in one recording, as its file tells it.
 
+    `min_confidence` is the program's own cutoff, and `y_down` says that y grows downwards, as in the pixels of a video.
+
     Examples
     --------
     >>> Poses(None, ("nose",), np.zeros((3, 1, 2)), None, np.arange(3.0)).unit
@@ -54,6 +68,8 @@ class Poses:
     unit: str = FRAMES
     session: str | None = None
     signals: dict[str, np.ndarray] | None = None
+    min_confidence: float = CUTOFF
+    y_down: bool = False
 
 
 def from_movement(dataset: Any, where: str = "the dataset") -> list[Poses]:
@@ -106,6 +122,8 @@ def from_movement(dataset: Any, where: str = "the dataset") -> list[Poses]:
             None if confidence is None else confidence[:, i],
             times.astype(float),
             FRAMES if unit.startswith("frame") else SECONDS,
+            min_confidence=cutoff(str(dataset.attrs.get("source_software", ""))),
+            y_down=True,
         )
         for i, name in enumerate(individuals)
     ]
@@ -135,7 +153,7 @@ def from_columns(columns: list[tuple[str, ...]], frames: np.ndarray, values: np.
         positions = np.stack([values[:, [at["x"], at["y"]]] for at in group.values()], axis=1)
         scored = all("likelihood" in at for at in group.values())
         confidence = values[:, [at["likelihood"] for at in group.values()]] if scored else None
-        poses.append(Poses(owner, tuple(group), positions, confidence, frames))
+        poses.append(Poses(owner, tuple(group), positions, confidence, frames, y_down=True))
     return poses
 
 

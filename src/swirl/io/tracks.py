@@ -4,7 +4,6 @@ The format is found by content, not by the file's name.  `places` and `visits` m
 """
 
 import os
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ import numpy as np
 from jaxtyping import Float
 
 from swirl.errors import Faults, renamed
+from swirl.io.body_point import Followed, body_length, bridged, followed, seen_points
 from swirl.io.pose_hdf5 import read_hdf5, read_netcdf
 from swirl.io.poses import EXPECTED, FRAMES, SECONDS, Poses, from_frame, from_movement, read_text, recording
 from swirl.text import counted, some
@@ -40,6 +40,10 @@ class Track:
         "seconds", or "frames" where the recording has no time base.
     notes
         What was done on the way, in sentences.
+    keypoint
+        The point of the body that was followed, where the recording has several.
+    y_down
+        Whether y grows downwards, as in the pixels of a video.
 
     Examples
     --------
@@ -55,6 +59,8 @@ class Track:
     signals: dict[str, np.ndarray] | None = None
     time_unit: str = SECONDS
     notes: tuple[str, ...] = ()
+    keypoint: str | None = None
+    y_down: bool = False
 
     def __post_init__(self) -> None:
         faults, times, positions = Faults(), np.asarray(self.times, float), np.array(self.positions, float)
@@ -82,7 +88,7 @@ def read_tracks(
     keypoint: str | list[str] | tuple[str, ...] | None = None,
     individual: str | None = None,
     fps: float | int | None = None,
-    min_confidence: float | int = 0.6,
+    min_confidence: float | int | None = None,
 ) -> list[Track]:
     """Read one track per animal (and session) from a file or object.
 
@@ -93,14 +99,17 @@ def read_tracks(
         with columns x, y and, where there are, t (seconds) or frame, session, subject, confidence and signals.
         Or the object itself: a `movement` dataset, a pandas DataFrame (DeepLabCut's, or with those columns).
     keypoint
-        The keypoint(s) to follow; of several, the mean. By default of all.
+        The keypoint to follow, just as the file has it; of several, their mean. By default the one in the middle of the
+        body, of those that are seen most often (`body_point`); where it is lost, the position moves on as the others do
+        (`bridged`). A file whose keypoints do not move as one body is refused: say which.
     individual
-        The one animal to read; by default all.
+        The one animal to read; by default all, each a track of its own.
     fps
         Frames per second, where the file counts frames only. Without it times are frame numbers. Times in seconds that
         are just 1 apart are taken as frames too; `fps=1` says that they are seconds.
     min_confidence
-        A keypoint with a lower confidence counts as not seen; a frame without a keypoint has no position.
+        A keypoint with a lower confidence counts as not seen. By default 0.6, DeepLabCut's own cutoff; for SLEAP, whose
+        scores are heights of peaks and no probabilities, 0.
 
     Returns
     -------
@@ -115,32 +124,30 @@ def read_tracks(
     >>> track.name, track.times
     ('a', array([0.        , 0.03333333]))
     """
-    where, name, poses = _poses_of(source)
+    where, name, poses = poses_of(source)
     faults, cannot = Faults(), f"No tracks can be read from {where}"
     check_rate(fps, faults)
-    if not 0 <= min_confidence < np.inf:
+    if min_confidence is not None and not 0 <= min_confidence < np.inf:
         faults.add(f"min_confidence={min_confidence}: give a number between 0 and 1, e.g. 0.6")
     faults.raise_if_any(cannot)
     chosen, notes = _chosen(poses, individual, faults)
     faults.raise_if_any(cannot)
     several = len({(one.session, one.individual) for one in poses}) > len({one.session for one in poses})
     tracks = []
-    for one in chosen:
-        label = one.session or name
-        label = f"{label} {one.individual}" if several and one.individual else label
-        try:
-            track = follow(one, keypoint, label, fps, min_confidence, notes, faults)
-        except ValueError as error:
-            raise ValueError(f"{where}: {error}") from None
-        if track is not None:
-            tracks.append(track)
+    for parts in dict.fromkeys(one.keypoints for one in chosen):
+        alike = [one for one in chosen if one.keypoints == parts]
+        points = followed(alike, keypoint, min_confidence, name, faults)
+        if points is None:
+            continue
+        for one in alike:
+            label = one.session or name
+            label = f"{label} {one.individual}" if several and one.individual else label
+            try:
+                tracks.append(follow(one, points, label, fps, min_confidence, notes, faults))
+            except ValueError as error:
+                raise ValueError(f"{where}: {error}") from None
     faults.raise_if_any(cannot)
-    if not any(np.isfinite(track.positions).any() for track in tracks):
-        best = [one.confidence for one in chosen if one.confidence is not None and np.isfinite(one.confidence).any()]
-        got = f"; the highest confidence is {max(map(np.nanmax, best)):.2g}" if best else ""
-        faults.add(f"no frame has a position with a confidence of min_confidence={min_confidence} or more{got}")
-    faults.raise_if_any(cannot)
-    return tracks
+    return [track for track in tracks if track is not None]
 
 
 def check_rate(fps: float | int | None, faults: Faults) -> None:
@@ -149,8 +156,13 @@ def check_rate(fps: float | int | None, faults: Faults) -> None:
         faults.add(f"fps={fps}: give the video's frames per second, e.g. fps=30")
 
 
-def _poses_of(source: Any) -> tuple[str, str, list[Poses]]:
-    """What to call the source in an error, the recording's name, and its poses."""
+def poses_of(source: Any) -> tuple[str, str, list[Poses]]:
+    """What to call the source in an error, the recording's name, and its poses.
+
+    >>> import pandas
+    >>> poses_of(pandas.DataFrame({"x": [0.0, 1.0], "y": [5.0, 5.0]}))[2][0].keypoints
+    ('position',)
+    """
     if hasattr(source, "data_vars"):
         name = Path(str(source.attrs.get("source_file") or "track")).stem
         return "the dataset", name, from_movement(source)
@@ -195,55 +207,37 @@ def _chosen(poses: list[Poses], individual: str | None, faults: Faults) -> tuple
     return poses, ()
 
 
-def wanted_keypoints(keypoint: Any, known: Sequence[str], where: str, faults: Faults) -> list[str] | None:
-    """The keypoints to follow, by default all; None after a fault.
-
-    >>> wanted_keypoints("nose", ("nose", "tail"), "m1", Faults())
-    ['nose']
-    """
-    wanted = list(known) if keypoint is None else [keypoint] if isinstance(keypoint, str) else list(keypoint)
-    unknown = [repr(part) for part in wanted if part not in known]
-    if unknown or not wanted:
-        there = some([repr(part) for part in known], 30)
-        faults.add(f"keypoint={keypoint!r}: {where} has no {some(unknown) or 'such keypoint'}; it has {there}")
-        return None
-    return wanted
-
-
 def follow(
-    poses: Poses, keypoint: Any, name: str, fps: Any, min_confidence: Any, notes: tuple[str, ...], faults: Faults
+    poses: Poses, which: Followed, name: str, fps: Any, min_confidence: Any, notes: tuple[str, ...], faults: Faults
 ) -> Track | None:
-    """Follow the mean of the wanted keypoints that were seen with confidence; None after a fault.
+    """Follow the keypoints that were chosen, frame by frame; None after a fault.
 
     >>> nose, tail = [[0.0, 1.0], [np.nan, 0.0]], [[2.0, 3.0], [4.0, 4.0]]
-    >>> sure = np.array([[1.0, 0.9], [1.0, 0.1]])
-    >>> poses = Poses("m1", ("nose", "tail"), np.stack([nose, tail], axis=1), sure, np.arange(2.0))
-    >>> follow(poses, None, "day 1", 10, 0.6, (), Faults()).positions
+    >>> poses = Poses("m1", ("nose", "tail"), np.stack([nose, tail], axis=1), None, np.arange(2.0))
+    >>> follow(poses, Followed(("nose", "tail")), "day 1", 10, 0.6, (), Faults()).positions
     array([[ 1.,  2.],
            [nan, nan]])
     """
-    wanted = wanted_keypoints(keypoint, poses.keypoints, name, faults)
-    clock = None if wanted is None else clocked(poses.times, poses.unit, fps, name, faults)
-    if wanted is None or clock is None:
+    clock = clocked(poses.times, poses.unit, fps, name, faults)
+    if clock is None:
         return None
     times, unit, told = clock
-    index = [poses.keypoints.index(part) for part in wanted]
-    positions = poses.positions[:, index]
-    seen = np.asarray(np.isfinite(positions).all(2))
-    if poses.confidence is not None:
-        seen &= ~(poses.confidence[:, index] < min_confidence)  # a confidence that is not known is no objection
-    n = seen.sum(1)
-    mean = np.where(seen[..., None], positions, 0.0).sum(1) / np.where(n, n, np.nan)[:, None]
-    notes += told
-    if keypoint is None and len(wanted) > 1:
-        notes += (
-            f"The position is the mean of the confident ones of {len(wanted)} keypoints "
-            f"({some(wanted, 4)}); keypoint={wanted[0]!r} would follow that one alone.",
-        )
-    lost = int(np.count_nonzero(n == 0))
-    if lost:
-        notes += (f"{name}: {lost:,} of {counted(len(n), 'frame')} without a position.",)
-    return Track(name, times, mean, poses.individual, poses.signals, unit, notes)
+    seen = seen_points(poses, min_confidence)
+    xy = np.where(seen[..., None], poses.positions, np.nan)
+    index, others = ([poses.keypoints.index(part) for part in parts] for parts in (which.points, which.others))
+    position = xy[:, index[0]] if len(index) == 1 else xy[:, index].mean(1)
+    lost = np.isnan(position[:, 0])
+    notes += told + which.notes
+    if others and lost.any() and not lost.all():
+        position = bridged(position, xy[:, others], body_length(xy[:, others]))
+    left = np.isnan(position[:, 0])
+    filled, of = int(lost.sum() - left.sum()), counted(len(lost), "frame")
+    if filled:
+        notes += (f"{name}: {filled:,} of {of} filled in by the steps of the other keypoints.",)
+    if left.any():
+        notes += (f"{name}: {int(left.sum()):,} of {of} without a position.",)
+    point = which.points[0] if len(which.points) == 1 and len(poses.keypoints) > 1 else None
+    return Track(name, times, position, poses.individual, poses.signals, unit, notes, point, poses.y_down)
 
 
 def clocked(

@@ -315,6 +315,12 @@ def _notes(tracks: list[Track], tally: _Tally, min_dwell: Any, max_break: float,
     notes += two_clocks(
         ((track.name, float(np.median(np.diff(track.times)))) for track in tracks if len(track.times) > 1), unit
     )
+    points = {track.keypoint: track.name for track in tracks if track.keypoint}
+    if len(points) > 1:
+        taken = some([f"{point!r} in {name}" for point, name in points.items()])
+        notes.append(
+            f"BEWARE: not the same keypoint everywhere ({taken}): take one for all with keypoint (--keypoint)."
+        )
     if tally.nowhere or tally.gaps:
         share = 100 * tally.nowhere / max(tally.frames, 1)
         notes.append(

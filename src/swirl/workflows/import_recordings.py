@@ -209,17 +209,20 @@ def import_tracks(
     fps: float | None = None,
     keypoint: str | None = None,
     individual: str | None = None,
-    min_confidence: float = 0.6,
+    min_confidence: float | None = None,
     reach: float | None = None,
     min_dwell: float = 0.0,
     max_break: float | None = None,
     on_skip: str = "gap",
     series: str | None = None,
     diagonal: bool = False,
-    y_down: bool = False,
+    y_down: bool | None = None,
     index: Any = None,
 ) -> Imported:
-    """Read position tracks (DeepLabCut, SLEAP, movement, tables, NWB) as visits to places."""
+    """Read position tracks (DeepLabCut, SLEAP, movement, tables, NWB) as visits to places.
+
+    `y_down=None`: y grows downwards in poses, which are in pixels of a video, and upwards in tables and NWB positions.
+    """
     from swirl.io.nwb.reading import read_nwb_tracks
     from swirl.io.places import Grid
     from swirl.io.tracks import read_tracks
@@ -242,6 +245,8 @@ def import_tracks(
     if isinstance(where, tuple):
         where = Grid.around(found, where, diagonal)
     sessions = visits(found, where, min_dwell=min_dwell, max_break=max_break, on_skip=on_skip)
+    if y_down is None and (y_down := all(track.y_down for track in found)):
+        told += ("y grows downwards, as in the pixels of a video, and maps stand as the video does; --y-up: upwards.",)
     sessions = sessions.with_labels(notes=(*told, *sessions.notes))
     return of_visits(sessions if index is None else label_sessions(sessions, index), where, y_down=y_down)
 

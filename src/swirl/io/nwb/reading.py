@@ -14,6 +14,7 @@ from jaxtyping import Float
 
 from swirl.data.trajectories import Trajectories
 from swirl.errors import Faults, renamed
+from swirl.io.body_point import followed, wanted_keypoints
 from swirl.io.nwb.bouts import all_labels, make_steps, numbers_first, read_bouts, read_intervals
 from swirl.io.nwb.file import (
     BOUTS,
@@ -33,15 +34,15 @@ from swirl.io.nwb.file import (
     text_of,
     told_apart,
 )
-from swirl.io.poses import SECONDS, Poses
-from swirl.io.tracks import Track, check_rate, follow, wanted_keypoints
+from swirl.io.poses import SECONDS, Poses, cutoff
+from swirl.io.tracks import Track, check_rate, follow
 from swirl.text import some
 
 
 def read_track(
-    group: Any, kind: str, keypoint: Any, min_confidence: float | int, fps: float | int | None, faults: Faults
+    group: Any, kind: str, keypoint: Any, min_confidence: float | int | None, fps: float | int | None, faults: Faults
 ) -> Track | None:
-    """Read the positions of one animal, of a pose the mean of the keypoints; None after a fault."""
+    """Read the positions of one animal, of a pose those of one keypoint; None after a fault."""
     series, keypoint = [group], keypoint if kind == "pose" else None
     if kind == "pose":
         wanted = wanted_keypoints(keypoint, series_in(group), place(group), faults)
@@ -62,12 +63,19 @@ def read_track(
     positions = np.stack([positions for positions, _ in known], axis=1)
     sure = np.stack([np.full(len(x), np.nan) if sure is None else sure for x, sure in known], axis=1)
     name, subject = session_and_subject(group.file)
-    poses = Poses(subject, tuple(one.name.rpartition("/")[2] for one in series), positions, sure, times, SECONDS)
-    track = follow(poses, keypoint, name, fps, min_confidence, (), faults)
-    if track is not None and np.isnan(track.positions).all():
-        faults.add(f"{place(group)} has no position with a confidence of min_confidence={min_confidence} or more")
-        return None
-    return track
+    program = text_of(group["source_software"][()]) if kind == "pose" and "source_software" in group else None
+    poses = Poses(
+        subject,
+        tuple(one.name.rpartition("/")[2] for one in series),
+        positions,
+        sure,
+        times,
+        SECONDS,
+        min_confidence=cutoff(program or ""),
+        y_down=kind == "pose",
+    )
+    points = followed([poses], keypoint, min_confidence, place(group), faults)
+    return None if points is None else follow(poses, points, name, fps, min_confidence, (), faults)
 
 
 def _positions(series: Any, faults: Faults) -> tuple[Float[np.ndarray, "frame 2"], np.ndarray | None] | None:
@@ -141,7 +149,7 @@ def read_nwb_tracks(
     keypoint: str | list[str] | tuple[str, ...] | None = None,
     individual: str | None = None,
     fps: float | int | None = None,
-    min_confidence: float | int = 0.6,
+    min_confidence: float | int | None = None,
 ) -> list[Track]:
     """Read positions: a SpatialSeries, or the body parts of an ndx-pose PoseEstimation.
 
@@ -156,14 +164,14 @@ def read_nwb_tracks(
     series
         Path inside the file, or its last part, where it holds several: "/processing/behavior/Position/left".
     keypoint
-        The body part(s) of a pose to follow; of several, the mean. By default of all.
+        The body part of a pose to follow; of several, their mean. By default one in the middle (`io.body_point`).
     individual
         The one animal to read: the subject of the file, or the name of a series or pose in it (also "track=NAME").
     fps
         Frames per second, where the times count frames. Times that are just 1 apart are taken as frames, although NWB
         means seconds; `fps=1` says that they are seconds.
     min_confidence
-        A body part with less confidence counts as not seen.
+        A body part with less confidence counts as not seen; by default 0.6, for SLEAP 0.
 
     Examples
     --------
