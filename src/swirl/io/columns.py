@@ -337,7 +337,7 @@ def as_columns(given: Any) -> Columns:
     faults = Faults()
     for role, name in given.items():
         if role not in roles:
-            near = _nearest(str(role), roles)
+            near = nearest(str(role), roles)
             faults.add(f"columns has {role!r}, which swirl does not know: expected {', '.join(roles)}{near}")
         elif not isinstance(name, str) and (name is not None or role == "state"):
             such = "" if name is None or isinstance(name, list | tuple | dict) else f", such as {str(name)!r}"
@@ -368,7 +368,12 @@ def distinct_names(names: list[str], faults: Faults) -> dict[int, str]:
     return named
 
 
-def _nearest(wanted: str, there: list[str]) -> str:
+def nearest(wanted: str, there: list[str]) -> str:
+    """End of a sentence that asks whether another name is meant; nothing where none is like it.
+
+    >>> nearest("stat", ["state", "t"])
+    "; did you mean 'state'?"
+    """
     by_plain = {plain(name): name for name in there}
     near = get_close_matches(plain(wanted), list(by_plain), n=1)
     return f"; did you mean {by_plain[near[0]]!r}?" if near else ""
@@ -394,7 +399,7 @@ def find_columns(columns: Columns, there: list[str], faults: Faults) -> dict[str
             listed = f"the columns are {some(there, 20)}" if there else "no column has a name"
             name_it = f"columns={{{field.name!r}: …}}, or `swirl import table --{field.name} NAME`"
             name_it = "" if wanted != field.default else f"; name the one that holds it: {name_it}"
-            faults.add(f"there is no column {wanted!r}: {listed}{_nearest(wanted, there)}{name_it}")
+            faults.add(f"there is no column {wanted!r}: {listed}{nearest(wanted, there)}{name_it}")
     return found
 
 
@@ -470,7 +475,7 @@ def choose_signals(
         if matching or name in groups:
             chosen[name] = matching[:1] or groups[name]
         else:
-            faults.add(f"signals: there is no column {name!r}{_nearest(name, free)}")
+            faults.add(f"signals: there is no column {name!r}{nearest(name, free)}")
     return chosen
 
 
