@@ -162,8 +162,9 @@ def bouts(
 
     _check_free(output, force, *paths, index)
     labels = listed(label)
-    columns = {"start": start, "stop": stop, "time": time, "status": status, "subject": subject, "session": session}
-    columns["label"] = labels[0] if labels and len(labels) == 1 else labels
+    one = labels[0] if labels and len(labels) == 1 else labels
+    columns = {"start": start, "stop": stop, "label": one, "time": time, "status": status}
+    columns |= {"subject": subject, "session": session}
     imported = importing.import_bouts(
         list(paths), columns, fps=fps, priority=listed(priority), pauses=pauses, max_pause=max_pause,
         drop=listed(drop), points=points, index=index,

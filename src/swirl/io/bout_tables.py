@@ -27,25 +27,22 @@ from swirl.text import counted, numbered, some
 CANNOT = "The bouts cannot be read"
 MAX_TEXT = 2**33
 
-USUAL = {
-    "start": ("start", "starttime", "begin", "begintime", "onset", "onsettime", "from", "tstart", "entrytime"),
-    "stop": ("stop", "stoptime", "end", "endtime", "offset", "offsettime", "to", "tstop", "tend", "exittime"),
-    "duration": ("duration", "durations", "bouttime"),
-    "label": (
-        *("behavior", "behaviour", "label", "labels", "event", "type", "annotation", "syllable", "motif", "cluster"),
-        *("bsoidlabels", "state", "class", "species", "shapename", "shape", "action", "code", "name"),
-    ),
-    "time": ("time", "t", "timerelativesf", "timerelative", "times", "timestamp", "timestamps", "seconds"),
-    "status": ("status", "behaviortype", "behaviourtype", "eventtype"),
-    "subject": ("subject", "subjectid", "animal", "animalid", "mouse", "mouseid", "rat", "bird", "individual", "id"),
-    "session": (
-        *("session", "sessionid", "observationid", "observation", "recording", "video", "videoname", "trial", "file"),
-        *("filename", "notatedpath", "sourcefile"),
-    ),
-    "first frame": ("startframe", "beginframe", "framestart", "entryframe", "firstframe"),
-    "last frame": ("endframe", "stopframe", "frameend", "exitframe", "lastframe"),
-    "frame": ("frame", "frames", "frameindex", "framenumber"),
+_WORDS = {
+    "start": "start starttime begin begintime onset onsettime from tstart entrytime entrytimes",
+    "stop": "stop stoptime end endtime offset offsettime to tstop tend exittime exittimes",
+    "duration": "duration durations bouttime",
+    "label": "behavior behaviour label labels event type annotation syllable motif cluster bsoidlabels state class "
+    "species shapename shape action code name",
+    "time": "time t timerelativesf timerelative times timestamp timestamps seconds",
+    "status": "status behaviortype behaviourtype eventtype",
+    "subject": "subject subjectid animal animalid mouse mouseid rat bird individual id",
+    "session": "session sessionid observationid observation recording video videoname trial file filename notatedpath "
+    "sourcefile",
+    "first frame": "startframe beginframe framestart entryframe firstframe",
+    "last frame": "endframe stopframe frameend exitframe lastframe",
+    "frame": "frame frames frameindex framenumber",
 }
+USUAL = {role: tuple(words.split()) for role, words in _WORDS.items()}
 """Usual names of columns without capitals, spaces and units; where several are there, the first in this order."""
 
 ROLES = ("start", "stop", "label", "time", "status", "subject", "session")
@@ -102,16 +99,6 @@ class _File:
         return f"{self.path}, {numbered('line', self.lines[rows].tolist())}"
 
 
-@dataclass(frozen=True)
-class _Rows:
-    """Bouts of one file with the session and the subject of each, before they are parted."""
-
-    start: Float[np.ndarray, " bout"]
-    stop: Float[np.ndarray, " bout"]
-    labels: list[str]
-    rows: Int[np.ndarray, " bout"]
-
-
 def read_bout_tables(
     paths: Any,
     columns: Mapping[str, Any] | None = None,
@@ -161,6 +148,8 @@ def read_bout_tables(
     listed = [Path(path) for path in ([paths] if isinstance(paths, str | PathLike) else paths)]
     if not listed:
         faults.add("there is no file: give at least one table")
+    if twice := [str(path) for path, n in Counter(listed).items() if n > 1]:
+        faults.add(f"{some(twice)} is given more than once: give each file once")
     faults.raise_if_any(CANNOT)
     notes: dict[str, int] = {}
     read = [bouts for path in listed for bouts in _read(path, named, fps, notes, faults)]
@@ -173,14 +162,16 @@ def read_bout_tables(
 
 
 def _told_apart(read: list[Bouts]) -> list[Bouts]:
-    """Sessions with names of their own: where two files have the same, that of the file stands in front."""
-    files: dict[str, set[str]] = {}
-    for bouts in read:
-        files.setdefault(bouts.name, set()).add(bouts.source)
-    return [
-        replace(bouts, name=f"{Path(bouts.source).stem} {bouts.name}") if len(files[bouts.name]) > 1 else bouts
-        for bouts in read
-    ]
+    """Sessions with names of their own: where two files have the same, that of the file (and folder) is in front."""
+    for front in (lambda path: path.stem, lambda path: f"{path.parent.name}/{path.stem}"):
+        files: dict[str, set[str]] = {}
+        for bouts in read:
+            files.setdefault(bouts.name, set()).add(bouts.source)
+        read = [
+            replace(bouts, name=f"{front(Path(bouts.source))} {bouts.name}") if len(files[bouts.name]) > 1 else bouts
+            for bouts in read
+        ]
+    return read
 
 
 def _read(
@@ -189,45 +180,56 @@ def _read(
     """The bouts of one file, by session; none after a fault."""
     if path.suffix.lower() == ".npy":
         return _of_array(path, fps, notes, faults)
-    file, before = _opened(path, faults), len(faults)
+    before = len(faults)
+    file = _opened(path, faults)
     found = _found(file, named, faults)
-    label = named.get("label")
     if len(faults) > before:
         return []
-    frames = fps is not None and "first frame" in found and "last frame" in found and "start" not in named
-    if frames or {"start", "stop"} <= set(found) or {"start", "duration"} <= set(found):
-        if "label" not in found:
-            faults.add(f"{path}: there is no column of labels among {some(file.header, 20)}: name it with --label")
-            return []
-        pair = ("first frame", "last frame") if frames else ("start", "stop" if "stop" in found else "duration")
-        layout, rows = "a row for each bout", _of_intervals(file, found, pair, fps, notes, faults)
-    elif "status" in found and "time" in found and "label" in found:
-        layout, pair = "rows of START and STOP", ("time", "status")
-        rows = _of_events(file, found, fps, notes, faults)
+    pair = _interval_columns(found, named, fps)
+    of_events = pair is None and "status" in found and bool({*_marks(file, found["status"])} - {None, "STATE"})
+    columns = f"the columns are {some(file.header, 20)}"
+    if "label" not in found and (pair or of_events):
+        faults.add(f"{path}: no column is known to hold the labels: name it with --label; {columns}")
+    elif pair is not None:
+        return _of_intervals(file, found, pair, fps, notes, faults)
+    elif of_events and "time" in found:
+        return _of_events(file, found, fps, notes, faults)
+    elif of_events:
+        faults.add(f"{path}: no column is known to hold the times of START and STOP: name it with --time; {columns}")
+    elif {"first frame", "last frame"} <= set(found):
+        faults.add(f"{path}: bouts are given in frames: give frames per second, as in --fps 30")
+    elif half := {"start", "stop"} & set(found):
+        [has], [lacks] = half, {"start", "stop"} - half
+        told = f"{found[has]!r} is when a bout {has}s, but no column is known to say when it {lacks}s"
+        faults.add(f"{path}: {told}: name it with --{lacks}; {columns}")
     else:
-        if isinstance(label, str) and _bare(label) not in USUAL["label"] and _is_ones(file.text(found["label"])):
-            label = [found["label"]]
-        ones = None if "label" in found and not isinstance(label, list) else _ones(file, label, found, faults)
-        if len(faults) > before:
-            return []
-        if ones is None and "label" not in found:
-            if {"first frame", "last frame"} <= set(found):
-                faults.add(f"{path}: bouts are given in frames: give frames per second, as in --fps 30")
-            else:
-                faults.add(f"{path}: the columns are {some(file.header, 20)}; {EXPECTED}")
-            return []
-        layout, pair = "a row for each frame", ("time", "frame") if fps is None else ("frame",)
-        return _of_frames(file, found, ones, fps, layout, notes, faults)
-    if len(faults) > before:
-        return []
-    _note(notes, layout, found, (*pair, "label", "subject", "session"))
-    return _parted(file, found, rows, (1 / fps if fps else 0.0) + ROUNDING)
+        return _of_frames(file, found, named.get("label"), fps, notes, faults)
+    return []
+
+
+def _interval_columns(
+    found: dict[str, str], named: Mapping[str, Any], fps: float | int | None
+) -> tuple[str, str] | None:
+    """The two columns that say when a bout starts and stops: numbers of frames only where their rate is given."""
+    frames, times = ("first frame", "last frame"), ("start", "stop" if "stop" in found else "duration")
+    order = (frames, times) if fps is not None and "start" not in named else (times,)
+    return next((pair for pair in order if set(pair) <= set(found)), None)
+
+
+def _marks(file: "_File", column: str) -> list[str | None]:
+    """START, STOP, POINT, STATE or None of each row."""
+    return [MARKS.get(value.casefold()) for value in file.text(column)]
 
 
 def _note(notes: dict[str, int], layout: str, found: dict[str, str], roles: Sequence[str]) -> None:
     told = ", ".join(f"{role} = {found[role]!r}" for role in roles if role in found)
     note = f"read as {layout}{f' ({told})' if told else ''}"
     notes[note] = notes.get(note, 0) + 1
+
+
+def _note_blank(notes: dict[str, int], file: "_File", named: Bool[np.ndarray, " row"]) -> None:
+    if not named.all():
+        notes[f"left out {counted(int((~named).sum()), 'row')} without a label in {file.path.name}"] = 1
 
 
 # ---------------------------------------------------------------------- the file and its columns
@@ -279,10 +281,8 @@ def _found(file: _File, named: Mapping[str, Any], faults: Faults) -> dict[str, s
         free = {_bare(name): name for name in reversed(there) if name not in found.values()}
         if role not in named and (own := next((name for name in usual if name in free), None)):
             found[role] = free[own]
-    if "status" in found and "status" not in named:
-        marks = {MARKS.get(value.casefold()) for value in file.text(found["status"])}
-        if marks <= {None}:
-            del found["status"]
+    if "status" in found and "status" not in named and not any(_marks(file, found["status"])):
+        del found["status"]
     return found
 
 
@@ -341,7 +341,7 @@ def _times(
     times = np.array([seconds(value) if value else np.nan for value in text])
     wrong = np.flatnonzero(wanted & ~np.isfinite(times))
     for row in wrong[:5].tolist():
-        got = f"is {text[row]!r}" if text[row] else "is blank"
+        got = f"is {text[row]!r}" if text[row] else "is blank or NaN"
         faults.add(f"{file.at([row])}: {column} {got}; expected seconds, or h:mm:ss: correct or delete the row")
     if len(wrong) > 5:
         faults.add(f"{file.path}: {column} is no time in {counted(len(wrong) - 5, 'more line')}")
@@ -357,15 +357,23 @@ def _times(
     return times
 
 
-def _parted(file: _File, found: dict[str, str], rows: _Rows, rounding: float) -> list[Bouts]:
-    """Bouts by session; by session and subject where a session has several."""
-    made = []
+def _parted(
+    file: _File,
+    found: dict[str, str],
+    start: Float[np.ndarray, " bout"],
+    stop: Float[np.ndarray, " bout"],
+    rows: Int[np.ndarray, " bout"],
+    fps: float | int | None,
+) -> list[Bouts]:
+    """Bouts by session, and by subject where a session has several; `rows` says where each begins."""
+    made, labels = [], file.text(found["label"])
+    rounding = (1 / fps if fps else 0.0) + ROUNDING
     for name, subject, mine in _by_session(file, found):
-        at = np.flatnonzero(np.isin(rows.rows, mine))
+        at = np.flatnonzero(np.isin(rows, mine))
         if at.size:
-            labels = [rows.labels[i] for i in at.tolist()]
-            times, lines = (rows.start[at], rows.stop[at]), file.lines[rows.rows[at]]
-            made.append(Bouts(name, *times, labels, subject, lines, str(file.path), rounding))
+            own = [labels[row] for row in rows[at].tolist()]
+            lines = file.lines[rows[at]]
+            made.append(Bouts(name, start[at], stop[at], own, subject, lines, str(file.path), rounding))
     return made
 
 
@@ -398,30 +406,30 @@ def _of_intervals(
     fps: float | int | None,
     notes: dict[str, int],
     faults: Faults,
-) -> _Rows:
+) -> list[Bouts]:
     """Start, stop and label of each row."""
     labels = file.text(found["label"])
     points = np.zeros(len(labels), bool)
     if "status" in found:
-        points = np.array([MARKS.get(value.casefold()) == "POINT" for value in file.text(found["status"])])
+        points = np.array([mark == "POINT" for mark in _marks(file, found["status"])])
     named = np.array([bool(label) for label in labels])
     before = len(faults)
     start = _times(file, found[pair[0]], named, fps, faults)
     second = _times(file, found[pair[1]], named & ~points, fps, faults)
     stop = start + second if pair[1] == "duration" else second
-    if fps is not None:
-        start, stop = start / fps, (stop + (pair[1] != "duration")) / fps  # the last frame counts too
     stop = np.where(points, start, stop)
-    if len(faults) == before:
-        for row in np.flatnonzero(named & (stop < start))[:5].tolist():
-            what = f"{labels[row]!r} stops at {stop[row]:.6g} s, before it starts at {start[row]:.6g} s"
-            faults.add(f"{file.at([row])}: {what}; correct or delete the row")
-    blank = np.flatnonzero(~named)
-    if blank.size:
-        note = f"left out {counted(len(blank), 'row')} without a label in {file.path.name}"
-        notes[note] = 1
-    kept = np.flatnonzero(named)
-    return _Rows(start[kept], stop[kept], [labels[i] for i in kept.tolist()], kept)
+    unit = "s" if fps is None else "frames"
+    for row in np.flatnonzero(named & (stop < start))[:5].tolist():
+        what = f"{labels[row]!r} starts at {start[row]:.9g} {unit}, but stops before, at {stop[row]:.9g} {unit}"
+        faults.add(f"{file.at([row])}: {what}; correct or delete the row")
+    if len(faults) > before:
+        return []
+    if fps is not None:
+        start, stop = start / fps, (stop + (~points & (pair[1] != "duration"))) / fps  # the last frame counts too
+    _note(notes, "a row for each bout", found, (*pair, "label", "subject", "session"))
+    _note_blank(notes, file, named)
+    rows = np.flatnonzero(named)
+    return _parted(file, found, start[rows], stop[rows], rows, fps)
 
 
 # ---------------------------------------------------------------------- START and STOP
@@ -429,34 +437,29 @@ def _of_intervals(
 
 def _of_events(
     file: _File, found: dict[str, str], fps: float | int | None, notes: dict[str, int], faults: Faults
-) -> _Rows:
+) -> list[Bouts]:
     """Join the START of each bout with its STOP."""
     labels, status = file.text(found["label"]), file.text(found["status"])
-    marks = [MARKS.get(value.casefold()) for value in status]
+    marks = _marks(file, found["status"])
     named = np.array([bool(label) for label in labels])
     before = len(faults)
     times = _times(file, found["time"], named, fps, faults) / (fps or 1)
     for row in [i for i, mark in enumerate(marks) if mark in (None, "STATE") and named[i]][:5]:
         faults.add(f"{file.at([row])}: {found['status']} is {status[row]!r}; expected START, STOP or POINT")
     if len(faults) > before:
-        return _Rows(np.zeros(0), np.zeros(0), [], np.zeros(0, int))
-    if not named.all():
-        note = f"left out {counted(int((~named).sum()), 'row')} without a label in {file.path.name}"
-        notes[note] = 1
+        return []
     joined: list[tuple[int, int]] = []
     for name, _, rows in _by_session(file, found):
         begun: dict[str, int] = {}
         for row in rows[np.argsort(times[rows], kind="stable")].tolist():
-            label, when = labels[row], f"{times[row]:.6g} s"
+            label, when = labels[row], f"{times[row]:.9g} s"
             if not label:
                 continue
             if marks[row] == "POINT":
                 joined.append((row, row))
             elif marks[row] == "START" and label in begun:
-                since = (
-                    f"it started at {times[begun[label]]:.6g} s (line {file.lines[begun[label]]}) and has not stopped"
-                )
-                faults.add(f"{file.at([row])}: {label!r} of {name} starts at {when}, but {since}: a STOP is missing")
+                since = f"it has been on since {times[begun[label]]:.9g} s (line {file.lines[begun[label]]})"
+                faults.add(f"{file.at([row])}: {label!r} of {name} starts at {when}, but {since}: add the STOP between")
             elif marks[row] == "START":
                 begun[label] = row
             elif label in begun:
@@ -464,31 +467,37 @@ def _of_events(
             else:
                 faults.add(f"{file.at([row])}: {label!r} of {name} stops at {when}, but has not started: add its START")
         for label, row in begun.items():
-            at = f"{file.at([row])}: {label!r} of {name} starts at {times[row]:.6g} s"
+            at = f"{file.at([row])}: {label!r} of {name} starts at {times[row]:.9g} s"
             faults.add(f"{at} and never stops: add its STOP, or delete the row")
+    if len(faults) > before:
+        return []
+    _note(notes, "rows of START and STOP", found, ("time", "status", "label", "subject", "session"))
+    _note_blank(notes, file, named)
     first, last = np.array(joined, int).reshape(-1, 2).T
-    return _Rows(times[first], times[last], [labels[i] for i in first.tolist()], first)
+    return _parted(file, found, times[first], times[last], first, fps)
 
 
 # ---------------------------------------------------------------------- a row for each frame
 
 
 def _of_frames(
-    file: _File,
-    found: dict[str, str],
-    ones: dict[str, Bool[np.ndarray, " row"]] | None,
-    fps: float | int | None,
-    layout: str,
-    notes: dict[str, int],
-    faults: Faults,
+    file: _File, found: dict[str, str], asked: Any, fps: float | int | None, notes: dict[str, int], faults: Faults
 ) -> list[Bouts]:
-    """Runs of frames with one label, and with one-hot columns the runs of 1 in each of them."""
+    """Runs of frames with one label; where each behaviour has a column of 0 and 1, the runs of 1 in each."""
     before, every = len(faults), np.ones(len(file.lines), bool)
+    if isinstance(asked, str) and _bare(asked) not in USUAL["label"] and _is_ones(file.text(found["label"])):
+        asked = [found["label"]]
+    several = isinstance(asked, list)
+    ones = _ones(file, asked if several else None, found, faults) if several or "label" not in found else None
+    if len(faults) > before:
+        return []
+    if ones is None and "label" not in found:
+        faults.add(f"{file.path}: the columns are {some(file.header, 20)}; {EXPECTED}")
+        return []
     clock = found.get("frame") if fps is not None else found.get("time")
     if fps is None and clock is None:
-        faults.add(
-            f"{file.path} has a row for each frame, and no column of times: give frames per second, as in --fps 30"
-        )
+        told = "has a row for each frame, and no column of times"
+        faults.add(f"{file.path} {told}: give frames per second, as in --fps 30")
         return []
     given = None if clock is None else _times(file, clock, every, fps, faults) / (fps or 1)
     if ones is None:
@@ -496,12 +505,11 @@ def _of_frames(
         values = {label: i for i, label in enumerate(dict.fromkeys(labels))}
         tracks = [np.array([values[label] for label in labels])]
         called = [dict(enumerate(values))]
-        _note(
-            notes, layout, {**found, "time": clock or ""} if clock else found, ("time", "label", "subject", "session")
-        )
+        _note(notes, "a row for each frame", found, ("label", "subject", "session"))
     else:
         tracks, called = [column.astype(int) for column in ones.values()], [{0: "", 1: name} for name in ones]
-        _note(notes, f"{layout}, a column of 0 and 1 for each of {some(list(ones), 20)}", found, ("subject", "session"))
+        told = f"a row for each frame, with a column of 0 and 1 for each of {some(list(ones), 20)}"
+        _note(notes, told, found, ("subject", "session"))
     if len(faults) > before:
         return []
     made = []

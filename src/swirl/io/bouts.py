@@ -15,6 +15,7 @@ from jaxtyping import Float, Int
 from swirl.data.trajectories import Trajectories
 from swirl.data.trajectory_checks import MISSING
 from swirl.errors import Faults
+from swirl.io.columns import plain
 from swirl.io.label_runs import next_labels, numbers_first, runs
 from swirl.text import counted, some
 
@@ -25,6 +26,9 @@ PAUSES = ("ignore", "state", "gap")
 
 NONE = "none"
 """The state of an animal that does nothing which has a label, where pauses are a state."""
+
+NOTHING = ("background", "default", "_default", "none", "nothing", "other")
+"""Labels of frames in which nothing of interest was seen: last in a list of priorities."""
 
 ROUNDING = 1e-6
 """Seconds by which two bouts may overlap, or lie apart, because their times were rounded."""
@@ -88,7 +92,7 @@ class Bouts:
         "'rear' from 2 to 3.5 s (line 4)"
         """
         line = "" if self.lines is None else f" (line {self.lines[i]})"
-        return f"{self.labels[i]!r} from {self.start[i]:.6g} to {self.stop[i]:.6g} s{line}"
+        return f"{self.labels[i]!r} from {self.start[i]:.9g} to {self.stop[i]:.9g} s{line}"
 
 
 class _Steps(NamedTuple):
@@ -171,7 +175,7 @@ def bout_sessions(
         states=[steps.states for steps in made],
         actions=[next_labels(steps.states, steps.gaps) for steps in made],
         names=[bouts.name for bouts in kept],
-        subjects=[bouts.subject for bouts in kept] if any(bouts.subject for bouts in kept) else None,
+        subjects=[bouts.subject for bouts in kept],
         times=[steps.times for steps in made],
         gaps=[steps.gaps for steps in made],
         signals={"duration": [steps.durations for steps in made]},
@@ -235,15 +239,15 @@ def _check_overlaps(sessions: list[Bouts], rank: dict[str, int], faults: Faults)
         return
     shown = []
     for bouts, a, b in pairs[:3]:
-        who = bouts.name if bouts.subject in (None, bouts.name) else f"{bouts.name}, subject {bouts.subject}"
-        shown.append(f"{bouts.source or 'session'}, {who}: {bouts.told(a)} and {bouts.told(b)}")
+        who = "" if bouts.subject is None or bouts.subject in bouts.name else f", subject {bouts.subject}"
+        shown.append(f"{bouts.source or 'session'}, {bouts.name}{who}: {bouts.told(a)} and {bouts.told(b)}")
     n_sessions = len({id(bouts) for bouts, _, _ in pairs})
     more = f"; and {len(pairs) - 3:,} more" if len(pairs) > 3 else ""
     lengths: dict[str, list[float]] = {}
     for bouts, *two in pairs:
         for i in two:
             lengths.setdefault(bouts.labels[i], []).append(float(bouts.stop[i] - bouts.start[i]))
-    short_first = sorted(lengths, key=lambda label: float(np.median(lengths[label])))
+    short_first = sorted(lengths, key=lambda label: (plain(label) in NOTHING, float(np.median(lengths[label]))))
     do = f"the most important first, as in --priority {','.join([*rank, *short_first])!r} (the others are cut)"
     twice = "" if all(bouts.labels[a] != bouts.labels[b] for bouts, a, b in pairs) else (
         ". Where a behaviour overlaps itself: if there are several animals or observers in one session, name the "
@@ -319,7 +323,7 @@ def _notes(kept: list[Bouts], made: list[_Steps], pauses: str, max_pause: float 
     n_gaps, n_cut = sum(len(steps.gaps) for steps in made), sum(steps.n_cut for steps in made)
     n_again, lengths = sum(steps.n_again for steps in made), np.concatenate([steps.pauses for steps in made])
     notes = [f"{counted(n_bouts, 'bout')} became {counted(n_steps, 'step')} in {counted(len(made), 'session')}"]
-    notes += [f"{counted(n_cut, 'bout')} overlap others and were cut, or left out, by their priority"] * bool(n_cut)
+    notes += [f"cut or left out where a bout of higher priority overlaps: {counted(n_cut, 'bout')}"] * bool(n_cut)
     told = ""
     if len(lengths):
         told = f"{counted(len(lengths), 'pause')} (median {np.median(lengths):.3g} s, longest {lengths.max():.3g} s)"

@@ -238,9 +238,8 @@ def read_gaps(table: Table, column: str) -> Bool[np.ndarray, " row"]:
 
 
 TWO_ROWS = (
-    "a bout has two rows, and each would become a step. This looks like BORIS' tabular export, which swirl cannot read "
-    "yet. Until it can, export “Aggregated events” from BORIS, which has one row for each bout (--state Behavior "
-    '--time "Start (s)"), or '
+    "a bout has two rows, and each would become a step. This looks like BORIS' tabular export: read it with `swirl "
+    "import bouts`, which makes one step of each bout; or "
 )
 
 
