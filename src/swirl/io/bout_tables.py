@@ -496,8 +496,9 @@ def _of_frames(
         return []
     clock = found.get("frame") if fps is not None else found.get("time")
     if fps is None and clock is None:
-        told = "has a row for each frame, and no column of times"
-        faults.add(f"{file.path} {told}: give frames per second, as in --fps 30")
+        of = f"labels: {found['label']!r}" if ones is None else f"0 and 1: {some([repr(name) for name in ones])}"
+        told = f"seems to have a row for each frame ({of}) and has no column of times: give frames per second, as in"
+        faults.add(f"{file.path} {told} --fps 30. If its rows are bouts, name its columns (--start, --stop, --label)")
         return []
     given = None if clock is None else _times(file, clock, every, fps, faults) / (fps or 1)
     if ones is None:

@@ -6,7 +6,7 @@ bouts are passed over, or become a state of their own, or gaps.
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -29,6 +29,9 @@ NONE = "none"
 
 NOTHING = ("background", "default", "_default", "none", "nothing", "other")
 """Labels of frames in which nothing of interest was seen: last in a list of priorities."""
+
+POINT = 0.001
+"""Seconds for which a point event lasts, where it is taken as a bout: two steps cannot have the same time."""
 
 ROUNDING = 1e-6
 """Seconds by which two bouts may overlap, or lie apart, because their times were rounded."""
@@ -134,7 +137,7 @@ def bout_sessions(
     drop
         Labels to leave out; their time is a pause.
     points
-        Take events without a duration as bouts, too; by default they are left out.
+        Take events without a duration as bouts of a millisecond; by default they are left out.
 
     Examples
     --------
@@ -153,7 +156,9 @@ def bout_sessions(
     if drop:
         n = sum(len(old.labels) - len(new.labels) for old, new in zip(sessions, kept, strict=True))
         notes.append(f"left out {counted(n, 'bout')} of {some(list(drop), 10)}, as asked: their time is a pause")
-    if not points:
+    if points:
+        kept = [replace(bouts, stop=np.maximum(bouts.stop, bouts.start + POINT)) for bouts in kept]
+    else:
         kept = _without_points(kept, notes)
     if empty := [bouts.name for bouts in kept if not bouts.labels]:
         notes.append(f"left out {counted(len(empty), 'session')} without a bout: {some(empty)}")
@@ -230,7 +235,7 @@ def _check_overlaps(sessions: list[Bouts], rank: dict[str, int], faults: Faults)
     pairs: list[tuple[Bouts, int, int]] = []
     for all_of_it in sessions:
         bouts = all_of_it.taken([label not in rank for label in all_of_it.labels])
-        order = np.argsort(bouts.start, kind="stable")
+        order = np.lexsort((bouts.stop, bouts.start))
         start, stop = bouts.start[order], bouts.stop[order]
         until = np.maximum.accumulate(stop) if len(stop) else stop
         for i in (np.flatnonzero(start[1:] < until[:-1] - bouts.rounding) + 1).tolist():
@@ -269,11 +274,8 @@ def cut(
     >>> cut(np.array([0.0, 1.0]), np.array([4.0, 2.0]), np.array([1, 0]))
     (array([0, 1, 0]), array([0., 1., 2.]), array([1., 2., 4.]))
     """
-    point = stop == start
-    # A point event has a piece of no length for itself: its time stands twice among the edges.
-    edges = np.sort(np.concatenate([np.unique(np.concatenate([start, stop])), np.unique(start[point])]))
-    first = np.where(point, np.searchsorted(edges, start), np.searchsorted(edges, start, side="right") - 1)
-    end = np.where(point, first + 1, np.searchsorted(edges, stop))
+    edges = np.unique(np.concatenate([start, stop]))
+    first, end = np.searchsorted(edges, start), np.searchsorted(edges, stop)
     owner = np.full(max(len(edges) - 1, 0), MISSING)
     for i in np.lexsort((start, -rank)).tolist():  # the most important is painted last
         owner[first[i] : end[i]] = i
@@ -290,12 +292,10 @@ def _steps(bouts: Bouts, names: tuple[str, ...], rank: dict[str, int], pauses: s
     """Put bouts in order, cut what overlaps, and make of pauses what is asked for."""
     ranks = np.array([rank.get(label, len(rank)) for label in bouts.labels])
     owner, start, stop = cut(bouts.start, bouts.stop, ranks)
-    lasting = bouts.stop > bouts.start
-    # Slivers that rounding left; and a point event at the start of a bout, as two steps cannot have the same time.
-    whole = np.where(lasting[owner], stop - start > ROUNDING, np.diff(start, append=np.inf) > 0)
+    whole = stop - start > ROUNDING  # slivers come of rounding
     owner, start, stop = owner[whole], start[whole], stop[whole]
-    length = np.bincount(owner, stop - start, minlength=len(lasting))
-    n_pieces = np.bincount(owner, minlength=len(lasting))
+    length = np.bincount(owner, stop - start, minlength=len(ranks))
+    n_pieces = np.bincount(owner, minlength=len(ranks))
     n_cut = int(((n_pieces != 1) | (length < bouts.stop - bouts.start - bouts.rounding)).sum())
     number = {name: i for i, name in enumerate(names)}
     states = np.array([number[bouts.labels[i]] for i in owner.tolist()])
@@ -309,8 +309,8 @@ def _steps(bouts: Bouts, names: tuple[str, ...], rank: dict[str, int], pauses: s
     if pauses == "state":
         begins, ends = stop[passed - 1], start[passed]
         states, gap = np.insert(states, passed, number[NONE]), np.insert(gap, passed, False)
-        start, stop = np.insert(start, passed, begins), np.insert(stop, passed, ends)
         paused = gap
+        start, stop = np.insert(start, passed, begins), np.insert(stop, passed, ends)
     first, last = runs(states, paused | gap)
     gaps, states = np.flatnonzero(gap[first]), states[first]
     n_again = int(((np.diff(states) == 0) & ~gap[first][1:]).sum())
