@@ -107,7 +107,7 @@ def test_boris_tabular_export_is_refused_with_advice(door, marks):
     with pytest.raises(ValueError, match=f"{marks} is START in 2 rows and STOP in 2") as told:
         door(boris(marks, values), COLUMNS)
     assert "each would become a step" in str(told.value)
-    assert "Aggregated events" in str(told.value)
+    assert "swirl import bouts" in str(told.value)
     assert f"delete the rows whose {marks} is STOP" in str(told.value)
 
 
@@ -138,7 +138,7 @@ def test_the_older_export_with_lines_before_its_table(tmp_path):
     (tmp_path / "old.csv").write_text("\n".join(lines) + "\n")
     with pytest.raises(ValueError, match=r"its table begins in line 5, after lines about the observation") as told:
         Trajectories.from_csv(tmp_path / "old.csv", {"state": "Behavior", "time": "Time"})
-    assert "Aggregated events" in str(told.value)
+    assert "swirl import bouts" in str(told.value)
 
 
 # ---------------------------------------------------------------------- notes

@@ -84,9 +84,8 @@ class Bouts:
         """
         at = np.flatnonzero(np.asarray(chosen, bool))
         lines = None if self.lines is None else self.lines[at]
-        mine = [self.labels[i] for i in at.tolist()]
-        times = (self.start[at], self.stop[at])
-        return Bouts(self.name, *times, mine, self.subject, lines, self.source, self.rounding, self.resumed)
+        labels = [self.labels[i] for i in at.tolist()]
+        return replace(self, start=self.start[at], stop=self.stop[at], labels=labels, lines=lines)
 
     def told(self, i: int) -> str:
         """One bout in words.
@@ -157,7 +156,7 @@ def bout_sessions(
         n = sum(len(old.labels) - len(new.labels) for old, new in zip(sessions, kept, strict=True))
         notes.append(f"left out {counted(n, 'bout')} of {some(list(drop), 10)}, as asked: their time is a pause")
     if points:
-        kept = [replace(bouts, stop=np.maximum(bouts.stop, bouts.start + POINT)) for bouts in kept]
+        kept = [replace(bouts, stop=bouts.stop + POINT * (bouts.stop == bouts.start)) for bouts in kept]
     else:
         kept = _without_points(kept, notes)
     if empty := [bouts.name for bouts in kept if not bouts.labels]:
