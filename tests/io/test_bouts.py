@@ -276,8 +276,8 @@ def test_pauses():
     assert named(long)["m1"] == ["a", "none", "a", "b", "b"]
     assert long.gaps[0].tolist() == [4]
     assert bout_sessions([bouts((0, 1, "a"), (1, 2, "b"))], pauses="state").state_names == ("a", "b")
-    for wrong in ({"pauses": "skip"}, {"max_pause": -1}, {"drop": ["a", "a"]}, {"drop": ["c"]}):
-        with pytest.raises(ValueError, match=r"pauses='skip'|max_pause=-1|more than once|does not occur"):
+    for wrong in ({"pauses": "skip"}, {"max_pause": -1}, {"drop": ["a", "a"]}, {"drop": ["c"]}, {"priority": "a"}):
+        with pytest.raises(ValueError, match=r"pauses='skip'|max_pause=-1|more than once|does not occur|give a list"):
             bout_sessions([one], **wrong)
     with pytest.raises(ValueError, match="no bout is left"):
         bout_sessions([one], drop=["a", "b"])

@@ -120,6 +120,13 @@ def test_the_advice_about_boris_leads_somewhere(door):
     assert data.times[0].tolist() == [0.5, 3.0]
 
 
+def test_from_bouts(tmp_path):
+    boris().to_csv(tmp_path / "boris.csv", index=False)
+    data = Trajectories.from_bouts(tmp_path / "boris.csv")
+    assert [data.state_names[s] for s in data.states[0]] == ["rear", "groom"]
+    assert data.signals["duration"][0].tolist() == [1.0, 1.5]
+
+
 def test_other_columns_called_status_are_no_matter(door):
     table = boris("Status", ["on", "off", "on", "off", "on"])
     assert door(table, COLUMNS).n_steps == 5

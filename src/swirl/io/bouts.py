@@ -203,6 +203,9 @@ def _check_options(
     if max_pause is not None and not max_pause >= 0:
         faults.add(f"max_pause={max_pause} (--max-pause): give seconds, 0 or more")
     for option, given in (("priority", priority or ()), ("drop", drop or ())):
+        if isinstance(given, str):
+            faults.add(f"{option} is the text {given!r}: give a list of labels, as in {option}=[{given!r}]")
+            continue
         if unknown := [repr(label) for label in given if label not in there]:
             faults.add(f"--{option} names {some(unknown)}, which does not occur: the labels are {some(there, 20)}")
         if repeated := [repr(label) for label, n in Counter(given).items() if n > 1]:
