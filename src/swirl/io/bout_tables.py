@@ -7,7 +7,7 @@ column of 0 and 1 for each behaviour.  All become `Bouts`, and these become step
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
@@ -75,8 +75,8 @@ class _File:
     names: dict[int, str]
     observation: str
     """What the session is called where no column says it."""
-    read: dict[str, list[str]] = field(default_factory=dict)
-    """Columns that were read before."""
+    read: dict[str, tuple[np.ndarray, list[str]]] = field(default_factory=dict)
+    """Columns that were read before: the number of the value in each row, and the values."""
 
     def load(self, columns: Sequence[str]) -> None:
         """Read several columns at once; blank cells are empty."""
@@ -87,12 +87,19 @@ class _File:
             if len(series) != len(self.lines):
                 told = f"it has {len(self.lines)} lines of data but {len(series)} rows"
                 refuse(self.path, f"{told}: check its quotation marks")
-            self.read[at[i]] = ["" if value != value or value in BLANK else value for value in series.tolist()]
+            values = ["" if value in BLANK else value for value in series.cat.categories]
+            self.read[at[i]] = (series.cat.codes.to_numpy().astype(np.int64), [*values, ""])  # −1 is the last
+
+    def each(self, column: str, function: Callable[[str], Any]) -> list[Any]:
+        """What a function makes of each cell of a column; it is asked once for each different value."""
+        self.load([column])
+        codes, values = self.read[column]
+        made = [function(value) for value in values]
+        return [made[code] for code in codes.tolist()]
 
     def text(self, column: str) -> list[str]:
         """One column; blank cells are empty."""
-        self.load([column])
-        return self.read[column]
+        return self.each(column, str)
 
     def at(self, rows: Any) -> str:
         """Name rows by their lines."""
@@ -218,7 +225,7 @@ def _interval_columns(
 
 def _marks(file: "_File", column: str) -> list[str | None]:
     """START, STOP, POINT, STATE or None of each row."""
-    return [MARKS.get(value.casefold()) for value in file.text(column)]
+    return file.each(column, lambda value: MARKS.get(value.casefold()))
 
 
 def _note(notes: dict[str, int], layout: str, found: dict[str, str], roles: Sequence[str]) -> None:
@@ -286,9 +293,9 @@ def _found(file: _File, named: Mapping[str, Any], faults: Faults) -> dict[str, s
     return found
 
 
-def _is_ones(values: Sequence[str]) -> bool:
-    """Whether a column holds nothing but 0 and 1."""
-    return all(value.casefold() in TRUE_OR_NOT for value in values)
+def _one_or_not(file: _File, column: str) -> list[bool | None]:
+    """Whether a cell is 1 or 0; None where it is neither."""
+    return file.each(column, lambda value: TRUE_OR_NOT.get(value.casefold()))
 
 
 def _ones(
@@ -308,7 +315,7 @@ def _ones(
     ones = {}
     file.load(chosen)
     for name in chosen:
-        marks = [TRUE_OR_NOT.get(value.casefold()) for value in file.text(name)]
+        marks = _one_or_not(file, name)
         if None not in marks:
             ones[name] = np.array(marks, bool)
         elif asked is not None:
@@ -338,7 +345,7 @@ def _times(
 ) -> Float[np.ndarray, " row"]:
     """A column of times in seconds; with `fps`, in frames. Faults only where a time is wanted."""
     text = file.text(column)
-    times = np.array([seconds(value) if value else np.nan for value in text])
+    times = np.array(file.each(column, seconds), float)
     wrong = np.flatnonzero(wanted & ~np.isfinite(times))
     for row in wrong[:5].tolist():
         got = f"is {text[row]!r}" if text[row] else "is blank or NaN"
@@ -380,6 +387,8 @@ def _parted(
 def _by_session(file: _File, found: dict[str, str]) -> list[tuple[str, str | None, Int[np.ndarray, " row"]]]:
     """Name, subject and rows of each session, in the order in which they first appear."""
     n = len(file.lines)
+    if not {"subject", "session"} & set(found):
+        return [(file.observation, None, np.arange(n))]
     subjects = file.text(found["subject"]) if "subject" in found else [""] * n
     subjects = ["" if value.casefold() == NO_SUBJECT else value for value in subjects]
     sessions = [value or file.observation for value in file.text(found["session"])] if "session" in found else [""] * n
@@ -485,7 +494,7 @@ def _of_frames(
 ) -> list[Bouts]:
     """Runs of frames with one label; where each behaviour has a column of 0 and 1, the runs of 1 in each."""
     before, every = len(faults), np.ones(len(file.lines), bool)
-    if isinstance(asked, str) and _bare(asked) not in USUAL["label"] and _is_ones(file.text(found["label"])):
+    if isinstance(asked, str) and _bare(asked) not in USUAL["label"] and None not in _one_or_not(file, found["label"]):
         asked = [found["label"]]
     several = isinstance(asked, list)
     ones = _ones(file, asked if several else None, found, faults) if several or "label" not in found else None
@@ -502,7 +511,7 @@ def _of_frames(
         return []
     given = None if clock is None else _times(file, clock, every, fps, faults) / (fps or 1)
     if ones is None:
-        labels = [_frame_label(value) for value in file.text(found["label"])]
+        labels = file.each(found["label"], _frame_label)
         values = {label: i for i, label in enumerate(dict.fromkeys(labels))}
         tracks = [np.array([values[label] for label in labels])]
         called = [dict(enumerate(values))]
