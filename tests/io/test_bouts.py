@@ -184,6 +184,18 @@ def test_times_in_other_units(tmp_path):
     assert sessions.signals["duration"][0].tolist() == [2.0, 1.0]
 
 
+def test_a_millisecond_between_two_bouts_is_no_pause(tmp_path):
+    path = written(tmp_path, "start,stop,label\n0,1,a\n1.001,2,a\n1.999,3,b\n3.01,4,a\n")
+    sessions = read_bout_tables(path, pauses="gap")
+    assert named(sessions) == {"bouts": ["a", "b", "a"]}
+    assert sessions.gaps[0].tolist() == [2]
+
+
+def test_a_column_that_is_there_twice(tmp_path):
+    path = written(tmp_path, "start,stop,label,label\n0,1,a,a\n")
+    refused(path, f"{path}: columns occur more than once: label")
+
+
 def test_audacity_has_no_header(tmp_path):
     path = written(tmp_path, "0.0\t0.75\tSIL\n0.75\t1.5\tcall\n1.5\t2.0\tsong\n", "labels.txt")
     assert named(read_bout_tables(path, drop=["SIL"])) == {"labels": ["call", "song"]}

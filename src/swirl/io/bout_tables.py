@@ -18,7 +18,7 @@ from jaxtyping import Bool, Float, Int
 
 from swirl.data.trajectories import Trajectories
 from swirl.errors import Faults
-from swirl.io.bouts import ROUNDING, Bouts, bout_sessions
+from swirl.io.bouts import ROUNDING, Bouts, bout_sessions, instant
 from swirl.io.columns import distinct_names, nearest, plain
 from swirl.io.label_runs import JUMP, runs
 from swirl.io.text_table import BLANK, line_of_events, number, read_columns, records, refuse, separator_of, utf8_text
@@ -26,6 +26,8 @@ from swirl.text import counted, numbered, some
 
 CANNOT = "The bouts cannot be read"
 MAX_TEXT = 2**33
+TOUCHING = 0.0015
+"""Seconds between two bouts that touch: BORIS writes milliseconds, and lets a bout start one after the last stopped."""
 
 _WORDS = {
     "start": "start starttime begin begintime onset onsettime from tstart entrytime entrytimes",
@@ -254,7 +256,9 @@ def _opened(path: Path, faults: Faults) -> _File:
         data, shift = b"start\tstop\tlabel\n" + data, 1
     separator = separator_of(data)
     lines, header, end = records(path, data, separator)
-    names = distinct_names([name.strip() for name in header], faults)
+    doubts = Faults()
+    names = distinct_names([name.strip() for name in header], doubts)
+    faults.messages += [f"{path}: {message}" for message in doubts.messages]
     if not len(lines):
         refuse(path, "it holds a line of column names and nothing else: there are no data")
     observation = observation or path.name.removesuffix(".gz").rpartition(".")[0] or path.name
@@ -374,7 +378,7 @@ def _parted(
 ) -> list[Bouts]:
     """Bouts by session, and by subject where a session has several; `rows` says where each begins."""
     made, labels = [], file.text(found["label"])
-    rounding = (1 / fps if fps else 0.0) + ROUNDING
+    rounding = 1 / fps + ROUNDING if fps else TOUCHING
     for name, subject, mine in _by_session(file, found):
         at = np.flatnonzero(np.isin(rows, mine))
         if at.size:
@@ -429,7 +433,9 @@ def _of_intervals(
     stop = np.where(points, start, stop)
     unit = "s" if fps is None else "frames"
     for row in np.flatnonzero(named & (stop < start))[:5].tolist():
-        what = f"{labels[row]!r} starts at {start[row]:.9g} {unit}, but stops before, at {stop[row]:.9g} {unit}"
+        what = (
+            f"{labels[row]!r} starts at {instant(start[row])} {unit}, but stops before, at {instant(stop[row])} {unit}"
+        )
         faults.add(f"{file.at([row])}: {what}; correct or delete the row")
     if len(faults) > before:
         return []
@@ -461,13 +467,13 @@ def _of_events(
     for name, _, rows in _by_session(file, found):
         begun: dict[str, int] = {}
         for row in rows[np.argsort(times[rows], kind="stable")].tolist():
-            label, when = labels[row], f"{times[row]:.9g} s"
+            label, when = labels[row], f"{instant(times[row])} s"
             if not label:
                 continue
             if marks[row] == "POINT":
                 joined.append((row, row))
             elif marks[row] == "START" and label in begun:
-                since = f"it has been on since {times[begun[label]]:.9g} s (line {file.lines[begun[label]]})"
+                since = f"it has been on since {instant(times[begun[label]])} s (line {file.lines[begun[label]]})"
                 faults.add(f"{file.at([row])}: {label!r} of {name} starts at {when}, but {since}: add the STOP between")
             elif marks[row] == "START":
                 begun[label] = row
@@ -476,7 +482,7 @@ def _of_events(
             else:
                 faults.add(f"{file.at([row])}: {label!r} of {name} stops at {when}, but has not started: add its START")
         for label, row in begun.items():
-            at = f"{file.at([row])}: {label!r} of {name} starts at {times[row]:.9g} s"
+            at = f"{file.at([row])}: {label!r} of {name} starts at {instant(times[row])} s"
             faults.add(f"{at} and never stops: add its STOP, or delete the row")
     if len(faults) > before:
         return []

@@ -94,7 +94,16 @@ class Bouts:
         "'rear' from 2 to 3.5 s (line 4)"
         """
         line = "" if self.lines is None else f" (line {self.lines[i]})"
-        return f"{self.labels[i]!r} from {self.start[i]:.9g} to {self.stop[i]:.9g} s{line}"
+        return f"{self.labels[i]!r} from {instant(self.start[i])} to {instant(self.stop[i])} s{line}"
+
+
+def instant(time: float) -> str:
+    """A time in seconds as messages show it, to the millisecond.
+
+    >>> instant(1826.9534), instant(2.0)
+    ('1826.953', '2')
+    """
+    return f"{round(float(time), 3):.12g}"
 
 
 class _Steps(NamedTuple):
@@ -271,7 +280,7 @@ def cut(
 ) -> tuple[Int[np.ndarray, " piece"], Float[np.ndarray, " piece"], Float[np.ndarray, " piece"]]:
     """Cut bouts so that none overlap: the bout of each piece, its start and its stop, in the order of time.
 
-    Where bouts overlap, the one of lowest rank stays, and of two with the same rank the one that starts later.
+    Where bouts overlap, the one of lowest rank stays; of the same rank, the one that starts later, or is shorter.
 
     >>> cut(np.array([0.0, 1.0]), np.array([4.0, 2.0]), np.array([1, 0]))
     (array([0, 1, 0]), array([0., 1., 2.]), array([1., 2., 4.]))
@@ -279,7 +288,7 @@ def cut(
     edges = np.unique(np.concatenate([start, stop]))
     first, end = np.searchsorted(edges, start), np.searchsorted(edges, stop)
     owner = np.full(max(len(edges) - 1, 0), MISSING)
-    for i in np.lexsort((start, -rank)).tolist():  # the most important is painted last
+    for i in np.lexsort((-stop, start, -rank)).tolist():  # the most important is painted last
         owner[first[i] : end[i]] = i
     begin, last = runs(owner, np.zeros(len(owner), bool))
     mine = owner[begin] != MISSING
