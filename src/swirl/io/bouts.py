@@ -7,7 +7,7 @@ bouts are passed over, or become a state of their own, or gaps.
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -97,7 +97,7 @@ class Bouts:
         return f"{self.labels[i]!r} from {instant(self.start[i])} to {instant(self.stop[i])} s{line}"
 
 
-def instant(time: float) -> str:
+def instant(time: Any) -> str:
     """A time in seconds as messages show it, to the millisecond.
 
     >>> instant(1826.9534), instant(2.0)
