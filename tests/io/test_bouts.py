@@ -143,6 +143,25 @@ def test_aggregated_events(tmp_path):
     assert told(sessions, "left out 1 point event")
 
 
+def test_the_times_of_the_observation_are_not_those_of_its_bouts(tmp_path):
+    names = ["Observation id", "Start time", "Stop time", "Duration", "Test status", "Subject", "Behavior"]
+    names += ["Behavior type", "Start (s)", "Stop (s)", "Duration (s)"]
+    observed = ["o1", "2000-01-01T00:00:00", "2000-01-01T00:00:00", "", "", "No focal subject"]
+    rows = [names, [*observed, "rear", "STATE", "0.5", "2", "1.5"], [*observed, "groom", "STATE", "2", "3", "1"]]
+    sessions = read_bout_tables(written(tmp_path, "\n".join(map(",".join, rows))))
+    assert named(sessions) == {"o1": ["rear", "groom"]}
+    assert sessions.times[0].tolist() == [0.5, 2]
+
+
+def test_a_table_of_bouts_is_shown_the_way(tmp_path):
+    from swirl.io.session_table import read_csv
+
+    with pytest.raises(ValueError, match="use `swirl import bouts`"):
+        read_csv(written(tmp_path, "onset_s,offset_s,label\n0,1,a\n"))
+    with pytest.raises(ValueError, match=r"no column 'state'(?!.*import bouts)"):
+        read_csv(written(tmp_path, "onset_s,label\n0,a\n"))
+
+
 @pytest.mark.parametrize(
     "header",
     [

@@ -283,6 +283,7 @@ def read_signal(table: Table, channels: list[str]) -> np.ndarray:
 
 NO_SIGNAL = ("step", "mode")  # what our own exports add: counted or inferred, not recorded
 NO_NAME = re.compile(r"(Unnamed: \d+|__index_level_\d+__)?")  # how pandas names an index that it wrote along
+STARTS, STOPS = ("start", "begin", "onset"), ("stop", "end", "offset")
 ALSO_CALLED = {
     "session": ("session_id", "recording", "trial", "episode", "bout", "file", "name"),
     "subject": ("subject_id", "animal", "animal_id", "mouse", "mouse_id", "rat", "id"),
@@ -398,7 +399,10 @@ def find_columns(columns: Columns, there: list[str], faults: Faults) -> dict[str
             listed = f"the columns are {some(there, 20)}" if there else "no column has a name"
             name_it = f"columns={{{field.name!r}: …}}, or `swirl import table --{field.name} NAME`"
             name_it = "" if wanted != field.default else f"; name the one that holds it: {name_it}"
-            faults.add(f"there is no column {wanted!r}: {listed}{nearest(wanted, there)}{name_it}")
+            words = [plain(name) for name in there]
+            of_bouts = all(any(word.startswith(begin) for word in words) for begin in (STARTS, STOPS))
+            bouts = "; where a row is a bout with its start and stop, use `swirl import bouts`" if of_bouts else ""
+            faults.add(f"there is no column {wanted!r}: {listed}{nearest(wanted, there)}{name_it}{bouts}")
     return found
 
 
