@@ -255,7 +255,7 @@ def _check_overlaps(sessions: list[Bouts], rank: dict[str, int], faults: Faults)
         return
     shown = []
     for bouts, a, b in pairs[:3]:
-        who = "" if bouts.subject is None or bouts.subject in bouts.name else f", subject {bouts.subject}"
+        who = "" if bouts.subject is None else f", subject {bouts.subject}"
         shown.append(f"{bouts.source or 'session'}, {bouts.name}{who}: {bouts.told(a)} and {bouts.told(b)}")
     n_sessions = len({id(bouts) for bouts, _, _ in pairs})
     more = f"; and {len(pairs) - 3:,} more" if len(pairs) > 3 else ""
