@@ -306,6 +306,7 @@ LOCKED = {
     "results.h5": "import moseq locked/results.h5 -o out.csv",
     "video.h5": "import tracks locked/video.h5 --grid 2x2 -o out.csv",
     "day.nwb": "import nwb locked/day.nwb -o out.csv",
+    "boris.csv": "import bouts locked/boris.csv -o out.csv",
     "mine.nc": "apply locked/mine.nc good.csv -o out.csv",
 }
 

@@ -107,7 +107,7 @@ def test_boris_tabular_export_is_refused_with_advice(door, marks):
     with pytest.raises(ValueError, match=f"{marks} is START in 2 rows and STOP in 2") as told:
         door(boris(marks, values), COLUMNS)
     assert "each would become a step" in str(told.value)
-    assert "Aggregated events" in str(told.value)
+    assert "swirl import bouts" in str(told.value)
     assert f"delete the rows whose {marks} is STOP" in str(told.value)
 
 
@@ -118,6 +118,13 @@ def test_the_advice_about_boris_leads_somewhere(door):
     bouts = {"Observation id": "obs1", "Behavior": ["rear", "groom"], "Start (s)": [0.5, 3.0], "Stop (s)": [1.5, 4.5]}
     data = door(pd.DataFrame(bouts), {**COLUMNS, "time": "Start (s)"})
     assert data.times[0].tolist() == [0.5, 3.0]
+
+
+def test_from_bouts(tmp_path):
+    boris().to_csv(tmp_path / "boris.csv", index=False)
+    data = Trajectories.from_bouts(tmp_path / "boris.csv")
+    assert [data.state_names[s] for s in data.states[0]] == ["rear", "groom"]
+    assert data.signals["duration"][0].tolist() == [1.0, 1.5]
 
 
 def test_other_columns_called_status_are_no_matter(door):
@@ -138,7 +145,7 @@ def test_the_older_export_with_lines_before_its_table(tmp_path):
     (tmp_path / "old.csv").write_text("\n".join(lines) + "\n")
     with pytest.raises(ValueError, match=r"its table begins in line 5, after lines about the observation") as told:
         Trajectories.from_csv(tmp_path / "old.csv", {"state": "Behavior", "time": "Time"})
-    assert "Aggregated events" in str(told.value)
+    assert "swirl import bouts" in str(told.value)
 
 
 # ---------------------------------------------------------------------- notes

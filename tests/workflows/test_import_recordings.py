@@ -410,7 +410,62 @@ def test_a_table_with_two_rows_for_each_bout_is_refused(tmp_path):
     options = ["--state", "Behavior", "--time", "Time", "-o", tmp_path / "sessions.csv"]
     done = run("import", "table", tmp_path / "boris.csv", *options)
     assert done.exit_code == 2
-    assert '--state Behavior --time "Start (s)"' in done.stderr
+    assert "swirl import bouts" in done.stderr
+    assert not (tmp_path / "sessions.csv").exists()
+    assert run("import", "bouts", tmp_path / "boris.csv", "-o", tmp_path / "sessions.csv").exit_code == 0
+
+
+BOUTS = {
+    "START and STOP": (
+        "Observation id,Subject,Behavior,Behavior type,Time\n"
+        "o1,m1,rear,START,0.5\no1,m1,rear,STOP,1.5\no1,m1,rear,START,3\no1,m1,rear,STOP,4\n"
+        "o1,m1,groom,START,4\no1,m1,groom,STOP,5\no2,m1,groom,START,1\no2,m1,groom,STOP,5\n"
+        "o2,m1,rear,START,6\no2,m1,rear,STOP,7\n",
+        [],
+    ),
+    "intervals": ("subject;from;to;type\nm1;0;1,5;1.5\nm1;1,5;2;true\nm1;2;3;-1\nm1;4;5;None but one\n", []),
+    "overlaps": (
+        "start,stop,label\n0,9,walk\n2,3,rear\n4,5,groom\n12,13,walk\n12.5,14,rear\n",
+        ["--priority", "rear,groom"],
+    ),
+    "frames": ("motif\n1\n1\n2\n-1\n2\n1\n1\n", ["--fps", "10"]),
+    "one-hot": (",background,attack\n0,1,0\n1,0,1\n2,0,1\n3,1,0\n4,0,1\n", ["--fps", "10", "--drop", "background"]),
+}
+
+
+@pytest.mark.parametrize("pauses", ["ignore", "state", "gap"])
+@pytest.mark.parametrize("name", BOUTS)
+def test_what_import_bouts_writes_is_what_check_accepts(tmp_path, name, pauses):
+    text, options = BOUTS[name]
+    (tmp_path / "bouts.csv").write_text(text)
+    output = tmp_path / "sessions.csv"
+    done = run("import", "bouts", tmp_path / "bouts.csv", *options, "--pauses", pauses, "-o", output)
+    assert done.exit_code == 0, done.stderr
+    checked = run("check", output, "--env", tmp_path / "sessions.env.csv")
+    assert checked.exit_code == 0, checked.output
+    env, data = back(tmp_path)
+    if pauses == "ignore":  # then a label may follow itself: every one has a loop, or none
+        twice = any(a == b for states in data.states for a, b in pairwise(states.tolist()))
+        assert env.available.diagonal().tolist() == [twice] * env.n_states
+
+
+def test_bouts_with_an_index_and_named_columns(tmp_path):
+    (tmp_path / "m1.csv").write_text("a,b,c\n0,1,rear\n1,2.5,groom\n2.5,4,rear\n")
+    (tmp_path / "index.csv").write_text("name,subject,group\nm1.csv,mouse 1,drug\n")
+    names = ["--start", "a", "--stop", "b", "--label", "c", "--index", tmp_path / "index.csv"]
+    done = run("import", "bouts", tmp_path / "m1.csv", *names, "-o", tmp_path / "sessions.csv")
+    assert done.exit_code == 0, done.stderr
+    _, data = back(tmp_path)
+    assert (data.subjects, data.groups) == (("mouse 1",), ("drug",))
+    assert data.signals["duration"][0].tolist() == [1, 1.5, 1.5]
+
+
+def test_bouts_that_overlap_are_refused_in_words(tmp_path):
+    (tmp_path / "m1.csv").write_text("subject,start,stop,label\nm1,0,5,walk\nm1,1,2,rear\n")
+    done = run("import", "bouts", tmp_path / "m1.csv", "-o", tmp_path / "sessions.csv")
+    assert done.exit_code == 2
+    assert "'walk' from 0 to 5 s (line 2) and 'rear' from 1 to 2 s (line 3)" in done.stderr
+    assert "--priority 'rear,walk'" in done.stderr
     assert not (tmp_path / "sessions.csv").exists()
 
 

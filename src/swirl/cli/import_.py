@@ -121,6 +121,57 @@ def moseq(
     _finish(imported, output, force, as_json, quiet)
 
 
+@app.command("bouts", epilog="Example:\n\nswirl import bouts boris.csv --priority attack,sniff -o sessions.csv")
+def bouts(
+    paths: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="FILES…", help="BORIS, SimBA, or any start, stop, label; or labels per frame.", show_default=False
+        ),
+    ],
+    output: Output = OUTPUT,
+    start: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of the start of a bout.")] = None,
+    stop: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of its stop.")] = None,
+    label: Annotated[
+        str | None, typer.Option(metavar="A[,B,…]", help="Column of labels, or columns of 0 and 1.")
+    ] = None,
+    time: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of the time of START and STOP.")] = None,
+    status: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column that says START or STOP.")] = None,
+    subject: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of the animal.")] = None,
+    session: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of the session.")] = None,
+    fps: Annotated[
+        float | None, typer.Option(metavar="F", help="Frames per second, for labels per frame and times in frames.")
+    ] = None,
+    priority: Annotated[
+        str | None, typer.Option(metavar="A,B,…", help="Where bouts overlap, the earlier in this list stays.")
+    ] = None,
+    pauses: Annotated[
+        str, typer.Option(help="Pauses between bouts: ignore (the next bout follows), state (“none”) or gap.")
+    ] = "ignore",
+    max_pause: Annotated[float | None, typer.Option(metavar="S", help="Longer pauses (s) are gaps anyway.")] = None,
+    drop: Annotated[str | None, typer.Option(metavar="A,B,…", help="Labels to leave out, such as background.")] = None,
+    points: Annotated[bool, typer.Option("--points", help="Take events without a duration, too.")] = False,
+    index: Index = None,
+    force: Force = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Read tables of bouts (BORIS, SimBA, Raven, …) or of labels per frame: one step per bout."""
+    from swirl.cli.output import listed
+    from swirl.workflows import import_recordings as importing
+
+    _check_free(output, force, *paths, index)
+    labels = listed(label)
+    one = labels[0] if labels and len(labels) == 1 else labels
+    columns = {"start": start, "stop": stop, "label": one, "time": time, "status": status}
+    columns |= {"subject": subject, "session": session}
+    imported = importing.import_bouts(
+        list(paths), columns, fps=fps, priority=listed(priority), pauses=pauses, max_pause=max_pause,
+        drop=listed(drop), points=points, index=index,
+    )  # fmt: skip
+    _finish(imported, output, force, as_json, quiet)
+
+
 @app.command(
     "tracks", epilog="Example:\n\nswirl import tracks mouse1.csv mouse2.csv --fps 30 --grid 8x8 -o sessions.csv"
 )
@@ -223,5 +274,5 @@ def nwb(
                 typer.echo("  " + "  ".join(str(value) for value in entry.values() if value not in (None, "")))
         return
     _check_free(output, force, *paths, index)
-    imported = importing.import_bouts(list(paths), table=table, label=label, max_pause=max_pause, index=index)
+    imported = importing.import_nwb(list(paths), table=table, label=label, max_pause=max_pause, index=index)
     _finish(imported, output, force, as_json, quiet)

@@ -123,6 +123,30 @@ class FromFiles:
         return cls._told(read)
 
     @classmethod
+    def from_bouts(
+        cls: type[T],
+        path: Any,
+        columns: Any = None,
+        *,
+        fps: float | int | None = None,
+        priority: Any = None,
+        pauses: str = "ignore",
+        max_pause: float | int | None = None,
+        drop: Any = None,
+        points: bool = False,
+    ) -> T:
+        """Build from tables of bouts (BORIS, SimBA, …) or of labels per frame (see `io.bout_tables.read_bout_tables`).
+
+        State = behaviour, action = the next one. Overlaps are refused, or cut by `priority`.
+        """
+        from swirl.io import bout_tables
+
+        read = bout_tables.read_bout_tables(
+            path, columns, fps=fps, priority=priority, pauses=pauses, max_pause=max_pause, drop=drop, points=points
+        )
+        return cls._told(read)
+
+    @classmethod
     @renamed(least_confidence="min_confidence", least_dwell="min_dwell", skipped="on_skip")
     def from_tracks(
         cls: type[T],

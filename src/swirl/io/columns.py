@@ -238,9 +238,8 @@ def read_gaps(table: Table, column: str) -> Bool[np.ndarray, " row"]:
 
 
 TWO_ROWS = (
-    "a bout has two rows, and each would become a step. This looks like BORIS' tabular export, which swirl cannot read "
-    "yet. Until it can, export “Aggregated events” from BORIS, which has one row for each bout (--state Behavior "
-    '--time "Start (s)"), or '
+    "a bout has two rows, and each would become a step. This looks like BORIS' tabular export: read it with `swirl "
+    "import bouts`, which makes one step of each bout; or "
 )
 
 
@@ -284,6 +283,7 @@ def read_signal(table: Table, channels: list[str]) -> np.ndarray:
 
 NO_SIGNAL = ("step", "mode")  # what our own exports add: counted or inferred, not recorded
 NO_NAME = re.compile(r"(Unnamed: \d+|__index_level_\d+__)?")  # how pandas names an index that it wrote along
+STARTS, STOPS = ("start", "begin", "onset"), ("stop", "end", "offset")
 ALSO_CALLED = {
     "session": ("session_id", "recording", "trial", "episode", "bout", "file", "name"),
     "subject": ("subject_id", "animal", "animal_id", "mouse", "mouse_id", "rat", "id"),
@@ -337,7 +337,7 @@ def as_columns(given: Any) -> Columns:
     faults = Faults()
     for role, name in given.items():
         if role not in roles:
-            near = _nearest(str(role), roles)
+            near = nearest(str(role), roles)
             faults.add(f"columns has {role!r}, which swirl does not know: expected {', '.join(roles)}{near}")
         elif not isinstance(name, str) and (name is not None or role == "state"):
             such = "" if name is None or isinstance(name, list | tuple | dict) else f", such as {str(name)!r}"
@@ -368,7 +368,12 @@ def distinct_names(names: list[str], faults: Faults) -> dict[int, str]:
     return named
 
 
-def _nearest(wanted: str, there: list[str]) -> str:
+def nearest(wanted: str, there: list[str]) -> str:
+    """End of a sentence that asks whether another name is meant; nothing where none is like it.
+
+    >>> nearest("stat", ["state", "t"])
+    "; did you mean 'state'?"
+    """
     by_plain = {plain(name): name for name in there}
     near = get_close_matches(plain(wanted), list(by_plain), n=1)
     return f"; did you mean {by_plain[near[0]]!r}?" if near else ""
@@ -394,7 +399,10 @@ def find_columns(columns: Columns, there: list[str], faults: Faults) -> dict[str
             listed = f"the columns are {some(there, 20)}" if there else "no column has a name"
             name_it = f"columns={{{field.name!r}: …}}, or `swirl import table --{field.name} NAME`"
             name_it = "" if wanted != field.default else f"; name the one that holds it: {name_it}"
-            faults.add(f"there is no column {wanted!r}: {listed}{_nearest(wanted, there)}{name_it}")
+            words = [plain(name) for name in there]
+            of_bouts = all(any(word.startswith(begin) for word in words) for begin in (STARTS, STOPS))
+            bouts = "; where a row is a bout with its start and stop, use `swirl import bouts`" if of_bouts else ""
+            faults.add(f"there is no column {wanted!r}: {listed}{nearest(wanted, there)}{name_it}{bouts}")
     return found
 
 
@@ -470,7 +478,7 @@ def choose_signals(
         if matching or name in groups:
             chosen[name] = matching[:1] or groups[name]
         else:
-            faults.add(f"signals: there is no column {name!r}{_nearest(name, free)}")
+            faults.add(f"signals: there is no column {name!r}{nearest(name, free)}")
     return chosen
 
 

@@ -1,5 +1,6 @@
 """Syllables frame by frame become steps: one run of a syllable is one step, and the next syllable is the action."""
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -243,6 +244,15 @@ def next_labels(states: Int[np.ndarray, " step"], gaps: Int[np.ndarray, " gap"])
     actions = np.append(states[1:], MISSING)
     actions[gaps - 1] = MISSING
     return actions
+
+
+def numbers_first(name: str) -> tuple[int, int, str]:
+    """Order of labels: whole numbers by their size, then text.
+
+    >>> sorted(["b", "10", "a", "9"], key=numbers_first)
+    ['9', '10', 'a', 'b']
+    """
+    return (0, int(name), name) if re.fullmatch(r"-?[0-9]{1,18}", name) else (1, 0, name)
 
 
 def _wanted(keep: Any, faults: Faults) -> Int[np.ndarray, " label"] | None:

@@ -3,6 +3,7 @@
 Each format's reader is imported where it is called: a table is read before the readers of tracks would be loaded.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -252,6 +253,27 @@ def import_tracks(
 
 
 def import_bouts(
+    paths: list[Any],
+    columns: Mapping[str, Any] | None = None,
+    *,
+    fps: float | None = None,
+    priority: list[str] | None = None,
+    pauses: str = "ignore",
+    max_pause: float | None = None,
+    drop: list[str] | None = None,
+    points: bool = False,
+    index: Any = None,
+) -> Imported:
+    """Read tables of bouts (BORIS, SimBA, …) or of labels per frame: one step per bout."""
+    from swirl.io.bout_tables import read_bout_tables
+
+    sessions = read_bout_tables(
+        paths, columns, fps=fps, priority=priority, pauses=pauses, max_pause=max_pause, drop=drop, points=points
+    )
+    return of_syllables(sessions if index is None else label_sessions(sessions, index))
+
+
+def import_nwb(
     paths: list[Any],
     *,
     table: str | None = None,

@@ -1,6 +1,5 @@
 """Labelled intervals and events in NWB files, as bouts in the order of time, and these as steps."""
 
-import re
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -9,7 +8,7 @@ from jaxtyping import Float, Int
 
 from swirl.data.trajectory_checks import MISSING
 from swirl.errors import Faults
-from swirl.io.label_runs import next_labels, runs
+from swirl.io.label_runs import next_labels, numbers_first, runs
 from swirl.io.nwb.file import (
     TIME_COLUMNS,
     columns_for_labels,
@@ -274,15 +273,6 @@ def all_labels(read: list[Bouts]) -> tuple[str, ...]:
     listed = dict.fromkeys(name for bouts in read for name in bouts.catalogue)
     seen = {name for bouts in read for name in bouts.labels if name is not None}
     return (*listed, *sorted(seen - set(listed), key=numbers_first))
-
-
-def numbers_first(name: str) -> tuple[int, int, str]:
-    """Order of labels: whole numbers by their size, then text.
-
-    >>> sorted(["b", "10", "a", "9"], key=numbers_first)
-    ['9', '10', 'a', 'b']
-    """
-    return (0, int(name), name) if re.fullmatch(r"-?[0-9]{1,18}", name) else (1, 0, name)
 
 
 def make_steps(bouts: Bouts, state_names: tuple[str, ...], max_pause: float | int | None) -> Steps:

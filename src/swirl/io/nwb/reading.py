@@ -15,7 +15,8 @@ from jaxtyping import Float
 from swirl.data.trajectories import Trajectories
 from swirl.errors import Faults, renamed
 from swirl.io.body_point import followed, wanted_keypoints
-from swirl.io.nwb.bouts import all_labels, make_steps, numbers_first, read_bouts, read_intervals
+from swirl.io.label_runs import numbers_first
+from swirl.io.nwb.bouts import all_labels, make_steps, read_bouts, read_intervals
 from swirl.io.nwb.file import (
     BOUTS,
     TRACKS,

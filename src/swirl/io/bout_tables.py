@@ -1,0 +1,607 @@
+"""Tables of bouts, and of labels per frame: BORIS, SimBA, DLCAnalyzer, Raven, crowsetta, VAME, DeepEthogram, ….
+
+Four layouts are told apart by what the columns are called and hold: a row per bout (start, stop, label); a row where a
+bout starts and another where it stops (BORIS' tabular events); a row per frame with its label; a row per frame with a
+column of 0 and 1 for each behaviour.  All become `Bouts`, and these become steps in `swirl.io.bouts`.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from swirl.data.trajectories import Trajectories
+from swirl.errors import Faults
+from swirl.io.bouts import ROUNDING, Bouts, bout_sessions, instant
+from swirl.io.columns import distinct_names, nearest, plain
+from swirl.io.label_runs import JUMP, runs
+from swirl.io.text_table import BLANK, line_of_events, number, read_columns, records, refuse, separator_of, utf8_text
+from swirl.text import counted, numbered, some
+
+CANNOT = "The bouts cannot be read"
+MAX_TEXT = 2**33
+TOUCHING = 0.0015
+"""Seconds between two bouts that touch: BORIS writes milliseconds, and lets a bout start one after the last stopped."""
+
+_WORDS = {
+    "start": "start starttime begin begintime onset onsettime from tstart entrytime entrytimes",
+    "stop": "stop stoptime end endtime offset offsettime to tstop tend exittime exittimes",
+    "duration": "duration durations bouttime",
+    "label": "behavior behaviour label labels event type annotation syllable motif cluster bsoidlabels state class "
+    "species shapename shape action code name",
+    "time": "time t timerelativesf timerelative times timestamp timestamps seconds",
+    "status": "status behaviortype behaviourtype eventtype",
+    "subject": "subject subjectid animal animalid mouse mouseid rat bird individual id",
+    "session": "session sessionid observationid observation recording video videoname trial file filename notatedpath "
+    "sourcefile",
+    "first frame": "startframe beginframe framestart entryframe firstframe",
+    "last frame": "endframe stopframe frameend exitframe lastframe",
+    "frame": "frame frames frameindex framenumber",
+}
+USUAL = {role: tuple(words.split()) for role, words in _WORDS.items()}
+"""Usual names of columns without capitals, spaces and units; where several are there, the first in this order."""
+
+ROLES = ("start", "stop", "label", "time", "status", "subject", "session")
+"""Columns that may be named."""
+
+UNITS = {"s": 1.0, "sec": 1.0, "secs": 1.0, "seconds": 1.0, "ms": 0.001, "msec": 0.001, "min": 60.0}
+UNIT = re.compile(rf"[\s_(\[]+({'|'.join(UNITS)})[\s\])]*$")
+MARKS = {"start": "START", "state start": "START", "stop": "STOP", "state stop": "STOP"}
+MARKS |= {"point": "POINT", "point event": "POINT", "state": "STATE"}
+TRUE_OR_NOT = {"0": False, "1": True, "0.0": False, "1.0": True, "false": False, "true": True, "": False}
+NO_SUBJECT = "no focal subject"  # BORIS
+
+EXPECTED = (
+    "expected the columns start, stop and label (a row for each bout); or label, time and status (START and STOP); or "
+    "a label for each frame, or a column of 0 and 1 for each behaviour, with --fps. Name your columns with --start, "
+    "--stop, --label, --time, --status"
+)
+
+
+@dataclass(frozen=True)
+class _File:
+    """A table of text, of which columns are read when they are asked for."""
+
+    path: Path
+    data: bytes
+    separator: str
+    header: list[str]
+    end: int
+    lines: Int[np.ndarray, " row"]
+    names: dict[int, str]
+    observation: str
+    """What the session is called where no column says it."""
+    read: dict[str, tuple[np.ndarray, list[str]]] = field(default_factory=dict)
+    """Columns that were read before: the number of the value in each row, and the values."""
+
+    def load(self, columns: Sequence[str]) -> None:
+        """Read several columns at once; blank cells are empty."""
+        at = {i: name for i, name in self.names.items() if name in columns and name not in self.read}
+        kinds = dict.fromkeys(at, "names")
+        found = read_columns(self.data, self.separator, len(self.header), self.end, kinds) if at else {}
+        for i, series in found.items():
+            if len(series) != len(self.lines):
+                told = f"it has {len(self.lines)} lines of data but {len(series)} rows"
+                refuse(self.path, f"{told}: check its quotation marks")
+            values = ["" if value in BLANK else value for value in series.cat.categories]
+            self.read[at[i]] = (series.cat.codes.to_numpy().astype(np.int64), [*values, ""])  # −1 is the last
+
+    def each(self, column: str, function: Callable[[str], Any]) -> list[Any]:
+        """What a function makes of each cell of a column; it is asked once for each different value."""
+        self.load([column])
+        codes, values = self.read[column]
+        made = [function(value) for value in values]
+        return [made[code] for code in codes.tolist()]
+
+    def text(self, column: str) -> list[str]:
+        """One column; blank cells are empty."""
+        return self.each(column, str)
+
+    def at(self, rows: Any) -> str:
+        """Name rows by their lines."""
+        return f"{self.path}, {numbered('line', self.lines[rows].tolist())}"
+
+
+def read_bout_tables(
+    paths: Any,
+    columns: Mapping[str, Any] | None = None,
+    *,
+    fps: float | int | None = None,
+    priority: Sequence[str] | None = None,
+    pauses: str = "ignore",
+    max_pause: float | int | None = None,
+    drop: Sequence[str] | None = None,
+    points: bool = False,
+) -> Trajectories:
+    """Read tables of bouts or of labels per frame: state = label, action = the next label (see `bouts.bout_sessions`).
+
+    A session is what a column says it is (BORIS: the observation), of each subject where there are several; else the
+    file.  Times are seconds, h:mm:ss or, where the name of the column says so, milliseconds or minutes.
+
+    Parameters
+    ----------
+    paths
+        A file or a list of them: CSV or TSV, also with BORIS' lines about the observation above the table; Audacity's
+        labels; a .npy file with a label for each frame, as VAME writes it.
+    columns
+        What columns are called, where that is not usual: start, stop, label, time, status, subject, session. Several
+        labels are columns of 0 and 1, one for each behaviour.
+    fps
+        Frames per second. Needed for labels per frame where no column has the time. For other tables it says that
+        their times are numbers of frames.
+    priority, pauses, max_pause, drop, points
+        As in `bouts.bout_sessions`.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> rows = ["Behavior,Status,Time", "rear,START,0.5", "rear,STOP,2", "groom,START,2", "groom,STOP,4"]
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "boris.csv").write_text("\\n".join(rows))
+    ...     sessions = read_bout_tables(Path(folder, "boris.csv"))
+    >>> sessions.state_names, sessions.states[0], sessions.times[0], sessions.signals["duration"][0]
+    (('groom', 'rear'), array([1, 0]), array([0.5, 2. ]), array([1.5, 2. ]))
+    """
+    faults = Faults()
+    named = {role: name for role, name in (columns or {}).items() if name is not None}
+    if unknown := [repr(role) for role in named if role not in ROLES]:
+        faults.add(f"columns names {some(unknown)}: expected {', '.join(ROLES)}")
+    if fps is not None and not (np.isfinite(fps) and fps > 0):
+        faults.add(f"fps={fps} (--fps): give frames per second, a number above 0")
+    listed = [Path(path) for path in ([paths] if isinstance(paths, str | PathLike) else paths)]
+    if not listed:
+        faults.add("there is no file: give at least one table")
+    if twice := [str(path) for path, n in Counter(listed).items() if n > 1]:
+        faults.add(f"{some(twice)} is given more than once: give each file once")
+    faults.raise_if_any(CANNOT)
+    notes: dict[str, int] = {}
+    read = [bouts for path in listed for bouts in _read(path, named, fps, notes, faults)]
+    faults.raise_if_any(CANNOT)
+    sessions = bout_sessions(
+        _told_apart(read), priority=priority, pauses=pauses, max_pause=max_pause, drop=drop, points=points
+    )
+    of = {note: f" (in {n} files)" if n > 1 else "" for note, n in notes.items()}
+    return sessions.with_labels(notes=[*(note + more for note, more in of.items()), *sessions.notes])
+
+
+def _told_apart(read: list[Bouts]) -> list[Bouts]:
+    """Sessions with names of their own: where two files have the same, that of the file (and folder) is in front."""
+    for front in (lambda path: path.stem, lambda path: f"{path.parent.name}/{path.stem}"):
+        files: dict[str, set[str]] = {}
+        for bouts in read:
+            files.setdefault(bouts.name, set()).add(bouts.source)
+        read = [
+            replace(bouts, name=f"{front(Path(bouts.source))} {bouts.name}") if len(files[bouts.name]) > 1 else bouts
+            for bouts in read
+        ]
+    return read
+
+
+def _read(
+    path: Path, named: Mapping[str, Any], fps: float | int | None, notes: dict[str, int], faults: Faults
+) -> list[Bouts]:
+    """The bouts of one file, by session; none after a fault."""
+    if path.suffix.lower() == ".npy":
+        return _of_array(path, fps, notes, faults)
+    before = len(faults)
+    file = _opened(path, faults)
+    found = _found(file, named, faults)
+    if len(faults) > before:
+        return []
+    pair = _interval_columns(found, named, fps)
+    of_events = pair is None and "status" in found and bool({*_marks(file, found["status"])} - {None, "STATE"})
+    columns = f"the columns are {some(file.header, 20)}"
+    if "label" not in found and (pair or of_events):
+        faults.add(f"{path}: no column is known to hold the labels: name it with --label; {columns}")
+    elif pair is not None:
+        return _of_intervals(file, found, pair, fps, notes, faults)
+    elif of_events and "time" in found:
+        return _of_events(file, found, fps, notes, faults)
+    elif of_events:
+        faults.add(f"{path}: no column is known to hold the times of START and STOP: name it with --time; {columns}")
+    elif {"first frame", "last frame"} <= set(found):
+        faults.add(f"{path}: bouts are given in frames: give frames per second, as in --fps 30")
+    elif half := {"start", "stop"} & set(found):
+        [has], [lacks] = half, {"start", "stop"} - half
+        told = f"{found[has]!r} is when a bout {has}s, but no column is known to say when it {lacks}s"
+        faults.add(f"{path}: {told}: name it with --{lacks}; {columns}")
+    else:
+        return _of_frames(file, found, named.get("label"), fps, notes, faults)
+    return []
+
+
+def _interval_columns(
+    found: dict[str, str], named: Mapping[str, Any], fps: float | int | None
+) -> tuple[str, str] | None:
+    """The two columns that say when a bout starts and stops: numbers of frames only where their rate is given."""
+    frames, times = ("first frame", "last frame"), ("start", "stop" if "stop" in found else "duration")
+    order = (frames, times) if fps is not None and "start" not in named else (times,)
+    return next((pair for pair in order if set(pair) <= set(found)), None)
+
+
+def _marks(file: "_File", column: str) -> list[str | None]:
+    """START, STOP, POINT, STATE or None of each row."""
+    return file.each(column, lambda value: MARKS.get(value.casefold()))
+
+
+def _note(notes: dict[str, int], layout: str, found: dict[str, str], roles: Sequence[str]) -> None:
+    told = ", ".join(f"{role} = {found[role]!r}" for role in roles if role in found)
+    note = f"read as {layout}{f' ({told})' if told else ''}"
+    notes[note] = notes.get(note, 0) + 1
+
+
+def _note_blank(notes: dict[str, int], file: "_File", named: Bool[np.ndarray, " row"]) -> None:
+    if not named.all():
+        notes[f"left out {counted(int((~named).sum()), 'row')} without a label in {file.path.name}"] = 1
+
+
+# ---------------------------------------------------------------------- the file and its columns
+
+
+def _opened(path: Path, faults: Faults) -> _File:
+    """Find the table in a file: below BORIS' lines about the observation, or without a header as Audacity writes it."""
+    data, observation, shift = utf8_text(path, MAX_TEXT), "", 0
+    if (line := line_of_events(data)) is not None:
+        above = data.split(b"\n", line - 1)
+        first = above[0].decode()
+        observation = first.split(separator_of(data))[1].strip(' "') if separator_of(data) in first else ""
+        data = b"\n" * (line - 1) + above[-1]  # lines keep their numbers
+    elif re.match(rb"[0-9.]+\t[0-9.]+\t[^\t\n]*(\n|$)", data):
+        data, shift = b"start\tstop\tlabel\n" + data, 1
+    separator = separator_of(data)
+    lines, header, end = records(path, data, separator)
+    doubts = Faults()
+    names = distinct_names([name.strip() for name in header], doubts)
+    faults.messages += [f"{path}: {message}" for message in doubts.messages]
+    if not len(lines):
+        refuse(path, "it holds a line of column names and nothing else: there are no data")
+    observation = observation or path.name.removesuffix(".gz").rpartition(".")[0] or path.name
+    return _File(path, data, separator, header, end, lines - shift, names, observation)
+
+
+def _bare(name: str) -> str:
+    """A name of a column without capitals, spaces and unit: "Start (s)" is "start"."""
+    return re.sub(r"[^a-z0-9]+", "", UNIT.sub("", plain(name)))
+
+
+def _unit(name: str) -> float:
+    """Seconds in the unit that the name of a column says."""
+    found = UNIT.search(plain(name))
+    return UNITS[found[1]] if found else 1.0
+
+
+def _found(file: _File, named: Mapping[str, Any], faults: Faults) -> dict[str, str]:
+    """Role → the name of its column: as it was named, else the usual."""
+    there = list(file.names.values())
+    found = {}
+    for role, name in named.items():
+        if isinstance(name, list):
+            continue  # columns of 0 and 1
+        matching = [name] if name in there else [x for x in there if plain(x) == plain(name)]
+        if matching:
+            found[role] = matching[0]
+        else:
+            faults.add(f"{file.path}: no column {name!r} (--{role}) among {some(there, 20)}{nearest(name, there)}")
+    for role, usual in USUAL.items():
+        free = {_bare(name): name for name in reversed(there) if name not in found.values()}
+        if role not in named and (own := next((name for name in usual if name in free), None)):
+            found[role] = free[own]
+    if "status" in found and "status" not in named and not any(_marks(file, found["status"])):
+        del found["status"]
+    return found
+
+
+def _one_or_not(file: _File, column: str) -> list[bool | None]:
+    """Whether a cell is 1 or 0; None where it is neither."""
+    return file.each(column, lambda value: TRUE_OR_NOT.get(value.casefold()))
+
+
+def _ones(
+    file: _File, asked: list[str] | None, found: dict[str, str], faults: Faults
+) -> dict[str, Bool[np.ndarray, " row"]] | None:
+    """The columns of 0 and 1, one for each behaviour; None where there are none."""
+    there = list(file.names.values())
+    if asked is not None:
+        by_plain = {plain(name): name for name in reversed(there)}
+        for name in asked:
+            if plain(name) not in by_plain:
+                faults.add(f"{file.path}: no column {name!r} (--label) among {some(there, 20)}{nearest(name, there)}")
+        chosen = [by_plain[plain(name)] for name in asked if plain(name) in by_plain]
+    else:
+        used = set(found.values())
+        chosen = [name for name in there if name not in used]
+    ones = {}
+    file.load(chosen)
+    for name in chosen:
+        marks = _one_or_not(file, name)
+        if None not in marks:
+            ones[name] = np.array(marks, bool)
+        elif asked is not None:
+            row = marks.index(None)
+            got = f"{file.at([row])}: {name} is {file.text(name)[row]!r}"
+            faults.add(f"{got}: expected 1 where the animal does it and 0 elsewhere")
+    return ones or None
+
+
+def seconds(text: str) -> float:
+    """Read a time: seconds, also with a decimal comma, or h:mm:ss; NaN if it is none.
+
+    >>> seconds("0,5"), seconds("1:02:03.5"), seconds("soon")
+    (0.5, 3723.5, nan)
+    """
+    parts = text.split(":")
+    if len(parts) > 3:
+        return float("nan")
+    total = 0.0
+    for part in parts:
+        total = 60 * total + number(part)
+    return total
+
+
+def _times(
+    file: _File, column: str, wanted: Bool[np.ndarray, " row"], fps: float | int | None, faults: Faults
+) -> Float[np.ndarray, " row"]:
+    """A column of times in seconds; with `fps`, in frames. Faults only where a time is wanted."""
+    text = file.text(column)
+    times = np.array(file.each(column, seconds), float)
+    wrong = np.flatnonzero(wanted & ~np.isfinite(times))
+    for row in wrong[:5].tolist():
+        got = f"is {text[row]!r}" if text[row] else "is blank or NaN"
+        faults.add(f"{file.at([row])}: {column} {got}; expected seconds, or h:mm:ss: correct or delete the row")
+    if len(wrong) > 5:
+        faults.add(f"{file.path}: {column} is no time in {counted(len(wrong) - 5, 'more line')}")
+    if fps is None:
+        return times * _unit(column)
+    broken = np.flatnonzero(wanted & np.isfinite(times) & (times != np.floor(times)))
+    if broken.size:
+        row = int(broken[0])
+        faults.add(
+            f"{file.at([row])}: {column} is {text[row]}, but with --fps it has to be the number of a frame: leave "
+            "--fps out if these are seconds"
+        )
+    return times
+
+
+def _parted(
+    file: _File,
+    found: dict[str, str],
+    start: Float[np.ndarray, " bout"],
+    stop: Float[np.ndarray, " bout"],
+    rows: Int[np.ndarray, " bout"],
+    fps: float | int | None,
+) -> list[Bouts]:
+    """Bouts by session, and by subject where a session has several; `rows` says where each begins."""
+    made, labels = [], file.text(found["label"])
+    rounding = 1 / fps + ROUNDING if fps else TOUCHING
+    for name, subject, mine in _by_session(file, found):
+        at = np.flatnonzero(np.isin(rows, mine))
+        if at.size:
+            own = [labels[row] for row in rows[at].tolist()]
+            lines = file.lines[rows[at]]
+            made.append(Bouts(name, start[at], stop[at], own, subject, lines, str(file.path), rounding))
+    return made
+
+
+def _by_session(file: _File, found: dict[str, str]) -> list[tuple[str, str | None, Int[np.ndarray, " row"]]]:
+    """Name, subject and rows of each session, in the order in which they first appear."""
+    n = len(file.lines)
+    if not {"subject", "session"} & set(found):
+        return [(file.observation, None, np.arange(n))]
+    subjects = file.text(found["subject"]) if "subject" in found else [""] * n
+    subjects = ["" if value.casefold() == NO_SUBJECT else value for value in subjects]
+    sessions = [value or file.observation for value in file.text(found["session"])] if "session" in found else [""] * n
+    groups: dict[tuple[str, str], list[int]] = {}
+    for row, key in enumerate(zip(sessions, subjects, strict=True)):
+        groups.setdefault(key, []).append(row)
+    several = Counter(session for session, _ in groups)
+    parted = []
+    for (session, subject), rows in groups.items():
+        name = session or file.observation
+        if several[session] > 1 and subject:
+            name = f"{name} {subject}"
+        parted.append((name, subject or None, np.array(rows)))
+    return parted
+
+
+# ---------------------------------------------------------------------- a row for each bout
+
+
+def _of_intervals(
+    file: _File,
+    found: dict[str, str],
+    pair: tuple[str, str],
+    fps: float | int | None,
+    notes: dict[str, int],
+    faults: Faults,
+) -> list[Bouts]:
+    """Start, stop and label of each row."""
+    labels = file.text(found["label"])
+    points = np.zeros(len(labels), bool)
+    if "status" in found:
+        points = np.array([mark == "POINT" for mark in _marks(file, found["status"])])
+    named = np.array([bool(label) for label in labels])
+    before = len(faults)
+    start = _times(file, found[pair[0]], named, fps, faults)
+    second = _times(file, found[pair[1]], named & ~points, fps, faults)
+    stop = start + second if pair[1] == "duration" else second
+    stop = np.where(points, start, stop)
+    unit = "s" if fps is None else "frames"
+    for row in np.flatnonzero(named & (stop < start))[:5].tolist():
+        what = (
+            f"{labels[row]!r} starts at {instant(start[row])} {unit}, but stops before, at {instant(stop[row])} {unit}"
+        )
+        faults.add(f"{file.at([row])}: {what}; correct or delete the row")
+    if len(faults) > before:
+        return []
+    if fps is not None:
+        start, stop = start / fps, (stop + (~points & (pair[1] != "duration"))) / fps  # the last frame counts too
+    _note(notes, "a row for each bout", found, (*pair, "label", "subject", "session"))
+    _note_blank(notes, file, named)
+    rows = np.flatnonzero(named)
+    return _parted(file, found, start[rows], stop[rows], rows, fps)
+
+
+# ---------------------------------------------------------------------- START and STOP
+
+
+def _of_events(
+    file: _File, found: dict[str, str], fps: float | int | None, notes: dict[str, int], faults: Faults
+) -> list[Bouts]:
+    """Join the START of each bout with its STOP."""
+    labels, status = file.text(found["label"]), file.text(found["status"])
+    marks = _marks(file, found["status"])
+    named = np.array([bool(label) for label in labels])
+    before = len(faults)
+    times = _times(file, found["time"], named, fps, faults) / (fps or 1)
+    for row in [i for i, mark in enumerate(marks) if mark in (None, "STATE") and named[i]][:5]:
+        faults.add(f"{file.at([row])}: {found['status']} is {status[row]!r}; expected START, STOP or POINT")
+    if len(faults) > before:
+        return []
+    joined: list[tuple[int, int]] = []
+    for name, _, rows in _by_session(file, found):
+        begun: dict[str, int] = {}
+        for row in rows[np.argsort(times[rows], kind="stable")].tolist():
+            label, when = labels[row], f"{instant(times[row])} s"
+            if not label:
+                continue
+            if marks[row] == "POINT":
+                joined.append((row, row))
+            elif marks[row] == "START" and label in begun:
+                since = f"it has been on since {instant(times[begun[label]])} s (line {file.lines[begun[label]]})"
+                faults.add(f"{file.at([row])}: {label!r} of {name} starts at {when}, but {since}: add the STOP between")
+            elif marks[row] == "START":
+                begun[label] = row
+            elif label in begun:
+                joined.append((begun.pop(label), row))
+            else:
+                faults.add(f"{file.at([row])}: {label!r} of {name} stops at {when}, but has not started: add its START")
+        for label, row in begun.items():
+            at = f"{file.at([row])}: {label!r} of {name} starts at {instant(times[row])} s"
+            faults.add(f"{at} and never stops: add its STOP, or delete the row")
+    if len(faults) > before:
+        return []
+    _note(notes, "rows of START and STOP", found, ("time", "status", "label", "subject", "session"))
+    _note_blank(notes, file, named)
+    first, last = np.array(joined, int).reshape(-1, 2).T
+    return _parted(file, found, times[first], times[last], first, fps)
+
+
+# ---------------------------------------------------------------------- a row for each frame
+
+
+def _of_frames(
+    file: _File, found: dict[str, str], asked: Any, fps: float | int | None, notes: dict[str, int], faults: Faults
+) -> list[Bouts]:
+    """Runs of frames with one label; where each behaviour has a column of 0 and 1, the runs of 1 in each."""
+    before, every = len(faults), np.ones(len(file.lines), bool)
+    if isinstance(asked, str) and _bare(asked) not in USUAL["label"] and None not in _one_or_not(file, found["label"]):
+        asked = [found["label"]]
+    several = isinstance(asked, list)
+    ones = _ones(file, asked if several else None, found, faults) if several or "label" not in found else None
+    if len(faults) > before:
+        return []
+    if ones is None and "label" not in found:
+        faults.add(f"{file.path}: the columns are {some(file.header, 20)}; {EXPECTED}")
+        return []
+    clock = found.get("frame") if fps is not None else found.get("time")
+    if fps is None and clock is None:
+        of = f"labels: {found['label']!r}" if ones is None else f"0 and 1: {some([repr(name) for name in ones])}"
+        told = f"seems to have a row for each frame ({of}) and has no column of times: give frames per second, as in"
+        faults.add(f"{file.path} {told} --fps 30. If its rows are bouts, name its columns (--start, --stop, --label)")
+        return []
+    given = None if clock is None else _times(file, clock, every, fps, faults) / (fps or 1)
+    if ones is None:
+        labels = file.each(found["label"], _frame_label)
+        values = {label: i for i, label in enumerate(dict.fromkeys(labels))}
+        tracks = [np.array([values[label] for label in labels])]
+        called = [dict(enumerate(values))]
+        _note(notes, "a row for each frame", found, ("label", "subject", "session"))
+    else:
+        tracks, called = [column.astype(int) for column in ones.values()], [{0: "", 1: name} for name in ones]
+        told = f"a row for each frame, with a column of 0 and 1 for each of {some(list(ones), 20)}"
+        _note(notes, told, found, ("subject", "session"))
+    if len(faults) > before:
+        return []
+    made = []
+    for name, subject, rows in _by_session(file, found):
+        times = np.arange(len(rows)) / (fps or 1) if given is None else given[rows]
+        period = 1 / fps if fps else float(np.median(np.diff(times))) if len(rows) > 1 else 1.0
+        if not _steady(file, clock, times, rows, period, faults):
+            continue
+        jumped = np.diff(times, prepend=times[:1]) > JUMP * period
+        ends = np.append(np.where(jumped[1:], times[:-1] + period, times[1:]), times[-1] + period)
+        start, stop, labels, at = [np.zeros(0)], [np.zeros(0)], [], [np.zeros(0, int)]
+        for track, names in zip(tracks, called, strict=True):
+            first, last = runs(track[rows], jumped)
+            mine = np.array([bool(names[value]) for value in track[rows][first].tolist()])
+            first, last = first[mine], last[mine]
+            start.append(times[first])
+            stop.append(ends[last])
+            at.append(rows[first])
+            labels += [names[value] for value in track[rows][first].tolist()]
+        lines, lost = file.lines[np.concatenate(at)], times[jumped]
+        where = (subject, lines, str(file.path), ROUNDING, lost)
+        made.append(Bouts(name, np.concatenate(start), np.concatenate(stop), labels, *where))
+    return made
+
+
+def _steady(
+    file: _File,
+    clock: str | None,
+    times: Float[np.ndarray, " frame"],
+    rows: Int[np.ndarray, " frame"],
+    period: float,
+    faults: Faults,
+) -> bool:
+    """Whether rows are the frames of a video: their times increase, most of them at a steady rate."""
+    apart = np.diff(times)
+    late = np.flatnonzero(~(apart > 0)) + 1
+    if late.size:
+        faults.add(
+            f"{file.at(rows[late[:1]])}: {clock} is not above that of the frame before: sort or correct the rows"
+        )
+    elif len(apart) and float(np.mean(np.abs(apart - period) <= 0.1 * period + ROUNDING)) < 0.9:
+        faults.add(
+            f"{file.path}: {clock} does not grow at a steady rate, so rows are no frames, and no column says when a "
+            f"bout stops: name it with --stop; if each bout lasts until the next, use swirl import table"
+        )
+    else:
+        return True
+    return False
+
+
+def _frame_label(value: str) -> str:
+    """A label per frame; a negative number is none, and 3.0 is 3.
+
+    >>> [_frame_label(value) for value in ("walk", "3.0", "-1")]
+    ['walk', '3', '']
+    """
+    value = re.sub(r"^(-?[0-9]+)\.0+$", r"\1", value)
+    return "" if re.fullmatch(r"-[0-9]+", value) else value
+
+
+def _of_array(path: Path, fps: float | int | None, notes: dict[str, int], faults: Faults) -> list[Bouts]:
+    """Labels per frame in a .npy file; nothing is ever unpickled."""
+    if fps is None:
+        faults.add(f"{path} has a label for each frame: give frames per second, as in --fps 30")
+        return []
+    try:
+        labels = np.load(path, allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        faults.add(f"{path} cannot be read as a NumPy array ({error}): save the labels as whole numbers, or as CSV")
+        return []
+    if labels.ndim != 1 or labels.dtype.kind not in "iu" or not len(labels):
+        faults.add(f"{path} has shape {labels.shape} of {labels.dtype}: expected a whole number for each frame")
+        return []
+    notes["read as a label for each frame"] = notes.get("read as a label for each frame", 0) + 1
+    first, last = runs(labels.astype(np.int64), np.zeros(len(labels), bool))
+    mine = labels[first] >= 0
+    first, last = first[mine], last[mine]
+    names = [str(label) for label in labels[first].tolist()]
+    return [Bouts(path.stem, first / fps, (last + 1) / fps, names, source=str(path))]
