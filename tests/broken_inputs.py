@@ -819,7 +819,8 @@ texts(
         "half a header of DeepLabCut": ("header lines have different lengths", "scorer,net,net\nbodyparts,nose\n"),
         "infinite": ("no frame has a position", "t,x,y\n0,inf,nan\n1,nan,inf\n", 2, "nowhere.csv"),
         "1e300": ("1 session, 3 steps", "t,x,y\n0,0,0\n1,1e300,1e300\n2,-1e300,0\n", 0, "far.csv"),
-        "packed": ("neither text (in UTF-8) nor HDF5", gzip.compress(b"t,x,y\n0,1,1\n"), 2, "xy.csv.gz"),
+        "packed": ("1 session, 2 steps", gzip.compress(b"t,x,y\n0,1,1\n1,2,2\n"), 0, "xy.csv.gz"),
+        "half of what was packed": ("half.csv.gz", gzip.compress(b"t,x,y\n0,1,1\n1,2,2\n")[:-12], 2, "half.csv.gz"),
     },
 )
 

@@ -1,6 +1,10 @@
+import csv
+import gzip
+import io
 import itertools
 import json
 import pickle
+import sys
 
 import h5py
 import numpy as np
@@ -601,8 +605,8 @@ def test_broken_files(tmp_path):
     assert "neither text (in UTF-8) nor HDF5" in refusal(path)
     path.write_bytes("x,y\né,1\n".encode("latin-1"))
     assert "not text in UTF-8 (byte 0xe9): save it as CSV UTF-8" in refusal(path)
-    path.write_bytes("x,y\n1,1\n".encode("utf-16"))
-    assert "neither text" in refusal(path)
+    path.write_bytes("x,y\n1,1\n".encode("utf-16")[:-1])
+    assert "it starts as UTF-16 but is not UTF-16 throughout" in refusal(path)
     write_pandas_table(path, deeplabcut_columns(), VALUES.reshape(6, -1), index="labels")
     assert "hand-labelled frames are no tracks" in refusal(path)
     write_pandas_table(path, deeplabcut_columns()[:3], VALUES.reshape(6, -1))
@@ -619,3 +623,104 @@ def test_a_track_checks_itself():
         Track("a", np.zeros(2), np.zeros((2, 2)), signals={"s": np.zeros(3)})
     with pytest.raises(ValueError, match=r"positions have shape \(3, 2\)"):
         Track("a", np.arange(2.0), np.zeros((3, 2)))
+
+
+# ---------------------------------------------------------------------- EthoVision, and other names of columns
+
+
+def ethovision(*, separator=";", animal="m 7", n=6):
+    """A track as EthoVision writes it as text: lines about the trial, names, units, then a row per sample."""
+    above = [["Number of header lines:", str(7)], ["Experiment", "maze"], ["Trial name", "Trial     1"]]
+    above += [["Animal ID", animal], [""]]
+    names = ["Trial time", "Recording time", "X center", "Y center", "Area", "In zone(arm / center-point)"]
+    rows = [names, ["(s)", "(s)", "(cm)", "(cm)", "(cm²)", ""]]
+    for i in range(n):
+        lost = i == 2
+        rows.append(
+            [f"{i / 25:.2f}", f"{i / 25:.2f}", "-" if lost else f"{i - 3.5}", "-" if lost else "1.25", "2.0", "1"]
+        )
+    cells = [[f'"{cell}"' for cell in row] for row in [*above, *rows[:2]]] + rows[2:]
+    return "\r\n".join(separator.join([*row, ""]) for row in cells) + "\r\n"
+
+
+@pytest.mark.parametrize("separator", [";", ",", "\t"])
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-8", "utf-8-sig"])
+def test_ethovision_text(tmp_path, encoding, separator):
+    path = tmp_path / "Track-maze-Trial     1-Arena 1-Subject 1.txt"
+    path.write_bytes(ethovision(separator=separator).encode(encoding))
+    [track] = read_tracks(path)
+    np.testing.assert_allclose(track.times, np.arange(6) / 25)
+    np.testing.assert_array_equal(track.positions[:, 0], [-3.5, -2.5, np.nan, -0.5, 0.5, 1.5])
+    assert np.isnan(track.positions[2, 1])
+    assert track.time_unit == "seconds"
+    assert track.subject == "m 7"
+    assert not track.y_down
+    assert track.signals["In zone(arm / center-point)"].tolist() == [1.0] * 6
+
+
+def test_ethovision_that_is_cut_or_wrong_is_told_by_its_lines(tmp_path):
+    path = tmp_path / "track.txt"
+    path.write_text(ethovision().replace("-2.5", "here"))
+    with pytest.raises(ValueError, match=r"track\.txt, line 9, column X center: 'here' is not a number"):
+        read_tracks(path)
+    path.write_text(ethovision().replace('"7"', '"700"'))
+    with pytest.raises(
+        ValueError, match="line 1: expected the number of lines above the data, as EthoVision writes it"
+    ):
+        read_tracks(path)
+    path.write_text(ethovision(animal=""))
+    assert read_tracks(path)[0].subject is None
+
+
+def test_columns_by_other_names(tmp_path):
+    path = tmp_path / "mine.csv"
+    rows = [f"{i},{i / 10},{i * 2.0},{5 - i},m{1 + i // 3},{7 * i}" for i in range(6)]
+    path.write_text("n,clock,East,North,who,x\n" + "\n".join(rows))
+    named = {"x": "East", "y": "north", "time": "clock", "subject": "who"}
+    one, two = read_tracks(path, columns=named)
+    np.testing.assert_array_equal(one.positions, [[0, 5], [2, 4], [4, 3]])
+    np.testing.assert_allclose(two.times, [0.3, 0.4, 0.5])
+    assert (one.subject, two.subject) == ("m1", "m2")
+    assert set(one.signals) == {"n", "x"}  # a column x that is none is a signal
+    [frames] = read_tracks(path, columns={"x": "East", "y": "North", "frame": "n"}, fps=2)
+    np.testing.assert_allclose(frames.times, np.arange(6) / 2)
+    table = pd.read_csv(path)
+    np.testing.assert_array_equal(read_tracks(table, columns=named)[1].positions, two.positions)
+    with pytest.raises(ValueError, match=r"no column 'Est' \(--x\) among n, clock, East.*East"):
+        read_tracks(path, columns={"x": "Est", "y": "North"})
+    with pytest.raises(ValueError, match="columns names 'z': expected x, y, time, frame, subject, session"):
+        read_tracks(path, columns={"z": "North"})
+
+
+def test_any_maze_names_and_packed_text(tmp_path):
+    path = tmp_path / "any-maze.csv.gz"
+    text = "Time,Centre position X,Centre position Y,In open arm\n0.0,10,20,1\n0.1,11,20,0\n"
+    path.write_bytes(gzip.compress(text.encode()))
+    [track] = read_tracks(path)
+    np.testing.assert_array_equal(track.positions, [[10, 20], [11, 20]])
+    assert track.signals["In open arm"].tolist() == [1.0, 0.0]
+
+
+def test_sheets_of_excel(tmp_path, monkeypatch):
+    """EthoVision's and a plain one are what they are as text, to the last bit."""
+    openpyxl = pytest.importorskip("openpyxl")
+    texts = {"ethovision": ethovision(), "plain": "t;x;y;note\r\n0;1.1;2\r\n0.1;;3;a\r\n0.3;0.123456789012345;4\r\n"}
+    for name, text in texts.items():
+        book = openpyxl.Workbook()
+        for row in csv.reader(io.StringIO(text), delimiter=";"):
+            cells = [float(cell) if cell.replace(".", "").lstrip("-").isdigit() else cell for cell in row]
+            book.worksheets[0].append(cells)
+        book.save(tmp_path / f"{name}.xlsx")
+        (tmp_path / f"{name}.txt").write_text(text)
+        [one], [other] = (read_tracks(tmp_path / f"{name}.{kind}") for kind in ("xlsx", "txt"))
+        np.testing.assert_array_equal(one.times, other.times)
+        np.testing.assert_array_equal(one.positions, other.positions)
+        assert one.subject == other.subject
+        assert set(one.signals or {}) == set(other.signals or {})
+    broken = tmp_path / "broken.xlsx"
+    broken.write_bytes(b"PK\x03\x04" + bytes(100))
+    with pytest.raises(ValueError, match=r"broken\.xlsx cannot be read as an Excel file .*: save it again, or as CSV"):
+        read_tracks(broken)
+    monkeypatch.setitem(sys.modules, "openpyxl", None)
+    with pytest.raises(ValueError, match=r"reading plain\.xlsx needs openpyxl: pip install 'swirl-irl\[excel\]'"):
+        read_tracks(tmp_path / "plain.xlsx")

@@ -178,7 +178,9 @@ def bouts(
 def tracks(
     paths: Annotated[
         list[Path],
-        typer.Argument(metavar="FILES…", help="DeepLabCut, SLEAP, movement, NWB or x,y tables.", show_default=False),
+        typer.Argument(
+            metavar="FILES…", help="DeepLabCut, SLEAP, movement, NWB, EthoVision or x,y tables.", show_default=False
+        ),
     ],
     output: Output = OUTPUT,
     grid: Annotated[str | None, typer.Option(metavar="RxC", help="Places are the cells of a grid.")] = None,
@@ -222,6 +224,12 @@ def tracks(
             show_default=False,
         ),
     ] = None,
+    x: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of x, where a table has other names.")] = None,
+    y: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of y.")] = None,
+    time: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of the time in seconds.")] = None,
+    frame: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of the frame, instead.")] = None,
+    subject: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of the animal.")] = None,
+    session: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of the session.")] = None,
     index: Index = None,
     force: Force = False,
     as_json: Json = False,
@@ -231,10 +239,12 @@ def tracks(
     from swirl.workflows import import_recordings as importing
 
     _check_free(output, force, *paths, polygons, nodes, edges, index)
+    asked = {"x": x, "y": y, "time": time, "frame": frame, "subject": subject, "session": session}
     imported = importing.import_tracks(
         list(paths), grid=grid, bounds=bounds, polygons=polygons, nodes=nodes, edges=edges, fps=fps, keypoint=keypoint,
         individual=individual, min_confidence=min_confidence, reach=reach, min_dwell=min_dwell,
         max_break=max_break, on_skip=on_skip, series=series, diagonal=diagonal, y_down=y_down, index=index,
+        columns={role: column for role, column in asked.items() if column is not None},
     )  # fmt: skip
     _finish(imported, output, force, as_json, quiet)
 

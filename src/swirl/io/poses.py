@@ -7,16 +7,17 @@ Tables are DeepLabCut's, with three or four lines of header, or plain ones with 
 import csv
 import io
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
-from swirl.errors import Faults
-from swirl.io.text_table import as_numbers
+from swirl.errors import Faults, needing
+from swirl.io.columns import nearest
+from swirl.io.text_table import as_numbers, utf8_text
 from swirl.text import some
 
 FRAMES, SECONDS = "frames", "seconds"
@@ -34,17 +35,26 @@ def cutoff(program: str) -> float:
 
 
 EXPECTED = (
-    "expected tracks of DeepLabCut (.csv, .h5), SLEAP (analysis .h5) or movement (.nc), "
-    "or a table with the columns x, y and perhaps t or frame, session, subject, confidence"
+    "expected tracks of DeepLabCut (.csv, .h5), SLEAP (analysis .h5), movement (.nc) or EthoVision (text), "
+    "or a table with the columns x, y and perhaps t or frame, session, subject, confidence (or name them: --x, --y, "
+    "--time, --frame, --session, --subject)"
 )
 _LABELLED = "expected frame numbers: hand-labelled frames are no tracks, give the file that DeepLabCut made of a video"
 _ALIASES = {
-    "t": ("t", "time", "times", "timestamp", "timestamps", "seconds"),
-    "frame": ("frame", "frames"),
+    "x": ("x", "x center", "x centre", "centre position x", "center position x", "x_center", "pos_x", "x (cm)", "x_cm"),
+    "y": ("y", "y center", "y centre", "centre position y", "center position y", "y_center", "pos_y", "y (cm)", "y_cm"),
+    "t": ("t", "time", "times", "timestamp", "timestamps", "seconds", "trial time", "time (s)", "time_s"),
+    "frame": ("frame", "frames", "frame number", "frame_number"),
     "session": ("session", "session_id"),
     "subject": ("subject", "subject_id", "individual", "animal"),
     "confidence": ("confidence", "likelihood", "score"),
 }
+ROLES = {"x": "x", "y": "y", "time": "t", "frame": "frame", "subject": "subject", "session": "session"}
+"""Columns of a plain table that may be named, and what they are called here."""
+_ETHOVISION = "header lines:"  # "Number of header lines:" in most versions
+_MAX_TEXT = 2**33
+PACKED = (b"\xff\xfe", b"\xfe\xff", b"\x1f\x8b")
+"""How a text begins that is UTF-16 or packed by gzip."""
 _MAX_LINE = 2**24
 
 
@@ -162,11 +172,23 @@ def recording(path: Path, appended: str) -> str:
     return (path.stem.split(appended)[0] if appended.startswith(("DLC", ".")) else "") or path.stem
 
 
-def read_text(path: Path) -> tuple[str, str, list[Poses]]:
-    """Read a CSV: DeepLabCut's, with three or four lines of header, or a plain table with one."""
+def read_text(path: Path, columns: Mapping[str, str] | None = None) -> tuple[str, str, list[Poses]]:
+    """Read a CSV: DeepLabCut's, with three or four lines of header, EthoVision's, or a plain table with one line.
+
+    `columns` says what those of a plain table are called (`ROLES`), where that is not usual.
+    """
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            lines = [file.readline(_MAX_LINE) for _ in range(5)]
+        with path.open("rb") as file:
+            packed = file.read(2) in PACKED
+        whole = utf8_text(path, _MAX_TEXT) if packed else b""
+        with io.StringIO(whole.decode()) if packed else path.open(encoding="utf-8-sig", newline="") as text:
+            lines = [text.readline(_MAX_LINE) for _ in range(5)]
+        if _ETHOVISION in lines[0].lower():
+            data = (whole or utf8_text(path, _MAX_TEXT)).decode()
+            separator = max(",;\t", key=lines[0].count)
+            rows = [[cell.strip() for cell in row] for row in csv.reader(io.StringIO(data), delimiter=separator)]
+            return str(path), path.stem, _of_ethovision(path, rows, columns)
+        source = io.BytesIO(whole) if packed else path
         separator = max(",;\t", key=lines[0].count)
         top = [[cell.strip() for cell in row] for row in csv.reader(io.StringIO("".join(lines)), delimiter=separator)]
         if top and top[0] and top[0][0].lower() == "scorer":
@@ -174,15 +196,15 @@ def read_text(path: Path) -> tuple[str, str, list[Poses]]:
             levels = [row[1:] for row in top[:n]]
             if len(levels) < n or len({len(level) for level in levels}) != 1:
                 raise ValueError(f"{path}: the {n} header lines have different lengths; {EXPECTED}")
-            frame = _frame(path, separator, lines, skip=n)
+            frame = _frame(path, source, separator, lines, skip=n)
             if frame.shape[1] != len(levels[0]) + 1:
                 cells = f"{frame.shape[1]} cells, but the header has {len(levels[0]) + 1}"
                 raise ValueError(f"{path}, line {n + 1}: {cells}; export the tracks again")
-            columns = list(zip(*levels, strict=True))
-            poses = _of_deeplabcut(columns, frame.set_index(0), str(path), lambda i: f"line {i + n + 1}")
+            titles = list(zip(*levels, strict=True))
+            poses = _of_deeplabcut(titles, frame.set_index(0), str(path), lambda i: f"line {i + n + 1}")
             return str(path), recording(path, levels[0][0]), poses
-        frame = _frame(path, separator, lines, skip=0)
-        return str(path), path.stem, _of_plain(frame, str(path), lambda i: f"line {i + 2}")
+        frame = _frame(path, source, separator, lines, skip=0)
+        return str(path), path.stem, _of_plain(frame, str(path), lambda i: f"line {i + 2}", columns)
     except UnicodeDecodeError as error:
         got = f"byte {error.object[error.start]:#04x}" if isinstance(error.object, bytes) else "a byte"
         raise ValueError(f"{path} is not text in UTF-8 ({got}): save it as CSV UTF-8") from None
@@ -190,7 +212,58 @@ def read_text(path: Path) -> tuple[str, str, list[Poses]]:
         raise ValueError(f"{path} is no table ({error}): {EXPECTED}") from None
 
 
-def _frame(path: Path, separator: str, lines: list[str], skip: int) -> Any:
+def _of_ethovision(path: Path, rows: list[list[str]], columns: Mapping[str, str] | None) -> list[Poses]:
+    """Poses of EthoVision: rows about the trial, one of names, one of units, then samples; "-" is what was lost."""
+    try:
+        n = int(float(rows[0][1]))
+    except (IndexError, ValueError):
+        n = 0
+    if not 2 <= n < len(rows):
+        raise ValueError(f"{path}, line 1: expected the number of lines above the data, as EthoVision writes it")
+    animal = next((row[1] for row in rows[: n - 2] if len(row) > 1 and row[0].lower().rstrip(":") == "animal id"), "")
+    names = rows[n - 2]
+    while names and not names[-1]:
+        names = names[:-1]  # lines end with a separator
+    frame = _of_rows([names, *rows[n:]])
+    poses = _of_plain(frame, str(path), lambda i: f"line {i + n + 1}", columns)
+    return [replace(one, individual=animal) if animal and one.individual is None else one for one in poses]
+
+
+def _of_rows(rows: list[list[str]]) -> Any:
+    """Cells of text as a table: numbers where a column has nothing else; blank cells and "-" are missing."""
+    import pandas as pd
+
+    names, *body = rows
+    cells = [[*row, *[""] * len(names)][: len(names)] for row in body]
+    frame = pd.DataFrame(cells, columns=names, dtype=object).replace({"": np.nan, "-": np.nan})
+    for i in range(frame.shape[1]):
+        read, wrong = as_numbers(frame.iloc[:, i])
+        if not wrong.size:
+            frame.isetitem(i, read)
+    return frame
+
+
+def read_sheet(path: Path, columns: Mapping[str, str] | None = None) -> tuple[str, str, list[Poses]]:
+    """Read the first sheet of an Excel file: EthoVision's, or a plain table."""
+    with needing(f"reading {path.name} needs openpyxl", "excel"):
+        import openpyxl
+    try:
+        book = openpyxl.load_workbook(path, read_only=True, data_only=True)
+        sheet = book.worksheets[0]
+        rows = [
+            ["" if cell is None else str(cell).strip() for cell in row] for row in sheet.iter_rows(values_only=True)
+        ]
+        book.close()
+    except Exception as error:  # openpyxl has no family of errors
+        raise ValueError(f"{path} cannot be read as an Excel file ({error}): save it again, or as CSV") from None
+    if not any(any(row) for row in rows):
+        raise ValueError(f"{path} is empty: {EXPECTED}")
+    if _ETHOVISION in rows[0][0].lower():
+        return str(path), path.stem, _of_ethovision(path, rows, columns)
+    return str(path), path.stem, _of_plain(_of_rows(rows), str(path), lambda i: f"row {i + 2}", columns)
+
+
+def _frame(path: Path, source: Any, separator: str, lines: list[str], skip: int) -> Any:
     """Let pandas read the cells; blank lines stay, so that rows can be counted as an editor does."""
     import pandas as pd
 
@@ -199,7 +272,7 @@ def _frame(path: Path, separator: str, lines: list[str], skip: int) -> Any:
     body = "".join(lines[max(skip, 1) :])
     try:
         frame = pd.read_csv(
-            path,
+            source,
             sep=separator,
             encoding="utf-8-sig",
             skiprows=skip,
@@ -235,12 +308,15 @@ def _numbers(column: Any, title: str, where: str, row: Callable[[int], str], fau
     return read.astype(float, copy=False)
 
 
-def from_frame(frame: Any) -> list[Poses]:
-    """Poses of a pandas frame: DeepLabCut's, whose columns have several levels, or a plain one."""
+def from_frame(frame: Any, columns: Mapping[str, str] | None = None) -> list[Poses]:
+    """Poses of a pandas frame: DeepLabCut's, whose columns have several levels, or a plain one.
+
+    `columns` says what those of a plain one are called (`ROLES`), where that is not usual.
+    """
     if frame.columns.nlevels == 1:
-        return _of_plain(frame, "the table", "row {}".format)
-    columns = [tuple(map(str, column)) for column in frame.columns]
-    return _of_deeplabcut(columns, frame, "the table", "row {}".format)
+        return _of_plain(frame, "the table", "row {}".format, columns)
+    levels = [tuple(map(str, column)) for column in frame.columns]
+    return _of_deeplabcut(levels, frame, "the table", "row {}".format)
 
 
 def _of_deeplabcut(columns: list[tuple[str, ...]], frame: Any, where: str, row: Callable[[int], str]) -> list[Poses]:
@@ -268,14 +344,36 @@ def _increasing(title: str, times: np.ndarray, rows: np.ndarray, where: str, row
         faults.add(f"{got} is not after the row before: sort the rows, or name the sessions in a column session")
 
 
-def _of_plain(frame: Any, where: str, row: Callable[[int], str]) -> list[Poses]:
+def _named(frame: Any, columns: Mapping[str, str], faults: Faults) -> dict[str, int]:
+    """Where the columns stand that a user has named."""
+    if unknown := [repr(role) for role in columns if role not in ROLES]:
+        faults.add(f"columns names {some(unknown)}: expected {', '.join(ROLES)}")
+    there, at = [str(column).strip() for column in frame.columns], {}
+    for role, name in columns.items():
+        if role in ROLES:
+            found = [i for i, column in enumerate(there) if column.casefold() == str(name).strip().casefold()]
+            if not found:
+                faults.add(f"no column {name!r} (--{role}) among {some(there, 20)}{nearest(str(name), there)}")
+            at |= {ROLES[role]: found[0]} if found else {}
+    return at
+
+
+def _of_plain(
+    frame: Any, where: str, row: Callable[[int], str], columns: Mapping[str, str] | None = None
+) -> list[Poses]:
     """Poses of a table with one row per frame, one keypoint called "position"."""
     import pandas as pd
 
-    meanings, cannot = [_meaning(column) for column in frame.columns], f"No tracks can be read from {where}"
-    faults, at = Faults(), {}
-    for i, meaning in enumerate(meanings):
-        at.setdefault(meaning, i)
+    cannot, faults = f"No tracks can be read from {where}", Faults()
+    at = _named(frame, columns or {}, faults)
+    faults.raise_if_any(cannot)
+    named = dict(at)
+    for i, column in enumerate(frame.columns):
+        if i not in named.values():  # one that only looks like a column that was named is a signal
+            meaning = _meaning(column)
+            at.setdefault(f"{meaning} {i}" if meaning in named else meaning, i)
+    if "frame" in (columns or {}) and "time" not in (columns or {}):
+        at.pop("t", None)
     missing = [name for name in ("x", "y") if name not in at]
     if missing:
         faults.add(f"no column {some(missing)} among {some(list(map(str, frame.columns)), 10)}: {EXPECTED}")

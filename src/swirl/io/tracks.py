@@ -4,6 +4,7 @@ The format is found by content, not by the file's name.  `places` and `visits` m
 """
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,18 @@ from jaxtyping import Float
 from swirl.errors import Faults, renamed
 from swirl.io.body_point import Followed, body_length, bridged, followed, seen_points
 from swirl.io.pose_hdf5 import read_hdf5, read_netcdf
-from swirl.io.poses import EXPECTED, FRAMES, SECONDS, Poses, from_frame, from_movement, read_text, recording
+from swirl.io.poses import (
+    EXPECTED,
+    FRAMES,
+    PACKED,
+    SECONDS,
+    Poses,
+    from_frame,
+    from_movement,
+    read_sheet,
+    read_text,
+    recording,
+)
 from swirl.text import counted, some
 
 _HDF5, _NETCDF3 = b"\x89HDF\r\n\x1a\n", (b"CDF\x01", b"CDF\x02", b"CDF\x05")
@@ -89,6 +101,7 @@ def read_tracks(
     individual: str | None = None,
     fps: float | int | None = None,
     min_confidence: float | int | None = None,
+    columns: Mapping[str, str] | None = None,
 ) -> list[Track]:
     """Read one track per animal (and session) from a file or object.
 
@@ -110,6 +123,8 @@ def read_tracks(
     min_confidence
         A keypoint with a lower confidence counts as not seen. By default 0.6, DeepLabCut's own cutoff; for SLEAP, whose
         scores are heights of peaks and no probabilities, 0.
+    columns
+        What the columns of a plain table are called, where that is not usual: x, y, time or frame, subject, session.
 
     Returns
     -------
@@ -124,7 +139,7 @@ def read_tracks(
     >>> track.name, track.times
     ('a', array([0.        , 0.03333333]))
     """
-    where, name, poses = poses_of(source)
+    where, name, poses = poses_of(source, columns)
     faults, cannot = Faults(), f"No tracks can be read from {where}"
     check_rate(fps, faults)
     if min_confidence is not None and not 0 <= min_confidence < np.inf:
@@ -156,7 +171,7 @@ def check_rate(fps: float | int | None, faults: Faults) -> None:
         faults.add(f"fps={fps}: give the video's frames per second, e.g. fps=30")
 
 
-def poses_of(source: Any) -> tuple[str, str, list[Poses]]:
+def poses_of(source: Any, columns: Mapping[str, str] | None = None) -> tuple[str, str, list[Poses]]:
     """What to call the source in an error, the recording's name, and its poses.
 
     >>> import pandas
@@ -169,7 +184,7 @@ def poses_of(source: Any) -> tuple[str, str, list[Poses]]:
     if hasattr(source, "to_pandas"):
         source = source.to_pandas()
     if hasattr(source, "columns") and hasattr(source, "iloc"):
-        return "the table", "track", from_frame(source)
+        return "the table", "track", from_frame(source, columns)
     if not isinstance(source, str | os.PathLike):
         raise ValueError(f"source is a {type(source).__name__}: {EXPECTED}")
     path = Path(source)
@@ -185,9 +200,11 @@ def poses_of(source: Any) -> tuple[str, str, list[Poses]]:
         return str(path), path.stem, read_netcdf(path, "scipy")
     if not head.strip():
         raise ValueError(f"{path} is empty: {EXPECTED}")
-    if b"\0" in head or head.startswith((b"\x80", b"PAR1", b"PK\x03\x04", b"\x1f\x8b")):
+    if head.startswith(b"PK\x03\x04") and path.suffix.lower() in (".xlsx", ".xlsm"):
+        return read_sheet(path, columns)
+    if (b"\0" in head and head[:2] not in PACKED) or head.startswith((b"\x80", b"PAR1", b"PK\x03\x04")):
         raise ValueError(f"{path} is neither text (in UTF-8) nor HDF5: {EXPECTED}")
-    return read_text(path)
+    return read_text(path, columns)
 
 
 def _chosen(poses: list[Poses], individual: str | None, faults: Faults) -> tuple[list[Poses], tuple[str, ...]]:

@@ -74,6 +74,7 @@ EXTRAS = {
     "parquet": ("pyarrow",),
     "nwb": ("pynwb", "ndx-pose", "ndx-ethogram"),
     "report": ("plotly", "jinja2"),
+    "excel": ("openpyxl",),
 }
 OPTIONAL = {
     name: f"not installed (optional: pip install 'swirl-irl[{extra}]')"

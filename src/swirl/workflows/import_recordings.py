@@ -219,6 +219,7 @@ def import_tracks(
     diagonal: bool = False,
     y_down: bool | None = None,
     index: Any = None,
+    columns: Mapping[str, str] | None = None,
 ) -> Imported:
     """Read position tracks (DeepLabCut, SLEAP, movement, tables, NWB) as visits to places.
 
@@ -242,7 +243,9 @@ def import_tracks(
         )
     for path in paths:
         if path not in of_nwb:
-            found += read_tracks(path, keypoint=keypoint, individual=individual, fps=fps, min_confidence=min_confidence)
+            found += read_tracks(
+                path, keypoint=keypoint, individual=individual, fps=fps, min_confidence=min_confidence, columns=columns
+            )
     if isinstance(where, tuple):
         where = Grid.around(found, where, diagonal)
     sessions = visits(found, where, min_dwell=min_dwell, max_break=max_break, on_skip=on_skip)
