@@ -10,7 +10,7 @@ import pytest
 
 from swirl.data.trajectories import Trajectories
 from swirl.io.columns import Columns
-from swirl.io.session_table import from_frame, place_of, read_csv, read_parquet
+from swirl.io.session_table import from_frame, place_of, read_csv, read_data, read_parquet
 
 TABLE = pd.DataFrame(
     {
@@ -437,3 +437,10 @@ def test_steps_know_their_place_in_the_file(tmp_path):
     assert [place_of(data, *at) for at in ((0, 0), (0, 1), (1, 0))] == ["line 4", "line 2", "line 6"]
     assert place_of(data[1:], 0, 0) == "line 6"
     assert place_of(Trajectories([[0]]), 0, 0) is None
+
+
+@pytest.mark.parametrize("ending", [".parquet", ".pq", ".pqt", ".PQT"])
+def test_parquet_by_any_of_its_endings(tmp_path, ending):
+    path = tmp_path / f"sessions{ending}"
+    pd.DataFrame({"session": ["a", "a"], "state": ["home", "water"]}).to_parquet(path)
+    assert read_data(path).state_names == ("home", "water")

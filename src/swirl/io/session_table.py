@@ -255,7 +255,8 @@ def _first_line(error: BaseException) -> str:
     return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
 
 
-SUFFIXES = (".csv", ".csv.gz", ".tsv", ".txt", ".parquet", ".pq")
+PARQUET = (".parquet", ".pq", ".pqt")
+SUFFIXES = (".csv", ".csv.gz", ".tsv", ".txt", *PARQUET)
 
 
 def read_data(path: Any, columns: dict[str, str] | None = None, *, env: MDP | None = None) -> Trajectories:
@@ -287,7 +288,7 @@ def read_data(path: Any, columns: dict[str, str] | None = None, *, env: MDP | No
         raise ValueError(
             f"{path}: expected a table ({', '.join(SUFFIXES)}); other recordings are made into one by `swirl import`"
         )
-    read = read_parquet if name.endswith((".parquet", ".pq")) else read_csv
+    read = read_parquet if name.endswith(PARQUET) else read_csv
     state_names = None if env is None else env.state_names
     action_names = None if env is None else env.action_names
     try:

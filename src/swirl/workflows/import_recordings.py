@@ -110,7 +110,7 @@ def of_visits(sessions: Trajectories, where: Any, *, y_down: bool = False) -> Im
 def import_table(path: Any, columns: dict[str, str], signals: list[str] | None = None) -> Imported:
     """Read a table with other column names than ours."""
     path = Path(path)
-    read = session_table.read_parquet if path.name.lower().endswith((".parquet", ".pq")) else session_table.read_csv
+    read = session_table.read_parquet if path.name.lower().endswith(session_table.PARQUET) else session_table.read_csv
     return Imported(_legible(read(path, columns, signals=signals)), None)
 
 
