@@ -84,13 +84,13 @@ def kept_fit(
     held_out: Sequence[int] | None,
     told: Callable[[Any], None] | None = None,
 ) -> dict[str, Any]:
-    """Fit a model to all sessions, or to all but some, for its score alone; and keep it (a task)."""
+    """Fit a model to all sessions, or for its score alone to all but some, and keep it (a task)."""
     with quietly():
-        own: Any = varied(model, {})
-        if held_out is not None:
-            own = fitted_without(np.asarray(held_out), own, data, False, told)
-            return {**_how_it_ended(own), FIT: _saved(own)}
-        return {**_how_it_ended(_fitted(own, data, told)), FIT: _saved(own)}
+        if held_out is None:
+            own = _fitted(varied(model, {}), data, told)
+        else:
+            own = fitted_without(np.asarray(held_out), model, data, False, told)
+    return {**_how_it_ended(own), FIT: _saved(own)}
 
 
 def _fitted(model: Any, data: Trajectories, told: Any) -> Any:
@@ -111,7 +111,7 @@ def fitted_without(
 ) -> HiddenModeEstimator:
     """A new model like this one, fitted to all sessions but some."""
     rest = data[np.setdiff1d(np.arange(len(data)), held_out)]
-    return type(model)(**model.get_params()).fit_to_score(rest, progress=progress, callback=told)
+    return varied(model, {}).fit_to_score(rest, progress=progress, callback=told)
 
 
 def fold_scores(
