@@ -171,6 +171,12 @@ MIN_COMPILING = 0.1
 """Seconds of compiling from which on a program is kept: below, reading it back takes as long."""
 
 
+def file_digest(path: Path) -> str:
+    """The SHA-256 of a file."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
 def compiled_folder(root: Path = Path("/")) -> Path:
     """Folder in the user's cache where compiled programs are kept, one for each kind of processor.
 

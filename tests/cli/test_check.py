@@ -68,7 +68,7 @@ def test_faults_exit_with_1_and_name_the_line(folder):
 
 
 def test_what_cannot_be_read_exits_with_2(folder):
-    (folder / "words.csv").write_text("hello\n")
+    (folder / "words.csv").write_text("hello\nyou\n")
     for arguments, words in (
         (("missing.csv",), "missing.csv"),
         (("words.csv",), "no column 'state'"),

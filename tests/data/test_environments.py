@@ -88,7 +88,7 @@ def test_faults_of_a_table_of_states(tmp_path):
 
 
 def test_bytes_that_are_no_text(tmp_path):
-    (tmp_path / "env.csv").write_bytes(b"\xff\xfe\x00\x81")
+    (tmp_path / "env.csv").write_bytes(b"\xfd\xfe\x00\x81")
     with pytest.raises(ValueError, match="not text in UTF-8"):
         read_environment(tmp_path / "env.csv")
 

@@ -164,7 +164,7 @@ def test_a_broken_file_is_told_in_words(name, folder, bounded):
         else:
             assert case.told in words or command.startswith("check {}"), command
             made = set(everything(folder)) - set(before)
-            assert made <= {"out.csv", "out.env.csv", "out.env.states.csv"}
+            assert made <= {"out.csv", "out.env.csv", "out.env.states.csv", "out.import.json"}
             for file in made:
                 (folder / file).unlink()
 

@@ -143,7 +143,7 @@ def test_the_older_export_with_lines_before_its_table(tmp_path):
     ]
     lines += ["0.5,m1,rear,START", "1.5,m1,rear,STOP"]
     (tmp_path / "old.csv").write_text("\n".join(lines) + "\n")
-    with pytest.raises(ValueError, match=r"its table begins in line 5, after lines about the observation") as told:
+    with pytest.raises(ValueError, match=r"Status is START in 1 row and STOP in 1: a bout has two rows") as told:
         Trajectories.from_csv(tmp_path / "old.csv", {"state": "Behavior", "time": "Time"})
     assert "swirl import bouts" in str(told.value)
 

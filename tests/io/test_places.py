@@ -232,5 +232,5 @@ def test_files_that_are_not_there_or_not_text(tmp_path):
     with pytest.raises(ValueError, match="does not exist"):
         read_polygons(tmp_path / "a.json")
     (tmp_path / "a.json").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(ValueError, match="not text in UTF-8"):
+    with pytest.raises(ValueError, match="not UTF-16 throughout"):
         read_polygons(tmp_path / "a.json")

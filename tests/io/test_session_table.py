@@ -321,7 +321,7 @@ CSV_FAULTS = {
     "half a utf-16": ("t,state\n0,1\n".encode("utf-16")[:-1], "not UTF-16"),
     "zero bytes": (b"state\n1\n\x00\n", "line 3 holds a zero byte"),
     "picture": (b"\x89PNG\r\n\x1a\n\x00\x00\xff\xff", "it is not text"),
-    "parquet": (b"PAR1\x00\x00", "it is a Parquet file"),
+    "parquet": (b"PAR1\x00\x00", "it is not a Parquet file, or is damaged"),
     "workbook": (b"PK\x03\x04\x00\x00", "Excel workbook: unpack it, or save the sheet as “CSV UTF-8”"),
     "gzip, cut": (gzip.compress(b"state\n" + b"1\n" * 500)[:-12], "its compression is damaged or cut short"),
     "no gzip": (b"\x1f\x8bstate\n", "its compression is damaged"),
@@ -400,7 +400,7 @@ def test_files_that_are_not_there(tmp_path, read):
 
 
 def test_a_file_that_unfolds_without_end_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("swirl.io.session_table.MAX_TEXT", 1000)
+    monkeypatch.setattr("swirl.io.open_table.MAX_TEXT", 1000)
     (tmp_path / "bomb.csv.gz").write_bytes(gzip.compress(b"state\n" + b"1\n" * 10000))
     with pytest.raises(ValueError, match="store it as Parquet"):
         read_csv(tmp_path / "bomb.csv.gz")

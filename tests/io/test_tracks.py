@@ -561,10 +561,10 @@ BROKEN_TABLES = {
     "t,x,y\n0,1,2\n1,1,2\n1,1,2\n": "a.csv, line 4, column t: 1 is not after the row before",
     "t,x,y\n0,1,2\n,1,2\n": "a.csv, line 3, column t: no time",
     "session,x,y\na,1,2\n,1,2\n": "a.csv, line 3, column session: empty",
-    "x,y\n1,2\n3,4,5\n": "a.csv, line 3: 3 cells, but 2 before",
-    "x,y\n1,2,3\n": "a.csv, line 2: more cells than column names",
-    "x,y\n": "a.csv holds no rows",
-    "\n\n": "a.csv is empty",
+    "x,y\n1,2\n3,4,5\n": "line 3 has 3 values for 2 columns",
+    "x,y\n1,2,3\n": "line 2 has 3 values for 2 columns",
+    "x,y\n": "a line of column names and nothing else",
+    "\n\n": "it holds only blank lines",
     "scorer,n,n\nbodyparts,a,a\ncoords,x,y\n0,1,2\n0,1,2\n": "a.csv, line 5, column frame: 0 is not after",
     "scorer,n,n\nbodyparts,a,a\ncoords,x,y\n0,1,oops\n": "a.csv, line 4, column n a y: 'oops' is not a number",
     "scorer,n,n\nbodyparts,a,a\ncoords,x,y\nlabeled-data/a.png,1,2\n": "hand-labelled frames are no tracks",
@@ -583,7 +583,7 @@ def test_broken_tables(tmp_path, text):
 def test_all_wrong_cells_are_told_at_once(tmp_path):
     told = refusal(write(tmp_path / "a.csv", "t,x,y\n0,a,2\n1,b,c\n"))
     assert "2 faults" in told
-    assert "line 2, line 3, column x" in told
+    assert "lines 2, 3, column x" in told
 
 
 def test_broken_files(tmp_path):
@@ -602,9 +602,9 @@ def test_broken_files(tmp_path):
         file["node_names"] = [b"a"]
     assert "/tracks claims 2,000,000,000,000,000 values, which would take" in refusal(path)
     path.write_bytes(pickle.dumps(Bomb()))
-    assert "neither text (in UTF-8) nor HDF5" in refusal(path)
+    assert "it is a pickle, which is never opened" in refusal(path)
     path.write_bytes("x,y\né,1\n".encode("latin-1"))
-    assert "not text in UTF-8 (byte 0xe9): save it as CSV UTF-8" in refusal(path)
+    assert "holds the byte 0xE9, which is not UTF-8: save the file as UTF-8" in refusal(path)
     path.write_bytes("x,y\n1,1\n".encode("utf-16")[:-1])
     assert "it starts as UTF-16 but is not UTF-16 throughout" in refusal(path)
     write_pandas_table(path, deeplabcut_columns(), VALUES.reshape(6, -1), index="labels")
@@ -704,7 +704,7 @@ def test_any_maze_names_and_packed_text(tmp_path):
 def test_sheets_of_excel(tmp_path, monkeypatch):
     """EthoVision's and a plain one are what they are as text, to the last bit."""
     openpyxl = pytest.importorskip("openpyxl")
-    texts = {"ethovision": ethovision(), "plain": "t;x;y;note\r\n0;1.1;2\r\n0.1;;3;a\r\n0.3;0.123456789012345;4\r\n"}
+    texts = {"ethovision": ethovision(), "plain": "t;x;y;note\r\n0;1.1;2;\r\n0.1;;3;a\r\n0.3;0.123456789012345;4;\r\n"}
     for name, text in texts.items():
         book = openpyxl.Workbook()
         for row in csv.reader(io.StringIO(text), delimiter=";"):
@@ -719,7 +719,7 @@ def test_sheets_of_excel(tmp_path, monkeypatch):
         assert set(one.signals or {}) == set(other.signals or {})
     broken = tmp_path / "broken.xlsx"
     broken.write_bytes(b"PK\x03\x04" + bytes(100))
-    with pytest.raises(ValueError, match=r"broken\.xlsx cannot be read as an Excel file .*: save it again, or as CSV"):
+    with pytest.raises(ValueError, match=r"it cannot be read as an Excel file .*: save it again, or as CSV"):
         read_tracks(broken)
     monkeypatch.setitem(sys.modules, "openpyxl", None)
     with pytest.raises(ValueError, match=r"reading plain\.xlsx needs openpyxl: pip install 'swirl-irl\[excel\]'"):

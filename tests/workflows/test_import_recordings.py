@@ -1,5 +1,6 @@
 """From recordings to a table with its environment, by the command line: what a user does first."""
 
+import hashlib
 import json
 from itertools import pairwise
 
@@ -206,7 +207,7 @@ def test_tracks_in_a_maze(tmp_path):
     options = ["--nodes", tmp_path / "nodes.csv", "--edges", tmp_path / "edges.csv", "--json"]
     done = run("import", "tracks", tmp_path / "mouse.csv", *options, "-o", tmp_path / "sessions.csv")
     assert done.exit_code == 0, done.output
-    assert len(json.loads(done.stdout)["files"]) == 3
+    assert len(json.loads(done.stdout)["files"]) == 4
     env, data = back(tmp_path)
     assert data.states[0].tolist() == path
     assert (data.actions[0][:-1] >= 0).all()
@@ -491,7 +492,7 @@ def test_names_with_dots_have_environments_of_their_own(tmp_path):
         done = run("import", *arguments, "-o", tmp_path / name, "--json")
         assert done.exit_code == 0, done.output
         stem = name.removesuffix(".gz").rpartition(".")[0]
-        files = [name, f"{stem}.env.csv", f"{stem}.env.states.csv"]
+        files = [name, f"{stem}.env.csv", f"{stem}.env.states.csv", f"{stem}.import.json"]
         assert json.loads(done.stdout)["files"] == [str(tmp_path / file) for file in files]
         assert run("check", tmp_path / name, "--env", tmp_path / files[1]).exit_code == 0
 
@@ -534,3 +535,29 @@ def test_the_environment_beside_is_not_written_over_what_is_read(tmp_path):
     assert done.exit_code == 2
     assert "is what is being read" in done.stderr
     assert not (tmp_path / "maze.csv").exists()
+
+
+def test_a_record_of_the_import_lies_beside_the_table(tmp_path):
+    """Which file, which options, what was left out: and it is kept from being replaced, as the table is."""
+    walk(tmp_path)
+    options = ["--grid", "2x2", "--unit", "cm", "--min-dwell", "0.01", "-o", tmp_path / "day.csv"]
+    done = run("import", "tracks", tmp_path / "walk.csv", *options)
+    assert done.exit_code == 0, done.output
+    record = json.loads((tmp_path / "day.import.json").read_text())
+    digest = hashlib.sha256((tmp_path / "walk.csv").read_bytes()).hexdigest()
+    [source] = record["sources"]
+    assert source == {
+        "file": str(tmp_path / "walk.csv"),
+        "bytes": (tmp_path / "walk.csv").stat().st_size,
+        "sha256": digest,
+    }
+    options_used = {"grid": "2x2", "unit": "cm", "min_dwell": 0.01, "on_skip": "gap"}
+    assert record["options"] == {"command": "swirl import tracks", **options_used}
+    assert "x and y are in cm" in record["notes"]
+    assert all(note in done.output for note in record["notes"])
+    (tmp_path / "day.csv").unlink()
+    (tmp_path / "day.env.csv").unlink()
+    (tmp_path / "day.env.states.csv").unlink()
+    again = run("import", "tracks", tmp_path / "walk.csv", *options)
+    assert again.exit_code == 2
+    assert "day.import.json exists already" in again.stderr

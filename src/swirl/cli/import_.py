@@ -20,18 +20,27 @@ Fps = Annotated[float | None, typer.Option(metavar="F", help="Frames per second,
 Index = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Animals and groups (CSV: name of the session, subject, group).")
 ]
+Sheet = Annotated[str | None, typer.Option(metavar="NAME", help="Sheet of an Excel file, where it has several.")]
 OUTPUT = Path("sessions.csv")
 
 
-def _finish(imported: Any, output: Path, force: bool, as_json: bool, quiet: bool) -> None:
+def _finish(imported: Any, kind: str, asked: dict[str, Any]) -> None:
+    """Save what was read, with a record of what was asked for; then say what was done."""
     from swirl.cli.output import show_json
     from swirl.io.notes import is_loud
     from swirl.workflows import import_recordings as importing
 
-    written = importing.save(imported, output, overwrite=force)
+    output, as_json, quiet = asked["output"], asked["as_json"], asked["quiet"]
+    own = ("output", "force", "as_json", "quiet", "path", "paths")
+    given = {name: value for name, value in asked.items() if name not in own and value not in (None, False)}
+    sources = asked.get("paths") or [asked["path"]]
+    options = {"command": f"swirl import {kind}", **given}
+    written = importing.save(imported, output, overwrite=asked["force"], sources=sources, options=options)
     notes = imported.data.notes
     if as_json:
-        show_json({"files": [str(path) for path in written], "data": repr(imported.data), "notes": notes})
+        data = imported.data
+        numbers = {"sessions": len(data), "steps": data.n_steps, "states": data.n_states, "actions": data.n_actions}
+        show_json({"files": [str(path) for path in written], "data": repr(data), **numbers, "notes": notes})
         return
     for note in notes:
         if is_loud(note):
@@ -42,7 +51,7 @@ def _finish(imported: Any, output: Path, force: bool, as_json: bool, quiet: bool
         return
     typer.echo(repr(imported.data))
     typer.echo("\n".join(f"Saved to {path}" for path in written))
-    env = f" --env {shlex.quote(str(written[1]))}" if len(written) > 1 else ""
+    env = f" --env {shlex.quote(str(written[1]))}" if imported.env is not None else ""
     typer.echo(f"Next: swirl check {shlex.quote(str(output))}{env}")
 
 
@@ -50,18 +59,18 @@ def _check_free(output: Path, force: bool, *sources: Any) -> None:
     """Raise before any work where the table, or the environment beside it, must not be written."""
     from swirl.cli.output import check_free
     from swirl.io.environment_files import states_beside
-    from swirl.workflows.import_recordings import environment_beside
+    from swirl.workflows.import_recordings import environment_beside, record_beside
 
     check_free(output, force, *sources)
     beside = environment_beside(output)
-    for file in (beside, states_beside(beside)):
+    for file in (beside, states_beside(beside), record_beside(output)):
         if file.exists():
             check_free(file, force, *sources)
 
 
 @app.command("table", epilog="Example:\n\nswirl import table visits.csv --state node --time seconds -o sessions.csv")
 def table(
-    path: Annotated[Path, typer.Argument(metavar="FILE", help="CSV or Parquet.", show_default=False)],
+    path: Annotated[Path, typer.Argument(metavar="FILE", help="CSV, Excel or Parquet.", show_default=False)],
     output: Output = OUTPUT,
     session: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of the session.")] = None,
     subject: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of the animal.")] = None,
@@ -71,18 +80,20 @@ def table(
     action: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of the action.")] = None,
     gap: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column that is 1 after a break.")] = None,
     signals: Annotated[str | None, typer.Option(metavar="A,B,…", help="Columns to keep as signals.")] = None,
+    sheet: Sheet = None,
     force: Force = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Bring a table with other column names into ours: session, subject, group, t, state, action, gap."""
+    asked = dict(locals())
     from swirl.cli.output import listed
     from swirl.workflows import import_recordings as importing
 
     _check_free(output, force, path)
-    asked = {"session": session, "subject": subject, "group": group, "time": time, "state": state, "action": action}
-    columns = {name: column for name, column in {**asked, "gap": gap}.items() if column is not None}
-    _finish(importing.import_table(path, columns, listed(signals)), output, force, as_json, quiet)
+    named = {"session": session, "subject": subject, "group": group, "time": time, "state": state, "action": action}
+    columns = {name: column for name, column in {**named, "gap": gap}.items() if column is not None}
+    _finish(importing.import_table(path, columns, listed(signals), sheet), "table", asked)
 
 
 @app.command("moseq", epilog="Example:\n\nswirl import moseq results.h5 --fps 30 --index index.csv -o sessions.csv")
@@ -111,6 +122,7 @@ def moseq(
     quiet: Quiet = False,
 ) -> None:
     """Read keypoint-MoSeq or MoSeq syllables: state = syllable, action = the next one, runs merged."""
+    asked = dict(locals())
     from swirl.cli.output import listed
     from swirl.workflows import import_recordings as importing
 
@@ -118,7 +130,7 @@ def moseq(
     imported = importing.import_moseq(
         path, fps=fps, index=index, syllable_info=syllable_info, keep=listed(keep), min_usage=min_usage, like=like
     )
-    _finish(imported, output, force, as_json, quiet)
+    _finish(imported, "moseq", asked)
 
 
 @app.command("bouts", epilog="Example:\n\nswirl import bouts boris.csv --priority attack,sniff -o sessions.csv")
@@ -151,12 +163,14 @@ def bouts(
     max_pause: Annotated[float | None, typer.Option(metavar="S", help="Longer pauses (s) are gaps anyway.")] = None,
     drop: Annotated[str | None, typer.Option(metavar="A,B,…", help="Labels to leave out, such as background.")] = None,
     points: Annotated[bool, typer.Option("--points", help="Take events without a duration, too.")] = False,
+    sheet: Sheet = None,
     index: Index = None,
     force: Force = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Read tables of bouts (BORIS, SimBA, Raven, …) or of labels per frame: one step per bout."""
+    asked = dict(locals())
     from swirl.cli.output import listed
     from swirl.workflows import import_recordings as importing
 
@@ -167,9 +181,9 @@ def bouts(
     columns |= {"subject": subject, "session": session}
     imported = importing.import_bouts(
         list(paths), columns, fps=fps, priority=listed(priority), pauses=pauses, max_pause=max_pause,
-        drop=listed(drop), points=points, index=index,
+        drop=listed(drop), points=points, index=index, sheet=sheet,
     )  # fmt: skip
-    _finish(imported, output, force, as_json, quiet)
+    _finish(imported, "bouts", asked)
 
 
 @app.command(
@@ -179,7 +193,7 @@ def tracks(
     paths: Annotated[
         list[Path],
         typer.Argument(
-            metavar="FILES…", help="DeepLabCut, SLEAP, movement, NWB, EthoVision or x,y tables.", show_default=False
+            metavar="FILES…", help="DeepLabCut, SLEAP, movement, NWB, EthoVision or any x,y table.", show_default=False
         ),
     ],
     output: Output = OUTPUT,
@@ -230,23 +244,32 @@ def tracks(
     frame: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of the frame, instead.")] = None,
     subject: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of the animal.")] = None,
     session: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of the session.")] = None,
+    unit: Annotated[
+        str | None, typer.Option(metavar="UNIT", help="Unit of x and y, for the record: px, cm, ….")
+    ] = None,
+    time_unit: Annotated[
+        str | None, typer.Option(metavar="UNIT", help="Unit of the time: s, ms or min; by default as the file says.")
+    ] = None,
+    sheet: Sheet = None,
     index: Index = None,
     force: Force = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Read position tracks as visits to places: cells of a grid, polygons, or the nodes of a maze."""
+    asked = dict(locals())
     from swirl.workflows import import_recordings as importing
 
     _check_free(output, force, *paths, polygons, nodes, edges, index)
-    asked = {"x": x, "y": y, "time": time, "frame": frame, "subject": subject, "session": session}
+    named = {"x": x, "y": y, "time": time, "frame": frame, "subject": subject, "session": session}
     imported = importing.import_tracks(
         list(paths), grid=grid, bounds=bounds, polygons=polygons, nodes=nodes, edges=edges, fps=fps, keypoint=keypoint,
         individual=individual, min_confidence=min_confidence, reach=reach, min_dwell=min_dwell,
         max_break=max_break, on_skip=on_skip, series=series, diagonal=diagonal, y_down=y_down, index=index,
-        columns={role: column for role, column in asked.items() if column is not None},
+        unit=unit, time_unit=time_unit, sheet=sheet,
+        columns={role: column for role, column in named.items() if column is not None},
     )  # fmt: skip
-    _finish(imported, output, force, as_json, quiet)
+    _finish(imported, "tracks", asked)
 
 
 @app.command(
@@ -268,6 +291,7 @@ def nwb(
     quiet: Quiet = False,
 ) -> None:
     """Read labelled intervals of NWB files: one step per bout (positions: swirl import tracks)."""
+    asked = dict(locals())
     from swirl.cli.output import show_json
     from swirl.workflows import import_recordings as importing
 
@@ -285,4 +309,4 @@ def nwb(
         return
     _check_free(output, force, *paths, index)
     imported = importing.import_nwb(list(paths), table=table, label=label, max_pause=max_pause, index=index)
-    _finish(imported, output, force, as_json, quiet)
+    _finish(imported, "nwb", asked)

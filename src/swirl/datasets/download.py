@@ -5,7 +5,6 @@ Rosenberg et al. (2021, eLife 10:e66175) and Markowitz et al. (2023, Nature 614:
 package: each is named by its address at one commit and by its SHA-256, and every copy is checked before it is used.
 """
 
-import hashlib
 import os
 import shutil
 import tempfile
@@ -15,6 +14,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from swirl import system
 from swirl.errors import Faults
 
 DATA_VARIABLE = "SWIRL_DATA_DIR"
@@ -144,7 +144,7 @@ def fetch(names: Sequence[str], folder: Path | None = None, force: bool = False)
         else:
             continue
         faults.add(
-            f"{places[name]} is not the published {name}: its SHA-256 is {_sha256(places[name])}, expected "
+            f"{places[name]} is not the published {name}: its SHA-256 is {system.file_digest(places[name])}, expected "
             f"{_published(name).sha256}. It is damaged, or another version: {remedy}"
         )
     faults.raise_if_any("Files differ from the published ones, and were left as they are")
@@ -169,13 +169,8 @@ def _published(name: str) -> Published:
     return FILES[name]
 
 
-def _sha256(path: Path) -> str:
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
 def _is_published(path: Path, name: str) -> bool:
-    return path.is_file() and _sha256(path) == _published(name).sha256
+    return path.is_file() and system.file_digest(path) == _published(name).sha256
 
 
 def _in_data_folder(name: str) -> Path | None:

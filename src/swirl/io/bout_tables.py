@@ -5,6 +5,9 @@ bout starts and another where it stops (BORIS' tabular events); a row per frame 
 column of 0 and 1 for each behaviour.  All become `Bouts`, and these become steps in `swirl.io.bouts`.
 """
 
+import csv
+import io
+import json
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -19,13 +22,14 @@ from jaxtyping import Bool, Float, Int
 from swirl.data.trajectories import Trajectories
 from swirl.errors import Faults
 from swirl.io.bouts import ROUNDING, Bouts, bout_sessions, instant
-from swirl.io.columns import distinct_names, nearest, plain
+from swirl.io.columns import bare, distinct_names, nearest, plain, seconds, seconds_in
 from swirl.io.label_runs import JUMP, runs
-from swirl.io.text_table import BLANK, line_of_events, number, read_columns, records, refuse, separator_of, utf8_text
-from swirl.text import counted, numbered, some
+from swirl.io.open_table import OpenTable, of_text, open_table
+from swirl.io.text_file import beginning, refuse, utf8_text
+from swirl.io.text_table import BLANK
+from swirl.text import counted, some
 
 CANNOT = "The bouts cannot be read"
-MAX_TEXT = 2**33
 TOUCHING = 0.0015
 """Seconds between two bouts that touch: BORIS writes milliseconds, and lets a bout start one after the last stopped."""
 
@@ -50,11 +54,11 @@ USUAL = {role: tuple(words.split()) for role, words in _WORDS.items()}
 ROLES = ("start", "stop", "label", "time", "status", "subject", "session")
 """Columns that may be named."""
 
-UNITS = {"s": 1.0, "sec": 1.0, "secs": 1.0, "seconds": 1.0, "ms": 0.001, "msec": 0.001, "min": 60.0}
-UNIT = re.compile(rf"[\s_(\[]+({'|'.join(UNITS)})[\s\])]*$")
 MARKS = {"start": "START", "state start": "START", "stop": "STOP", "state stop": "STOP"}
 MARKS |= {"point": "POINT", "point event": "POINT", "state": "STATE"}
 TRUE_OR_NOT = {"0": False, "1": True, "0.0": False, "1.0": True, "false": False, "true": True, "": False}
+MAX_JSON = 2**28
+OBSERVATION = ("observation id", "observation")
 NO_SUBJECT = "no focal subject"  # BORIS
 
 EXPECTED = (
@@ -66,29 +70,32 @@ EXPECTED = (
 
 @dataclass(frozen=True)
 class _File:
-    """A table of text, of which columns are read when they are asked for."""
+    """A table, of which columns are read when they are asked for."""
 
-    path: Path
-    data: bytes
-    separator: str
-    header: list[str]
-    end: int
-    lines: Int[np.ndarray, " row"]
+    table: OpenTable
     names: dict[int, str]
-    observation: str
-    """What the session is called where no column says it."""
     read: dict[str, tuple[np.ndarray, list[str]]] = field(default_factory=dict)
     """Columns that were read before: the number of the value in each row, and the values."""
+
+    @property
+    def path(self) -> Path:
+        """The file itself."""
+        return self.table.path
+
+    @property
+    def lines(self) -> Int[np.ndarray, " row"]:
+        """The line of each row."""
+        return self.table.lines
+
+    @property
+    def observation(self) -> str:
+        """What the session is called where no column says it."""
+        return next((value for name, value in self.table.above.items() if plain(name) in OBSERVATION), self.table.name)
 
     def load(self, columns: Sequence[str]) -> None:
         """Read several columns at once; blank cells are empty."""
         at = {i: name for i, name in self.names.items() if name in columns and name not in self.read}
-        kinds = dict.fromkeys(at, "names")
-        found = read_columns(self.data, self.separator, len(self.header), self.end, kinds) if at else {}
-        for i, series in found.items():
-            if len(series) != len(self.lines):
-                told = f"it has {len(self.lines)} lines of data but {len(series)} rows"
-                refuse(self.path, f"{told}: check its quotation marks")
+        for i, series in self.table.columns(dict.fromkeys(at, "names")).items() if at else ():
             values = ["" if value in BLANK else value for value in series.cat.categories]
             self.read[at[i]] = (series.cat.codes.to_numpy().astype(np.int64), [*values, ""])  # −1 is the last
 
@@ -105,7 +112,7 @@ class _File:
 
     def at(self, rows: Any) -> str:
         """Name rows by their lines."""
-        return f"{self.path}, {numbered('line', self.lines[rows].tolist())}"
+        return f"{self.path}, {self.table.at(rows)}"
 
 
 def read_bout_tables(
@@ -118,6 +125,7 @@ def read_bout_tables(
     max_pause: float | int | None = None,
     drop: Sequence[str] | None = None,
     points: bool = False,
+    sheet: str | None = None,
 ) -> Trajectories:
     """Read tables of bouts or of labels per frame: state = label, action = the next label (see `bouts.bout_sessions`).
 
@@ -127,8 +135,8 @@ def read_bout_tables(
     Parameters
     ----------
     paths
-        A file or a list of them: CSV or TSV, also with BORIS' lines about the observation above the table; Audacity's
-        labels; a .npy file with a label for each frame, as VAME writes it.
+        A file or a list of them: any table that `open_table` opens; BORIS' project (.boris); Audacity's labels; a .npy
+        file with a label for each frame, as VAME writes it.
     columns
         What columns are called, where that is not usual: start, stop, label, time, status, subject, session. Several
         labels are columns of 0 and 1, one for each behaviour.
@@ -137,6 +145,8 @@ def read_bout_tables(
         their times are numbers of frames.
     priority, pauses, max_pause, drop, points
         As in `bouts.bout_sessions`.
+    sheet
+        Of Excel files that have several.
 
     Examples
     --------
@@ -161,7 +171,7 @@ def read_bout_tables(
         faults.add(f"{some(twice)} is given more than once: give each file once")
     faults.raise_if_any(CANNOT)
     notes: dict[str, int] = {}
-    read = [bouts for path in listed for bouts in _read(path, named, fps, notes, faults)]
+    read = [bouts for path in listed for bouts in _read(path, named, fps, sheet, notes, faults)]
     faults.raise_if_any(CANNOT)
     sessions = bout_sessions(
         _told_apart(read), priority=priority, pauses=pauses, max_pause=max_pause, drop=drop, points=points
@@ -184,19 +194,25 @@ def _told_apart(read: list[Bouts]) -> list[Bouts]:
 
 
 def _read(
-    path: Path, named: Mapping[str, Any], fps: float | int | None, notes: dict[str, int], faults: Faults
+    path: Path,
+    named: Mapping[str, Any],
+    fps: float | int | None,
+    sheet: str | None,
+    notes: dict[str, int],
+    faults: Faults,
 ) -> list[Bouts]:
     """The bouts of one file, by session; none after a fault."""
     if path.suffix.lower() == ".npy":
         return _of_array(path, fps, notes, faults)
     before = len(faults)
-    file = _opened(path, faults)
+    file = _opened(path, sheet, faults)
+    notes |= dict.fromkeys(file.table.notes, 1)
     found = _found(file, named, faults)
     if len(faults) > before:
         return []
     pair = _interval_columns(found, named, fps)
     of_events = pair is None and "status" in found and bool({*_marks(file, found["status"])} - {None, "STATE"})
-    columns = f"the columns are {some(file.header, 20)}"
+    columns = f"the columns are {some(file.table.header, 20)}"
     if "label" not in found and (pair or of_events):
         faults.add(f"{path}: no column is known to hold the labels: name it with --label; {columns}")
     elif pair is not None:
@@ -244,36 +260,44 @@ def _note_blank(notes: dict[str, int], file: "_File", named: Bool[np.ndarray, " 
 # ---------------------------------------------------------------------- the file and its columns
 
 
-def _opened(path: Path, faults: Faults) -> _File:
-    """Find the table in a file: below BORIS' lines about the observation, or without a header as Audacity writes it."""
-    data, observation, shift = utf8_text(path, MAX_TEXT), "", 0
-    if (line := line_of_events(data)) is not None:
-        above = data.split(b"\n", line - 1)
-        first = above[0].decode()
-        observation = first.split(separator_of(data))[1].strip(' "') if separator_of(data) in first else ""
-        data = b"\n" * (line - 1) + above[-1]  # lines keep their numbers
-    elif re.match(rb"[0-9.]+\t[0-9.]+\t[^\t\n]*(\n|$)", data):
-        data, shift = b"start\tstop\tlabel\n" + data, 1
-    separator = separator_of(data)
-    lines, header, end = records(path, data, separator)
+def _opened(path: Path, sheet: str | None, faults: Faults) -> _File:
+    if beginning(path).lstrip()[:1] == b"{":
+        table = of_text(path, _events_of_project(path), "event")
+        table = replace(table, lines=table.lines - 1)
+    else:
+        table = open_table(path, sheet=sheet, blank_rows=True)
     doubts = Faults()
-    names = distinct_names([name.strip() for name in header], doubts)
+    names = distinct_names([name.strip() for name in table.header], doubts)
     faults.messages += [f"{path}: {message}" for message in doubts.messages]
-    if not len(lines):
-        refuse(path, "it holds a line of column names and nothing else: there are no data")
-    observation = observation or path.name.removesuffix(".gz").rpartition(".")[0] or path.name
-    return _File(path, data, separator, header, end, lines - shift, names, observation)
+    return _File(table, names)
 
 
-def _bare(name: str) -> str:
-    """A name of a column without capitals, spaces and unit: "Start (s)" is "start"."""
-    return re.sub(r"[^a-z0-9]+", "", UNIT.sub("", plain(name)))
+def _events_of_project(path: Path) -> bytes:
+    """The events of all observations of a BORIS project as its tabular export has them, a line each.
 
-
-def _unit(name: str) -> float:
-    """Seconds in the unit that the name of a column says."""
-    found = UNIT.search(plain(name))
-    return UNITS[found[1]] if found else 1.0
+    In a project a state event has no mark: of one subject and one behaviour (and its modifiers) every second one stops
+    what the one before started.
+    """
+    try:
+        project = json.loads(utf8_text(path, MAX_JSON, json=True))
+        observations = project["observations"]
+        kinds = {one["code"]: one["type"] for one in project["behaviors_conf"].values()}
+        lines = [("Observation id", "Time", "Subject", "Behavior", "Status")]
+        for name, observation in observations.items():
+            on: Counter[tuple[str, ...]] = Counter()
+            for event in sorted(observation["events"], key=lambda event: float(event[0])):
+                time, subject, code, modifiers = (*map(str, event[:3]), str(event[3]) if len(event) > 3 else "")
+                on[subject, code, modifiers] += 1
+                state = "STATE" in str(kinds.get(code, "")).upper()
+                status = ("START" if on[subject, code, modifiers] % 2 else "STOP") if state else "POINT"
+                lines.append((str(name), time, subject, code, status))
+    except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError) as error:
+        refuse(path, f"it is JSON, but no BORIS project ({type(error).__name__}: {error}): {EXPECTED}")
+    if len(lines) == 1:
+        refuse(path, "no observation of this BORIS project has events: there are no data")
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(lines)
+    return text.getvalue().encode()
 
 
 def _found(file: _File, named: Mapping[str, Any], faults: Faults) -> dict[str, str]:
@@ -289,7 +313,7 @@ def _found(file: _File, named: Mapping[str, Any], faults: Faults) -> dict[str, s
         else:
             faults.add(f"{file.path}: no column {name!r} (--{role}) among {some(there, 20)}{nearest(name, there)}")
     for role, usual in USUAL.items():
-        free = {_bare(name): name for name in reversed(there) if name not in found.values()}
+        free = {bare(name): name for name in reversed(there) if name not in found.values()}
         if role not in named and (own := next((name for name in usual if name in free), None)):
             found[role] = free[own]
     if "status" in found and "status" not in named and not any(_marks(file, found["status"])):
@@ -329,21 +353,6 @@ def _ones(
     return ones or None
 
 
-def seconds(text: str) -> float:
-    """Read a time: seconds, also with a decimal comma, or h:mm:ss; NaN if it is none.
-
-    >>> seconds("0,5"), seconds("1:02:03.5"), seconds("soon")
-    (0.5, 3723.5, nan)
-    """
-    parts = text.split(":")
-    if len(parts) > 3:
-        return float("nan")
-    total = 0.0
-    for part in parts:
-        total = 60 * total + number(part)
-    return total
-
-
 def _times(
     file: _File, column: str, wanted: Bool[np.ndarray, " row"], fps: float | int | None, faults: Faults
 ) -> Float[np.ndarray, " row"]:
@@ -357,7 +366,7 @@ def _times(
     if len(wrong) > 5:
         faults.add(f"{file.path}: {column} is no time in {counted(len(wrong) - 5, 'more line')}")
     if fps is None:
-        return times * _unit(column)
+        return times * seconds_in(column)
     broken = np.flatnonzero(wanted & np.isfinite(times) & (times != np.floor(times)))
     if broken.size:
         row = int(broken[0])
@@ -500,14 +509,14 @@ def _of_frames(
 ) -> list[Bouts]:
     """Runs of frames with one label; where each behaviour has a column of 0 and 1, the runs of 1 in each."""
     before, every = len(faults), np.ones(len(file.lines), bool)
-    if isinstance(asked, str) and _bare(asked) not in USUAL["label"] and None not in _one_or_not(file, found["label"]):
+    if isinstance(asked, str) and bare(asked) not in USUAL["label"] and None not in _one_or_not(file, found["label"]):
         asked = [found["label"]]
     several = isinstance(asked, list)
     ones = _ones(file, asked if several else None, found, faults) if several or "label" not in found else None
     if len(faults) > before:
         return []
     if ones is None and "label" not in found:
-        faults.add(f"{file.path}: the columns are {some(file.header, 20)}; {EXPECTED}")
+        faults.add(f"{file.path}: the columns are {some(file.table.header, 20)}; {EXPECTED}")
         return []
     clock = found.get("frame") if fps is not None else found.get("time")
     if fps is None and clock is None:

@@ -13,7 +13,7 @@ from jaxtyping import Bool, Int
 
 from swirl.data.trajectory_checks import MISSING
 from swirl.errors import Faults
-from swirl.io.text_table import as_numbers
+from swirl.io.text_table import as_numbers, number
 from swirl.text import counted, numbered, some
 
 MAX_LABEL = 10**6 - 1  # models hold arrays with one row per label: a larger number is an identifier or a time
@@ -353,6 +353,45 @@ def plain(name: str) -> str:
     'state'
     """
     return name.strip().casefold()
+
+
+UNITS = {"s": 1.0, "sec": 1.0, "secs": 1.0, "seconds": 1.0, "ms": 0.001, "msec": 0.001, "us": 1e-6, "min": 60.0}
+"""Seconds in each unit of time."""
+UNIT = re.compile(rf"[\s_(\[]+({'|'.join(UNITS)})[\s\])]*$")
+
+
+def bare(name: str) -> str:
+    """A name of a column without capitals, spaces and unit of time.
+
+    >>> bare("Start (s)"), bare("Video_Time [ms]")
+    ('start', 'videotime')
+    """
+    return re.sub(r"[^a-z0-9]+", "", UNIT.sub("", plain(name)))
+
+
+def seconds_in(name: str) -> float:
+    """Seconds in the unit of time that the name of a column ends with; 1 where it has none.
+
+    >>> seconds_in("time_ms"), seconds_in("time")
+    (0.001, 1.0)
+    """
+    found = UNIT.search(plain(name))
+    return UNITS[found[1]] if found else 1.0
+
+
+def seconds(text: str) -> float:
+    """Read a time: seconds, also with a decimal comma, or h:mm:ss; NaN if it is none.
+
+    >>> seconds("0,5"), seconds("1:02:03.5"), seconds("soon")
+    (0.5, 3723.5, nan)
+    """
+    parts = text.split(":")
+    if len(parts) > 3:
+        return float("nan")
+    total = 0.0
+    for part in parts:
+        total = 60 * total + number(part)
+    return total
 
 
 def distinct_names(names: list[str], faults: Faults) -> dict[int, str]:

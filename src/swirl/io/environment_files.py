@@ -17,9 +17,10 @@ from swirl.data.environments import check_table_size, fully_connected, observed_
 from swirl.data.mdp import MDP
 from swirl.data.trajectories import Trajectories
 from swirl.errors import Faults
-from swirl.io import text_table
+from swirl.io import open_table
 from swirl.io.atomic_write import check_target, whole_files
 from swirl.io.columns import MAX_LABEL
+from swirl.io.text_table import number as number_in
 from swirl.text import numbered, some
 
 _EXPECTED = "expected a CSV with the columns state, action, next_state (and p where an action has several ends)"
@@ -58,11 +59,11 @@ def read_environment(path: Any, states: Any = None) -> MDP:
     ('home', 'water')
     """
     path, faults, cannot = Path(path), Faults(), f"{path} cannot be read as an environment"
-    rows = text_table.rows(path, ("state", "action", "next_state"), faults, _EXPECTED)
+    rows = open_table.rows(path, ("state", "action", "next_state"), faults, _EXPECTED)
     beside = Path(states) if states is not None else states_beside(path)
-    listed: text_table.Rows = []
+    listed: open_table.Rows = []
     if states is not None or beside.exists():
-        listed = text_table.rows(beside, ("name",), faults, "expected name, x, y", also="state")
+        listed = open_table.rows(beside, ("name",), faults, "expected name, x, y", also="state")
     faults.raise_if_any(cannot)
     names = [row["name"] for _, row in listed]
     found = [row[column] for _, row in rows for column in ("state", "next_state")]
@@ -125,7 +126,7 @@ def _numbering(names: tuple[str, ...] | None, found: list[str]) -> dict[str, int
     return {name: i for i, name in enumerate(names)}
 
 
-def _check_numbers(path: Path, rows: text_table.Rows, state_names: Any, action_names: Any, faults: Faults) -> None:
+def _check_numbers(path: Path, rows: open_table.Rows, state_names: Any, action_names: Any, faults: Faults) -> None:
     """Labels that are numbers count from 0: before a table with a row for each is laid out."""
     columns = ["state", "next_state"] * (state_names is None) + ["action"] * (action_names is None)
     for column in columns:
@@ -138,14 +139,14 @@ def _check_numbers(path: Path, rows: text_table.Rows, state_names: Any, action_n
             )
 
 
-def _probabilities(path: Path, rows: text_table.Rows, faults: Faults) -> list[float | None]:
+def _probabilities(path: Path, rows: open_table.Rows, faults: Faults) -> list[float | None]:
     """The column p, None where it is empty; that each action has one certain end, or probabilities that sum to 1."""
     found: list[float | None] = []
     ends: dict[tuple[str, str], list[tuple[int, str, float | None]]] = {}
     before = len(faults)
     for line, row in rows:
         text = row.get("p", "")
-        p = text_table.number(text) if text else None
+        p = number_in(text) if text else None
         if p is not None and not 0 <= p <= 1 + _TOLERANCE:
             words = "is not a number" if np.isnan(p) else "is not a probability: give a number between 0 and 1"
             faults.add(f"{path}, line {line}, column p: {text!r} {words}")
@@ -164,14 +165,14 @@ def _probabilities(path: Path, rows: text_table.Rows, faults: Faults) -> list[fl
     return found
 
 
-def _coordinates(path: Path, listed: text_table.Rows, number: dict[str, int], faults: Faults) -> np.ndarray | None:
+def _coordinates(path: Path, listed: open_table.Rows, number: dict[str, int], faults: Faults) -> np.ndarray | None:
     """The columns x and y of the table of states; None where it has none."""
     if not listed or not {"x", "y"} <= set(listed[0][1]):
         return None
     coordinates = np.full((max(number.values()) + 1, 2), np.nan)
     for line, row in listed:
         for axis, column in enumerate(("x", "y")):
-            value = text_table.number(row[column])
+            value = number_in(row[column])
             if not np.isfinite(value):
                 faults.add(f"{path}, line {line}, column {column}: {row[column]!r} is not a number")
             else:

@@ -5,7 +5,7 @@ read, and nothing is unpickled.  Groups of recordings (`index.csv`) and names of
 where they lie beside the results.
 """
 
-import warnings
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from os import PathLike
@@ -18,8 +18,10 @@ from swirl.data.trajectories import Trajectories
 from swirl.errors import Faults, renamed
 from swirl.io import hdf5
 from swirl.io.label_runs import Recording, syllable_sessions
+from swirl.io.open_table import open_table
 from swirl.io.session_index import Labels, found_in, read_index
 from swirl.io.text_table import as_numbers
+from swirl.io.text_table import number as number_in
 from swirl.text import numbered, some
 
 CANNOT = "The MoSeq results cannot be read"
@@ -157,9 +159,6 @@ SIGNALS = (*AXES, "angular_velocity", "velocity_px_s", "velocity_mm_s")
 CLOCKS = ("timestamp", "timestamps", "time")
 NUMBERS = ("syllable", "frame_index", "fps", "heading", *SIGNALS, *CLOCKS)
 TEXTS = ("name", "group", "subject", "label")
-BLANK = ["", "nan", "NaN", "NAN", "NA", "N/A", "null", "None"]
-
-
 SECONDS, STAMPS, FRAMES = "seconds", "time stamps", "frames"
 
 
@@ -171,7 +170,9 @@ def from_tables(
     for file in files:
 
         def wanted(column: str) -> bool:
-            return column in (*NUMBERS, "frequency", "name", "group") or (latents and column.startswith("latent_state"))
+            return column in (*NUMBERS, "frequency", "name", "group", "subject") or (
+                latents and column.startswith("latent_state")
+            )
 
         table = _read_table(file, wanted, ("syllable",), faults)
         if table is None:
@@ -182,59 +183,49 @@ def from_tables(
         columns = {name: _numbers(file, table, name, faults) for name in table if name not in TEXTS}
         fractional = np.flatnonzero(np.floor(columns["syllable"]) < columns["syllable"])
         if fractional.size:
-            got = f"{file}, {lines_of(fractional)}, column 'syllable': {columns['syllable'][fractional[0]]}"
+            got = f"{file}, {lines_of(table, fractional)}, column 'syllable': {columns['syllable'][fractional[0]]}"
             faults.add(f"{got}: expected whole numbers, negative or blank where there is no syllable")
         parts = [(file.stem, np.arange(len(table)))]
         if "name" in table:
             layout, parts = "a table of recordings (moseq_df.csv)", _by_name(file, table, faults)
         for name, rows in parts:
             mine = {column: values[rows] for column, values in columns.items()}
-            times, units[name] = _times(file, name, rows, mine, fps, notes, faults)
-            groups = table["group"].iloc[rows].dropna().unique().tolist() if "group" in table else []
-            if len(groups) > 1:
-                faults.add(f"{file}: recording {name!r} is in several groups ({some(groups)}): give it one")
+            times, units[name] = _times(file, table, name, rows, mine, fps, notes, faults)
+            told: dict[str, Any] = {}
+            for role in ("subject", "group"):
+                found = table[role].iloc[rows].dropna().unique().tolist() if role in table else []
+                told[role] = found[0] if found else None
+                if len(found) > 1:
+                    faults.add(f"{file}: recording {name!r} is in several {role}s ({some(found)}): give it one")
             signals = {column: mine[column] for column in SIGNALS if column in mine}
             if deep := [column for column in mine if column.startswith("latent_state")]:
                 signals["latent_state"] = np.stack([mine[column] for column in deep], axis=1)
             angles = {"heading": mine["heading"]} if "heading" in mine else None
-            group = groups[0] if groups else None
-            found = Recording(name, mine["syllable"], times, None, group, signals, angles, f"{file}: {name!r}")
-            recordings.append(found)
+            source, syllables = f"{file}: {name!r}", mine["syllable"]
+            recordings.append(Recording(name, syllables, times, **told, signals=signals, angles=angles, source=source))
     return layout, recordings, units
 
 
+ALSO_CALLED = {"labels_(usage_sort)": "syllable", "uuid": "name", "SubjectName": "subject"}
+"""Columns of MoSeq2's table of scalars."""
+
+
 def _read_table(file: Path, wanted: Callable[[str], bool], required: tuple[str, ...], faults: Faults) -> Any:
-    """Read the wanted columns (spaces in their names become "_"); None after a fault."""
+    """Read the wanted columns (spaces in their names become "_"), indexed by their lines; None after a fault."""
     import pandas as pd
 
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", pd.errors.ParserWarning)  # rows longer than the header: not to be cut
-            # Blank lines are rows, so that lines are counted as an editor counts them.
-            as_text: dict[str, Any] = {"encoding": "utf-8-sig", "compression": None, "skip_blank_lines": False}
-            header = list(pd.read_csv(file, nrows=0, **as_text).columns)
-            plain = {"_".join(column.split()): column for column in reversed(header)}
-            if lacking := [column for column in required if column not in plain]:
-                hint = "; set the values apart by commas" if len(header) == 1 and {*header[0]} & {*";\t"} else ""
-                faults.add(f"{file} has the columns {some(header)}: expected a column {some(lacking)}{hint}")
-                return None
-            chosen = {column: name for name, column in plain.items() if wanted(name)}
-            table = pd.read_csv(  # all columns: with usecols, rows that are too long are cut without a word
-                file,
-                dtype={column: str for column, name in chosen.items() if name in TEXTS},  # "007" is not 7
-                na_values={column: [""] if name in TEXTS else BLANK for column, name in chosen.items()},
-                keep_default_na=False,  # a group may be called "None"
-                low_memory=False,
-                index_col=False,
-                **as_text,
-            )
-    except UnicodeDecodeError:
-        faults.add(f"{file} is neither HDF5 nor text in UTF-8: give results.h5, or save the table as CSV in UTF-8")
+    opened = open_table(file, blank_rows=True)
+    header = [name.strip() for name in opened.header]
+    plain = {i: "_".join(column.split()) for i, column in enumerate(header)}
+    plain = {i: ALSO_CALLED.get(name, name) if ALSO_CALLED.get(name) not in plain.values() else name
+             for i, name in plain.items()}  # fmt: skip
+    if lacking := [column for column in required if column not in plain.values()]:
+        faults.add(f"{file} has the columns {some(header)}: expected a column {some(lacking)}")
         return None
-    except (OSError, ValueError, Warning) as error:
-        faults.add(f"{file} cannot be read as CSV ({' '.join(str(error).split())}): write it again")
-        return None
-    table = table[[*chosen]].rename(columns=chosen)
+    chosen = {i: name for i, name in reversed(plain.items()) if wanted(name)}
+    read = opened.columns({i: "names" if name in TEXTS else "measured" for i, name in chosen.items()})
+    table = pd.DataFrame({chosen[i]: series.to_numpy(object) if chosen[i] in TEXTS else series.to_numpy()
+                          for i, series in read.items()}, index=opened.lines)  # fmt: skip
     filled = np.flatnonzero(table.notna().any(axis=1).to_numpy())
     return table.iloc[: filled[-1] + 1 if filled.size else 0]  # without the blank lines at the end
 
@@ -243,14 +234,14 @@ def _numbers(file: Path, table: Any, column: str, faults: Faults) -> np.ndarray:
     """Read a column as floats; NaN where it is blank."""
     values, wrong = as_numbers(table[column])
     if wrong.size:
-        got = f"{file}, {lines_of(wrong)}, column {column!r}: {table[column].iloc[wrong[0]]!r}"
+        got = f"{file}, {lines_of(table, wrong)}, column {column!r}: {table[column].iloc[wrong[0]]!r}"
         faults.add(f"{got} is not a number; correct it, or leave it blank")
     return values
 
 
-def lines_of(rows: np.ndarray) -> str:
-    """Name lines as an editor or a spreadsheet counts them: the header is line 1."""
-    return numbered("line", (rows + 2).tolist())
+def lines_of(table: Any, rows: np.ndarray) -> str:
+    """Name the lines of rows as an editor or a spreadsheet counts them: the index of the table."""
+    return numbered("line", table.index[rows].tolist())
 
 
 def _by_name(file: Path, table: Any, faults: Faults) -> list[tuple[str, np.ndarray]]:
@@ -259,13 +250,14 @@ def _by_name(file: Path, table: Any, faults: Faults) -> list[tuple[str, np.ndarr
 
     blank = np.flatnonzero((table["name"].isna() & table["syllable"].notna()).to_numpy())
     if blank.size:
-        faults.add(f"{file}, {lines_of(blank)}, column 'name': blank; give the name of the recording")
+        faults.add(f"{file}, {lines_of(table, blank)}, column 'name': blank; give the name of the recording")
     by_name = pd.Series(np.arange(len(table))).groupby(table["name"].to_numpy(), sort=False)
     return [(str(name), rows.to_numpy()) for name, rows in by_name]
 
 
 def _times(
     file: Path,
+    table: Any,
     name: str,
     rows: np.ndarray,
     columns: dict[str, np.ndarray],
@@ -287,7 +279,9 @@ def _times(
     with np.errstate(invalid="ignore"):  # ∞ − ∞ is caught as not finite
         late = np.flatnonzero(~np.isfinite(times) | (np.diff(times, prepend=-np.inf) <= 0))
     if late.size:
-        faults.add(f"{file}, {lines_of(rows[late])}, column {clock!r}: blank, or not above the one before in {name!r}")
+        faults.add(
+            f"{file}, {lines_of(table, rows[late])}, column {clock!r}: blank, or not above the one before in {name!r}"
+        )
     unit = SECONDS if rate is not None else STAMPS if clock in CLOCKS else FRAMES
     return times / (rate or 1), unit
 
@@ -330,7 +324,7 @@ def labels(syllable_info: Any, folder: Path, notes: list[str], faults: Faults) -
         return {}
     before, numbers = len(faults), _numbers(file, table, "syllable", faults)
     if (wrong := np.flatnonzero(~np.isfinite(numbers) | (np.floor(numbers) < numbers))).size and len(faults) == before:
-        faults.add(f"{file}, {lines_of(wrong)}, column 'syllable': expected whole numbers")
+        faults.add(f"{file}, {lines_of(table, wrong)}, column 'syllable': expected whole numbers")
     if syllable_info is None:
         notes.append(f"names of syllables are from {file}")
     names = table["label"].astype(object).where(table["label"].notna(), "")
@@ -405,10 +399,10 @@ def read_moseq(
     Parameters
     ----------
     path
-        `results.h5`; `moseq_df.csv`; a CSV with a column `syllable` (one recording); or a folder with one of these, or
-        with one CSV per recording.
+        `results.h5`; `moseq_df.csv`; MoSeq2's table of scalars (Parquet or CSV); a CSV with a column `syllable` (one
+        recording); or a folder with one of these, or with one CSV per recording.
     fps
-        Frames per second; it goes before what the file says (moseq_df.csv says it since keypoint-MoSeq 0.8).
+        Frames per second; it goes before what the file or the project's config.yml says (since keypoint-MoSeq 0.8).
     index
         A CSV with columns `name`, and `group` or `subject` or both, or a dict, name → group. None: the project's
         `index.csv` is looked for beside the file and one folder up.
@@ -434,6 +428,9 @@ def read_moseq(
         faults.add(f"fps={fps}: give frames per second, a number above 0")
     files = _files(Path(path), notes, faults)
     faults.raise_if_any(CANNOT)
+    if fps is None and (found := project_fps(files[0].parent)) is not None:
+        file, fps = found
+        notes.append(f"frames per second: {fps:g}, from {file}")
     recordings: Iterable[Recording]
     if _is_hdf5(files[0], faults):
         layout, names = "results of keypoint-MoSeq (HDF5)", checked_groups(files[0], latents, faults)
@@ -464,6 +461,17 @@ def read_moseq(
     return sessions.with_labels(notes=[f"read {where} as {layout}", *notes, *sessions.notes])
 
 
+def project_fps(folder: Path) -> tuple[Path, float] | None:
+    """The frame rate in the config.yml of a keypoint-MoSeq project (since 0.8), in the folder or up to two above it."""
+    places = [folder.resolve(), *folder.resolve().parents][:3]
+    for file in (place / "config.yml" for place in places):
+        text = file.read_text(encoding="utf-8", errors="replace") if file.is_file() else ""
+        told = re.search(r"(?m)^fps:[ \t]*([0-9.]+)[ \t]*(#.*)?$", text)
+        if told and number_in(told[1]) > 0:
+            return file, number_in(told[1])
+    return None
+
+
 def _files(path: Path, notes: list[str], faults: Faults) -> list[Path]:
     """Find the file, or the files of recordings, that a path stands for."""
     if path.is_file():
@@ -481,6 +489,10 @@ def _files(path: Path, notes: list[str], faults: Faults) -> list[Path]:
         tables = [x for x in found if x.suffix.lower() == ".csv" and not x.name.startswith(".")]
         if ours := sorted(x for x in tables if x.name not in NOT_RECORDINGS):
             return ours
+    models = sorted(x.parent.name for name in ("results.h5", "moseq_df.csv") for x in path.glob(f"*/{name}"))
+    if models:
+        faults.add(f"{path} is a project with the results of {some(models, 8)}: give one of these folders")
+        return []
     faults.add(f"{path} holds no results.h5, no moseq_df.csv and no CSV files of recordings: give another folder")
     return []
 

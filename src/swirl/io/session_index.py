@@ -6,7 +6,7 @@ from typing import Any
 
 from swirl.data.trajectories import Trajectories
 from swirl.errors import Faults
-from swirl.io import text_table
+from swirl.io import open_table
 from swirl.text import counted, some
 
 EXPECTED = "expected a CSV with the columns name (of the session), and subject or group or both"
@@ -23,7 +23,7 @@ def read_index(path: Path, faults: Faults) -> Labels:
     >>> read_index(file, Faults())
     {'day1': {'subject': 'm7'}, 'day2': {'subject': None}}
     """
-    rows = text_table.rows(path, ("name",), faults, EXPECTED)
+    rows = open_table.rows(path, ("name",), faults, EXPECTED)
     given = [column for column in ("subject", "group") if rows and column in rows[0][1]]
     if rows and not given:
         faults.add(f"{path}: no column subject or group; {EXPECTED}")

@@ -1,4 +1,4 @@
-"""The long table, one row per step: a pandas frame, a CSV or a Parquet file, read as `Trajectories`.
+"""The long table, one row per step: a pandas frame, a CSV, an Excel sheet or a Parquet file, read as `Trajectories`.
 
 The columns are session, subject, group, t, state, action, gap and any further numbers (signals); only state must be
 there.  They are found by their names, with a hint where one is called otherwise.  Everything is done on whole columns:
@@ -16,7 +16,6 @@ from swirl.data.trajectories import CANNOT, Trajectories
 from swirl.data.trajectory_checks import MISSING
 from swirl.errors import Faults, checked_names, needing
 from swirl.io.columns import (
-    TWO_ROWS,
     USUAL,
     Columns,
     Table,
@@ -37,12 +36,12 @@ from swirl.io.columns import (
     session_names,
 )
 from swirl.io.notes import warn_of
-from swirl.io.text_table import check_there, line_of_events, read_columns, records, refuse, separator_of, utf8_text
+from swirl.io.open_table import EXCEL, is_compound, open_table
+from swirl.io.text_file import PARQUET, beginning, check_there, refuse
 from swirl.text import counted, some
 
-__all__ = ["USUAL", "Columns", "from_frame", "read_csv", "read_data", "read_parquet"]
+__all__ = ["USUAL", "Columns", "from_frame", "read_csv", "read_data", "read_parquet", "read_table"]
 
-MAX_TEXT = 2**33  # bytes, where there is memory for so much
 KINDS = {"session": "names", "subject": "names", "group": "names", "time": "measured"}
 KINDS |= {"state": "labels", "action": "labels", "gap": "labels"}
 
@@ -117,12 +116,18 @@ def from_frame(
 
 
 def read_csv(
-    path: Any, columns: Any = USUAL, *, signals: Any = None, state_names: Any = None, action_names: Any = None
+    path: Any,
+    columns: Any = USUAL,
+    *,
+    signals: Any = None,
+    state_names: Any = None,
+    action_names: Any = None,
+    sheet: str | None = None,
 ) -> Trajectories:
-    """Read a long table from a text file: CSV or TSV, also with semicolons and decimal commas, also gzipped.
+    """Read a long table from a text file or an Excel sheet: whatever `open_table` opens.
 
-    The file is UTF-8 (or UTF-16 with its mark), its first line holds the names of the columns. A file without a
-    session column is one session, named after the file. For the other arguments see `from_frame`.
+    CSV or TSV, also with semicolons and decimal commas, also gzipped; UTF-8, or UTF-16 with its mark. A file without a
+    session column is one session, named after the file (or the sheet). For the other arguments see `from_frame`.
 
     Examples
     --------
@@ -136,20 +141,10 @@ def read_csv(
     >>> folder.cleanup()
     """
     columns, path, faults = as_columns(columns), Path(path), Faults()
-    data = utf8_text(path, MAX_TEXT)
-    if (line := line_of_events(data)) is not None:
-        refuse(
-            path,
-            f"its table begins in line {line}, after lines about the observation, and in it {TWO_ROWS}delete the lines "
-            f"before {line} and the rows whose Status is STOP, and read the rest",
-        )
-    separator = separator_of(data)
-    lines, header, end_of_header = records(path, data, separator)
-    names = distinct_names([name.strip() for name in header], faults)
+    opened = open_table(path, sheet=sheet)
+    names = distinct_names([name.strip() for name in opened.header], faults)
     found = find_columns(columns, list(names.values()), faults)
     faults.raise_if_any(f"{path} cannot be read")
-    if len(lines) == 0:
-        refuse(path, "it holds a line of column names and nothing else: there are no data")
 
     roles = {name: role for role, name in found.items()}
     asked = {plain(str(name)) for name in signals} if isinstance(signals, list | tuple) else set()
@@ -159,20 +154,13 @@ def read_csv(
     for i, name in names.items():
         is_asked = plain(name) in asked or plain(name.rpartition("_")[0]) in asked
         kinds[i] = KINDS.get(roles.get(name, ""), "measured" if is_asked else "other")
-    try:
-        read = read_columns(data, separator, len(header), end_of_header, kinds)
-    except (ValueError, OverflowError) as error:
-        refuse(path, f"its lines cannot be taken apart ({error}): save it again as plain CSV")
-    del data
-    n_rows = len(read[next(i for i, name in names.items() if name == found["state"])])
-    if n_rows != len(lines):
-        refuse(path, f"it has {len(lines)} lines of data but {n_rows} rows: check its quotation marks")
+    read = opened.columns(kinds)
     coded = frozenset(name for i, name in names.items() if kinds[i] == "labels")
-    table = Table({name: read[i] for i, name in names.items()}, lines, faults, [], unordered=coded, written=True)
+    series = {name: read[i] for i, name in names.items()}
+    table = Table(series, opened.lines, faults, list(opened.notes), unordered=coded, written=True)
     note_hints(columns, found, list(table.columns), table.notes)
     chosen = choose_signals(are_numeric(table.columns), found, signals, faults, table.notes)
-    only = path.name.removesuffix(".gz").rpartition(".")[0] or path.name
-    return assemble(table, found, chosen, state_names, action_names, f"{path} cannot be read", only)
+    return assemble(table, found, chosen, state_names, action_names, f"{path} cannot be read", opened.name)
 
 
 def read_parquet(
@@ -218,8 +206,8 @@ def read_parquet(
     chosen = choose_signals(numeric, found, signals, faults, notes)
     needed = {*found.values(), *(column for channels in chosen.values() for column in channels)}
     marks = bout_marks(list(types), found)
-    needed |= {marks} if marks is not None and not numeric[marks] and not _is_compound(types[marks]) else set()
-    for name in [name for name in types if name in needed and _is_compound(types[name])]:
+    needed |= {marks} if marks is not None and not numeric[marks] and not is_compound(types[marks]) else set()
+    for name in [name for name in types if name in needed and is_compound(types[name])]:
         faults.add(f"{name} holds {types[name]}: expected one number or text in each row")
     faults.raise_if_any(heading)
     stored = {name: schema.names[i] for i, name in names.items() if name in needed}
@@ -243,20 +231,27 @@ def read_parquet(
     return assemble(table, found, chosen, state_names, action_names, heading, path.stem)
 
 
-def _is_compound(kind: Any) -> bool:
-    """Whether each value of an Arrow type is itself a list or a record, or bytes."""
-    import pyarrow as pa
-
-    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
-    return pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind)
-
-
 def _first_line(error: BaseException) -> str:
     return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
 
 
-PARQUET = (".parquet", ".pq", ".pqt")
-SUFFIXES = (".csv", ".csv.gz", ".tsv", ".txt", *PARQUET)
+PARQUETS = (".parquet", ".pq", ".pqt")
+SUFFIXES = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".txt", ".txt.gz", *PARQUETS, *EXCEL)
+
+
+def read_table(path: Any, columns: Any = USUAL, *, sheet: str | None = None, **options: Any) -> Trajectories:
+    """Read a long table of any kind: Parquet by `read_parquet`, whatever its ending, and all else by `read_csv`.
+
+    >>> import tempfile
+    >>> file = Path(tempfile.mkdtemp()) / "sessions.csv"
+    >>> _ = file.write_text("arm\\nleft\\nright\\n")
+    >>> read_table(file, {"state": "arm"}).state_names
+    ('left', 'right')
+    """
+    path = Path(path)
+    if path.name.lower().endswith(PARQUETS) or beginning(path).startswith(PARQUET):
+        return read_parquet(path, columns, **options)
+    return read_csv(path, columns, sheet=sheet, **options)
 
 
 def read_data(path: Any, columns: dict[str, str] | None = None, *, env: MDP | None = None) -> Trajectories:
@@ -265,8 +260,8 @@ def read_data(path: Any, columns: dict[str, str] | None = None, *, env: MDP | No
     Parameters
     ----------
     path
-        CSV (or tab-separated, or gzipped) or Parquet with columns session, subject, group, t, state, action, gap and
-        covariates; only state is needed.
+        CSV (or tab-separated, or gzipped), Parquet or Excel with columns session, subject, group, t, state, action, gap
+        and covariates; only state is needed.
     columns
         Other names of those columns: {"state": "node", "time": "seconds"}.
     env
@@ -288,11 +283,10 @@ def read_data(path: Any, columns: dict[str, str] | None = None, *, env: MDP | No
         raise ValueError(
             f"{path}: expected a table ({', '.join(SUFFIXES)}); other recordings are made into one by `swirl import`"
         )
-    read = read_parquet if name.endswith(PARQUET) else read_csv
     state_names = None if env is None else env.state_names
     action_names = None if env is None else env.action_names
     try:
-        data = read(path, columns, state_names=state_names, action_names=action_names)
+        data = read_table(path, columns, state_names=state_names, action_names=action_names)
     except ValueError as error:
         raise ValueError(f"{path}: {error}" if str(error).startswith(CANNOT) else str(error)) from None
     # The data's own numbers of labels, where larger, are for `check` to tell.

@@ -14,19 +14,11 @@ from jaxtyping import Float
 
 from swirl.errors import Faults, renamed
 from swirl.io.body_point import Followed, body_length, bridged, followed, seen_points
+from swirl.io.columns import UNITS
 from swirl.io.pose_hdf5 import read_hdf5, read_netcdf
-from swirl.io.poses import (
-    EXPECTED,
-    FRAMES,
-    PACKED,
-    SECONDS,
-    Poses,
-    from_frame,
-    from_movement,
-    read_sheet,
-    read_text,
-    recording,
-)
+from swirl.io.pose_tables import from_frame, read_pose_table
+from swirl.io.poses import EXPECTED, FRAMES, SECONDS, Poses, from_movement, from_sleap, recording
+from swirl.io.text_file import beginning
 from swirl.text import counted, some
 
 _HDF5, _NETCDF3 = b"\x89HDF\r\n\x1a\n", (b"CDF\x01", b"CDF\x02", b"CDF\x05")
@@ -102,15 +94,20 @@ def read_tracks(
     fps: float | int | None = None,
     min_confidence: float | int | None = None,
     columns: Mapping[str, str] | None = None,
+    unit: str | None = None,
+    time_unit: str | None = None,
+    sheet: str | None = None,
 ) -> list[Track]:
     """Read one track per animal (and session) from a file or object.
 
     Parameters
     ----------
     source
-        Path of a DeepLabCut .csv or .h5, a SLEAP analysis .h5, the netCDF file of a `movement` dataset, or a CSV
-        with columns x, y and, where there are, t (seconds) or frame, session, subject, confidence and signals.
-        Or the object itself: a `movement` dataset, a pandas DataFrame (DeepLabCut's, or with those columns).
+        Path of a DeepLabCut .csv or .h5, a SLEAP analysis .h5, the netCDF file of a `movement` dataset, EthoVision's
+        text or Excel file, or any table with columns x, y and, where there are, t (seconds) or frame, session, subject,
+        keypoint, confidence and signals, or with nose_x, nose_y, … for each keypoint, or x1, y1, … for each animal.
+        With sleap-io installed also a SLEAP project (.slp). Or the object itself: a `movement` dataset, sleap-io's
+        labels, a pandas DataFrame (DeepLabCut's, or with those columns).
     keypoint
         The keypoint to follow, just as the file has it; of several, their mean. By default the one in the middle of the
         body, of those that are seen most often (`body_point`); where it is lost, the position moves on as the others do
@@ -125,6 +122,12 @@ def read_tracks(
         scores are heights of peaks and no probabilities, 0.
     columns
         What the columns of a plain table are called, where that is not usual: x, y, time or frame, subject, session.
+    unit
+        Unit of x and y (px, cm, …), for the notes; by default what the file says.
+    time_unit
+        Unit of the times in a plain table: s, ms or min; by default what the file says, else seconds.
+    sheet
+        Of an Excel file that has several.
 
     Returns
     -------
@@ -139,13 +142,16 @@ def read_tracks(
     >>> track.name, track.times
     ('a', array([0.        , 0.03333333]))
     """
-    where, name, poses = poses_of(source, columns)
+    if time_unit is not None and time_unit not in UNITS:
+        raise ValueError(f"time_unit={time_unit!r} (--time-unit): expected one of {', '.join(UNITS)}")
+    where, name, poses = poses_of(source, columns, time_unit, sheet)
     faults, cannot = Faults(), f"No tracks can be read from {where}"
     check_rate(fps, faults)
     if min_confidence is not None and not 0 <= min_confidence < np.inf:
         faults.add(f"min_confidence={min_confidence}: give a number between 0 and 1, e.g. 0.6")
     faults.raise_if_any(cannot)
     chosen, notes = _chosen(poses, individual, faults)
+    notes += () if unit is None else (f"x and y are in {unit}",)
     faults.raise_if_any(cannot)
     several = len({(one.session, one.individual) for one in poses}) > len({one.session for one in poses})
     tracks = []
@@ -158,7 +164,7 @@ def read_tracks(
             label = one.session or name
             label = f"{label} {one.individual}" if several and one.individual else label
             try:
-                tracks.append(follow(one, points, label, fps, min_confidence, notes, faults))
+                tracks.append(follow(one, points, label, fps, min_confidence, notes + one.notes, faults))
             except ValueError as error:
                 raise ValueError(f"{where}: {error}") from None
     faults.raise_if_any(cannot)
@@ -171,7 +177,9 @@ def check_rate(fps: float | int | None, faults: Faults) -> None:
         faults.add(f"fps={fps}: give the video's frames per second, e.g. fps=30")
 
 
-def poses_of(source: Any, columns: Mapping[str, str] | None = None) -> tuple[str, str, list[Poses]]:
+def poses_of(
+    source: Any, columns: Mapping[str, str] | None = None, time_unit: str | None = None, sheet: str | None = None
+) -> tuple[str, str, list[Poses]]:
     """What to call the source in an error, the recording's name, and its poses.
 
     >>> import pandas
@@ -181,30 +189,46 @@ def poses_of(source: Any, columns: Mapping[str, str] | None = None) -> tuple[str
     if hasattr(source, "data_vars"):
         name = Path(str(source.attrs.get("source_file") or "track")).stem
         return "the dataset", name, from_movement(source)
+    if hasattr(source, "labeled_frames"):
+        return "the labels", "track", from_sleap(source)
     if hasattr(source, "to_pandas"):
         source = source.to_pandas()
     if hasattr(source, "columns") and hasattr(source, "iloc"):
-        return "the table", "track", from_frame(source, columns)
+        return "the table", "track", from_frame(source, columns, time_unit)
     if not isinstance(source, str | os.PathLike):
         raise ValueError(f"source is a {type(source).__name__}: {EXPECTED}")
     path = Path(source)
     if not path.is_file():
         got = "is a folder: give one file" if path.is_dir() else "does not exist: check the path"
         raise ValueError(f"{path} {got}; {EXPECTED}")
-    with path.open("rb") as file:
-        head = file.read(65536)
-    if head.startswith(_HDF5):
+    if path.suffix.lower() in BRIDGED:
+        return str(path), path.stem, _by_sleap_io(path)
+    start = beginning(path)
+    if start.startswith(_HDF5):
         poses, appended = read_hdf5(path)
         return str(path), recording(path, appended), poses
-    if head[:4] in _NETCDF3:
+    if start[:4] in _NETCDF3:
         return str(path), path.stem, read_netcdf(path, "scipy")
-    if not head.strip():
-        raise ValueError(f"{path} is empty: {EXPECTED}")
-    if head.startswith(b"PK\x03\x04") and path.suffix.lower() in (".xlsx", ".xlsm"):
-        return read_sheet(path, columns)
-    if (b"\0" in head and head[:2] not in PACKED) or head.startswith((b"\x80", b"PAR1", b"PK\x03\x04")):
-        raise ValueError(f"{path} is neither text (in UTF-8) nor HDF5: {EXPECTED}")
-    return read_text(path, columns)
+    return read_pose_table(path, columns, time_unit, sheet)
+
+
+BRIDGED = (".slp", ".mat", ".json", ".wcon")
+"""Endings of files that sleap-io reads, where it is installed."""
+
+
+def _by_sleap_io(path: Path) -> list[Poses]:
+    """Poses of a SLEAP project, or of another file that sleap-io knows (AlphaTracker, LEAP)."""
+    export = "export the analysis file (.h5)" if path.suffix.lower() == ".slp" else "save the positions as CSV"
+    try:
+        import sleap_io
+    except ImportError:
+        raise ValueError(
+            f"{path} is read by sleap-io, which is not installed: `pip install sleap-io`, or {export}; {EXPECTED}"
+        ) from None
+    try:
+        return from_sleap(sleap_io.load_file(str(path)))
+    except Exception as error:  # whatever a stranger's file makes of a library
+        raise ValueError(f"{path} cannot be read by sleap-io ({error}): {export}; {EXPECTED}") from None
 
 
 def _chosen(poses: list[Poses], individual: str | None, faults: Faults) -> tuple[list[Poses], tuple[str, ...]]:

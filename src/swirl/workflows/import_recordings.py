@@ -3,15 +3,19 @@
 Each format's reader is imported where it is called: a table is read before the readers of tracks would be loaded.
 """
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from swirl import system
+from swirl._version import __version__
 from swirl.data.environments import environment_of_places
 from swirl.data.mdp import MDP
 from swirl.data.trajectories import Trajectories
 from swirl.io import session_table
+from swirl.io.atomic_write import write_text
 from swirl.io.columns import MAX_LABEL
 from swirl.io.environment_files import environment_for, write_environment
 from swirl.io.export_tables import SUFFIXES, to_frame, write_table
@@ -45,8 +49,44 @@ def environment_beside(path: Any) -> Path:
     return path.with_name(f"{path.name[: len(path.name) - len(ending)]}.env.csv")
 
 
-def save(imported: Imported, output: Any, *, overwrite: bool = False) -> list[Path]:
-    """Write the table, and the environment beside it; nothing where one of them is there already."""
+def record_beside(path: Any) -> Path:
+    """Where the record of an import is written.
+
+    >>> record_beside("sessions.csv").name
+    'sessions.import.json'
+    """
+    beside = environment_beside(path)
+    return beside.with_name(f"{beside.name.removesuffix('.env.csv')}.import.json")
+
+
+def record(imported: Imported, sources: Sequence[Any], options: Mapping[str, Any]) -> dict[str, Any]:
+    """What was imported from where: the files with their hashes, the options, and what was done and left out."""
+    files = [
+        {"file": str(path), "bytes": path.stat().st_size, "sha256": system.file_digest(path)}
+        for path in map(Path, sources)
+        if path.is_file()
+    ]
+    data = imported.data
+    return {
+        "swirl": __version__,
+        "sources": files or [{"folder": str(path)} for path in sources],
+        "options": {name: value for name, value in options.items() if value is not None},
+        "sessions": len(data),
+        "steps": data.n_steps,
+        "states": data.n_states,
+        "notes": list(data.notes),
+    }
+
+
+def save(
+    imported: Imported,
+    output: Any,
+    *,
+    overwrite: bool = False,
+    sources: Sequence[Any] = (),
+    options: Mapping[str, Any] | None = None,
+) -> list[Path]:
+    """Write the table, the environment beside it and, with `sources`, a record; nothing where one is there already."""
     output, beside = Path(output), environment_beside(output)
     if imported.env is not None and beside.exists() and not overwrite:
         raise FileExistsError(f"{beside} exists already: choose another name with -o, or replace it with --force")
@@ -55,6 +95,9 @@ def save(imported: Imported, output: Any, *, overwrite: bool = False) -> list[Pa
     try:
         if imported.env is not None:
             written += write_environment(imported.env, beside, overwrite=overwrite)
+        if sources:
+            told = json.dumps(record(imported, sources, options or {}), indent=1, ensure_ascii=False, default=str)
+            written.append(write_text(record_beside(output), told + "\n", overwrite=overwrite))
     except BaseException:
         if fresh:  # a table without its environment would be half of what was asked for
             output.unlink(missing_ok=True)
@@ -107,11 +150,11 @@ def of_visits(sessions: Trajectories, where: Any, *, y_down: bool = False) -> Im
     return Imported(sessions.with_labels(action_names=env.action_names), env)
 
 
-def import_table(path: Any, columns: dict[str, str], signals: list[str] | None = None) -> Imported:
+def import_table(
+    path: Any, columns: dict[str, str], signals: list[str] | None = None, sheet: str | None = None
+) -> Imported:
     """Read a table with other column names than ours."""
-    path = Path(path)
-    read = session_table.read_parquet if path.name.lower().endswith(session_table.PARQUET) else session_table.read_csv
-    return Imported(_legible(read(path, columns, signals=signals)), None)
+    return Imported(_legible(session_table.read_table(path, columns, signals=signals, sheet=sheet)), None)
 
 
 def import_moseq(
@@ -220,6 +263,9 @@ def import_tracks(
     y_down: bool | None = None,
     index: Any = None,
     columns: Mapping[str, str] | None = None,
+    unit: str | None = None,
+    time_unit: str | None = None,
+    sheet: str | None = None,
 ) -> Imported:
     """Read position tracks (DeepLabCut, SLEAP, movement, tables, NWB) as visits to places.
 
@@ -244,8 +290,9 @@ def import_tracks(
     for path in paths:
         if path not in of_nwb:
             found += read_tracks(
-                path, keypoint=keypoint, individual=individual, fps=fps, min_confidence=min_confidence, columns=columns
-            )
+                path, keypoint=keypoint, individual=individual, fps=fps, min_confidence=min_confidence, columns=columns,
+                unit=unit, time_unit=time_unit, sheet=sheet,
+            )  # fmt: skip
     if isinstance(where, tuple):
         where = Grid.around(found, where, diagonal)
     sessions = visits(found, where, min_dwell=min_dwell, max_break=max_break, on_skip=on_skip)
@@ -266,13 +313,15 @@ def import_bouts(
     drop: list[str] | None = None,
     points: bool = False,
     index: Any = None,
+    sheet: str | None = None,
 ) -> Imported:
     """Read tables of bouts (BORIS, SimBA, …) or of labels per frame: one step per bout."""
     from swirl.io.bout_tables import read_bout_tables
 
     sessions = read_bout_tables(
-        paths, columns, fps=fps, priority=priority, pauses=pauses, max_pause=max_pause, drop=drop, points=points
-    )
+        paths, columns, fps=fps, priority=priority, pauses=pauses, max_pause=max_pause, drop=drop, points=points,
+        sheet=sheet,
+    )  # fmt: skip
     return of_syllables(sessions if index is None else label_sessions(sessions, index))
 
 

@@ -12,7 +12,7 @@ from swirl.data.trajectories import Trajectories
 from swirl.errors import Notice
 from swirl.estimators.registry import load
 from swirl.io.environment_files import SHORTHANDS, environment_for, read_environment
-from swirl.io.session_table import PARQUET, read_data
+from swirl.io.session_table import PARQUETS, read_data
 from swirl.text import counted
 
 TABLES = (".csv", ".csv.gz", ".tsv", ".parquet")
@@ -67,7 +67,7 @@ available))
     if not path.exists():
         raise FileNotFoundError(f"{path} does not exist: give a Parquet file, or a folder of them")
     files = sorted(path.glob("*.parquet")) if path.is_dir() else [path]
-    if not files or not all(file.name.lower().endswith(PARQUET) for file in files):
+    if not files or not all(file.name.lower().endswith(PARQUETS) for file in files):
         what = "holds no .parquet file" if path.is_dir() else "is no .parquet file"
         raise ValueError(f"{path} {what}: only Parquet is read a part at a time (`swirl import` writes it)")
     given = env is not None and not (isinstance(env, str) and env in SHORTHANDS)

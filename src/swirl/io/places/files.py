@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from swirl.errors import Faults
+from swirl.io.open_table import rows, small_text
 from swirl.io.places.graph import Nodes
 from swirl.io.places.polygons import Polygons
-from swirl.io.text_table import number, rows, small_text
+from swirl.io.text_table import number
 from swirl.text import some
 
 

@@ -1,0 +1,454 @@
+"""Tables of positions: DeepLabCut's, with three or four lines of header; a row per frame; a column for each coordinate.
+
+A plain table has the columns x and y, and perhaps a time or frame, session, subject, keypoint, confidence: EthoVision,
+ANY-maze, TRex, traja, GPS.  A wide one has a column for each coordinate of each keypoint (SimBA, Anipose, SLEAP's CSV:
+nose_x, nose_y) or animal (idtracker.ai, AnimalTA: x1, y1).  Files are opened by `open_table`.
+"""
+
+import csv
+import io
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from swirl.errors import Faults
+from swirl.io.columns import nearest, plain, seconds, seconds_in
+from swirl.io.open_table import ETHOVISION, EXCEL, MAX_TEXT, UNITS, OpenTable, of_text, separator_of, sheets, table_text
+from swirl.io.poses import EXPECTED, FRAMES, SECONDS, Poses, cutoff, from_columns, recording
+from swirl.io.text_file import ZIPPED, beginning
+from swirl.io.text_table import as_numbers
+from swirl.text import some
+
+Row = Callable[[Any], str]
+"""How rows are named in errors."""
+
+_LABELLED = "expected frame numbers: hand-labelled frames are no tracks, give the file that DeepLabCut made of a video"
+_WORDS = {
+    "x": "x xcenter xcentre centrepositionx centerpositionx posx xpos xposition positionx xcoord xcentroid centroidx "
+    "longitude lon locationlong",
+    "y": "y ycenter ycentre centrepositiony centerpositiony posy ypos yposition positiony ycoord ycentroid centroidy "
+    "latitude lat locationlat",
+    "t": "t time times timestamp timestamps seconds trialtime",
+    "frame": "frame frames framenumber frameidx frameindex fnum",
+    "session": "session sessionid arena",
+    "subject": "subject subjectid individual animal animalid ind track trackid individuallocalidentifier",
+    "confidence": "confidence likelihood score",
+    "keypoint": "keypoint keypoints bodypart bodyparts marker node",
+}
+USUAL = {word: meaning for meaning, words in _WORDS.items() for word in words.split()}
+ROLES = {"x": "x", "y": "y", "time": "t", "frame": "frame", "subject": "subject", "session": "session"}
+"""Columns of a plain table that may be named, and what they are called here."""
+DEGREES = ("longitude", "lon", "locationlong")
+_LENGTHS = "|".join(sorted(map(re.escape, UNITS), key=len, reverse=True))
+_UNIT = re.compile(rf"[\s_]*[(\[]({_LENGTHS})[)\]]$|_(cm|mm|m|px|pixels?|s|sec|ms)$", re.IGNORECASE)
+_SCORES = "p|prob|score|likelihood|confidence|conf"
+_SUFFIXED = re.compile(rf"(?P<owner>.+?)[ _.:-]+(?P<axis>x|y|{_SCORES})", re.IGNORECASE)
+_PREFIXED = re.compile(r"(?P<axis>x|y)[ _.:-]*(?P<owner>\d+|[ _.:-].+)", re.IGNORECASE)
+
+
+def read_pose_table(
+    path: Path, columns: Mapping[str, str] | None = None, time_unit: str | None = None, sheet: str | None = None
+) -> tuple[str, str, list[Poses]]:
+    """What to call a file in errors, the recording's name, and its poses.
+
+    `columns` says what those of a plain table are called (`ROLES`), where that is not usual. Of an Excel file with
+    several sheets EthoVision's are all read, one session each; of others one must be named.
+    """
+    if sheet is None and beginning(path).startswith(ZIPPED) and path.suffix.lower() in EXCEL:
+        found = sheets(path)
+        if len(found) > 1 and all(ETHOVISION in text[:200].decode(errors="ignore").lower() for text in found.values()):
+            poses = []
+            for name, text in found.items():
+                mine = _of_table(of_text(path, text, f"sheet {name!r}, row"), columns, time_unit)
+                poses += [
+                    replace(one, session=name if one.session is None else f"{name} {one.session}") for one in mine
+                ]
+            return str(path), path.stem, poses
+    data, word = table_text(path, MAX_TEXT, sheet)
+    if (top := _deeplabcut(data)) is not None:
+        return _of_deeplabcut_text(path, data, top)
+    opened = of_text(path, data, word, sheet)
+    return str(path), opened.name, _of_table(opened, columns, time_unit)
+
+
+def from_frame(frame: Any, columns: Mapping[str, str] | None = None, time_unit: str | None = None) -> list[Poses]:
+    """Poses of a pandas frame: DeepLabCut's, whose columns have several levels, or a plain or a wide one.
+
+    `columns` says what those of a plain one are called (`ROLES`), where that is not usual.
+
+    >>> import pandas
+    >>> from_frame(pandas.DataFrame({"nose_x": [1.0], "nose_y": [2.0], "nose_p": [0.9]}))[0].keypoints
+    ('nose',)
+    """
+    if frame.columns.nlevels > 1:
+        levels = [tuple(map(str, column)) for column in frame.columns]
+        return _of_deeplabcut(levels, frame, "the table", _rows)
+    names, faults = [str(column).strip() for column in frame.columns], Faults()
+    at = _meanings(names, columns or {}, faults)
+    faults.raise_if_any("No tracks can be read from the table")
+    read = {i: frame.iloc[:, i] for i in range(frame.shape[1])}
+    blank = frame.isna().all(axis=1).to_numpy() if frame.shape[1] else np.zeros(len(frame), bool)
+    units = {name: unit for name in names if (unit := unit_of(name))}
+    units |= {} if time_unit is None or "t" not in at else {names[at["t"]]: time_unit}
+    return _poses(read, names, at, blank, "the table", _rows, units)
+
+
+def _rows(rows: Any) -> str:
+    return some([f"row {row}" for row in np.atleast_1d(rows).tolist()], 3)
+
+
+# ---------------------------------------------------------------------- DeepLabCut
+
+
+def _deeplabcut(data: bytes) -> list[list[str]] | None:
+    """The lines of DeepLabCut's header, each a list of cells; None where it is another table."""
+    lines = [line.decode() for line in data[: 2**24].split(b"\n", 5)[:5]]
+    separator = max(",;\t", key=lines[0].count)
+    try:
+        top = [[cell.strip() for cell in row] for row in csv.reader(lines, delimiter=separator)]
+    except csv.Error:
+        return None
+    first = [row[0].lower() if row else "" for row in top]
+    if first[:1] != ["scorer"] or first[1:2] not in (["bodyparts"], ["individuals"]):
+        return None
+    return top[: 4 if first[1] == "individuals" else 3]
+
+
+def _of_deeplabcut_text(path: Path, data: bytes, top: list[list[str]]) -> tuple[str, str, list[Poses]]:
+    n, levels = len(top), [row[1:] for row in top]
+    if len({len(level) for level in levels}) != 1:
+        raise ValueError(f"{path}: the {n} header lines have different lengths; {EXPECTED}")
+    frame = _cells(path, data, separator_of(data), skip=n)
+    if frame.shape[1] != len(levels[0]) + 1:
+        cells = f"{frame.shape[1]} cells, but the header has {len(levels[0]) + 1}"
+        raise ValueError(f"{path}, line {n + 1}: {cells}; export the tracks again")
+    titles = list(zip(*levels, strict=True))
+
+    def lines(rows: Any) -> str:
+        return some([f"line {row + n + 1}" for row in np.atleast_1d(rows).tolist()], 3)
+
+    return str(path), recording(path, levels[0][0]), _of_deeplabcut(titles, frame.set_index(0), str(path), lines)
+
+
+def _cells(path: Path, data: bytes, separator: str, skip: int) -> Any:
+    """Let pandas read the cells below a header; blank lines stay, so that rows are counted as an editor does."""
+    import pandas as pd
+
+    body = data[: 2**16].split(b"\n", skip)[-1]
+    try:
+        return pd.read_csv(
+            io.BytesIO(data),
+            sep=separator,
+            skiprows=skip,
+            header=None,
+            skip_blank_lines=False,
+            skipinitialspace=True,
+            low_memory=False,
+            decimal="," if separator != "," and b"," in body and b"." not in body else ".",
+        )
+    except pd.errors.ParserError as error:
+        found = re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", str(error))
+        got = f", line {found[2]}: {found[3]} cells, but {found[1]} before" if found else f": {error}"
+        raise ValueError(f"{path}{got}; every line needs one cell per column") from None
+    except pd.errors.EmptyDataError:
+        raise ValueError(f"{path} holds no frames: {EXPECTED}") from None
+
+
+def _of_deeplabcut(columns: list[tuple[str, ...]], frame: Any, where: str, row: Row) -> list[Poses]:
+    """Poses of DeepLabCut's table, whose index counts the frames."""
+    if frame.index.nlevels > 1:
+        raise ValueError(f"{where} is indexed by {some(frame.index.names)}; {_LABELLED}")
+    faults, rows = Faults(), np.flatnonzero(~frame.isna().all(axis=1).to_numpy() | ~frame.index.isna())
+    frames = _numbers(frame.index.to_series(), "1", where, row, faults)
+    if len(faults):
+        raise ValueError(f"{faults.messages[0]}; {_LABELLED}")
+    values = [_numbers(frame.iloc[:, i], " ".join(c), where, row, faults) for i, c in enumerate(columns)]
+    _increasing("frame", frames, rows, where, row, faults)
+    faults.raise_if_any(f"No tracks can be read from {where}")
+    if not rows.size:
+        raise ValueError(f"{where} holds no frames: {EXPECTED}")
+    return from_columns(columns, frames[rows], np.column_stack(values)[rows], where)
+
+
+def _numbers(column: Any, title: str, where: str, row: Row, faults: Faults) -> np.ndarray:
+    """Read a column as floats, NaN where empty."""
+    read, wrong = as_numbers(column)
+    if wrong.size:
+        faults.add(f"{where}, {row(wrong[:4])}, column {title}: {column.iloc[wrong[0]]!r} is not a number")
+    return read.astype(float, copy=False)
+
+
+def _increasing(title: str, times: np.ndarray, rows: np.ndarray, where: str, row: Row, faults: Faults) -> None:
+    empty, late = rows[~np.isfinite(times[rows])], rows[1:][np.diff(times[rows]) <= 0]
+    if empty.size:
+        faults.add(f"{where}, {row(empty[:4])}, column {title}: no time; give one to each row")
+    elif late.size:
+        got = f"{where}, {row(late[:4])}, column {title}: {times[late[0]]:g}"
+        faults.add(
+            f"{got} is not after the row before: sort the rows; if several animals or sessions stand in one table, say "
+            "which column tells them apart (--subject, --session)"
+        )
+
+
+# ---------------------------------------------------------------------- plain and wide tables
+
+
+def _key(name: str) -> str:
+    """A name of a column without capitals, signs and unit.
+
+    >>> _key("X (cm)"), _key("Trial time"), _key("time_ms")
+    ('x', 'trialtime', 'time')
+    """
+    return re.sub(r"[^a-z0-9]+", "", _UNIT.sub("", name.strip()).lower())
+
+
+def unit_of(name: str) -> str:
+    """The unit that stands in the name of a column.
+
+    >>> unit_of("X (cm)"), unit_of("x")
+    ('cm', '')
+    """
+    found = _UNIT.search(name.strip())
+    return (found[1] or found[2]) if found else ""
+
+
+def _meanings(names: list[str], columns: Mapping[str, str], faults: Faults) -> dict[str, int]:
+    """Role → where its column stands: as the user has named it, else by its usual name."""
+    if unknown := [repr(role) for role in columns if role not in ROLES]:
+        faults.add(f"columns names {some(unknown)}: expected {', '.join(ROLES)}")
+    at = {}
+    for role, name in columns.items():
+        if role in ROLES:
+            found = [i for i, column in enumerate(names) if plain(column) == plain(str(name))]
+            if not found:
+                faults.add(f"no column {name!r} (--{role}) among {some(names, 20)}{nearest(str(name), names)}")
+            at |= {ROLES[role]: found[0]} if found else {}
+    named = set(at)
+    for i, name in enumerate(names):
+        meaning = USUAL.get(_key(name))
+        if meaning and meaning not in named and i not in at.values():
+            at.setdefault(meaning, i)
+    if "frame" in columns and "time" not in columns:
+        at.pop("t", None)
+    if not {"x", "y"} <= set(at):
+        at = {meaning: i for meaning, i in at.items() if meaning not in ("x", "y", "confidence") or meaning in named}
+    return at
+
+
+def _wide(names: list[str], used: set[int]) -> tuple[dict[str, dict[str, int]], bool]:
+    """Columns of each keypoint (or animal), {"nose": {"x": 1, "y": 2, "p": 3}}, and whether these are animals.
+
+    >>> _wide(["t", "x1", "y1", "x2", "y2"], {0})
+    ({'1': {'x': 1, 'y': 2}, '2': {'x': 3, 'y': 4}}, True)
+    """
+    for pattern in (_SUFFIXED, _PREFIXED):
+        found: dict[str, dict[str, int]] = {}
+        for i, name in enumerate(names):
+            match = pattern.fullmatch(_UNIT.sub("", name.strip())) if i not in used else None
+            if match:
+                axis = match["axis"].lower()
+                found.setdefault(match["owner"].strip(" _.:-"), {}).setdefault(axis if axis in "xy" else "p", i)
+        found = {owner: axes for owner, axes in found.items() if {"x", "y"} <= set(axes)}
+        if found:
+            return found, pattern is _PREFIXED
+    return {}, False
+
+
+def _of_table(table: OpenTable, columns: Mapping[str, str] | None, time_unit: str | None) -> list[Poses]:
+    """Poses of a table with one row per frame (and animal, or keypoint)."""
+    where, faults = str(table.path), Faults()
+    names = [name.strip() for name in table.header]
+    if names[0].lower() == "scorer":  # SimBA: DeepLabCut's index under a line of names of its own
+        names[0] = "frame"
+    at = _meanings(names, columns or {}, faults)
+    faults.raise_if_any(f"No tracks can be read from {where}")
+    wide, _ = _wide(names, set(at.values())) if not {"x", "y"} <= set(at) else ({}, False)
+    measured = {at[name] for name in ("x", "y", "t", "frame", "confidence") if name in at}
+    measured |= {i for axes in wide.values() for i in axes.values()}
+    named = {at[name] for name in ("session", "subject", "keypoint") if name in at}
+    kinds = {
+        i: "names" if i in named else "measured" if i in measured else "other" for i, name in enumerate(names) if name
+    }
+    read = {i: series for i, series in table.columns(kinds).items() if len(series)}
+    blank = np.all([series.isna().to_numpy() for i, series in read.items() if i not in named], axis=0)
+    units = dict(table.units) | {name: unit for name in names if (unit := unit_of(name))}
+    units |= {} if time_unit is None or "t" not in at else {names[at["t"]]: time_unit}
+    poses = _poses(read, names, at, np.atleast_1d(blank), where, lambda rows: table.at(np.atleast_1d(rows)[:3]), units)
+    animal = next((value for name, value in table.above.items() if plain(name) == "animal id"), "")
+    return [
+        replace(one, individual=one.individual or animal or None, notes=(*table.notes, *one.notes)) for one in poses
+    ]
+
+
+def _seconds(column: Any, title: str, unit: str, where: str, row: Row, faults: Faults) -> tuple[np.ndarray, bool]:
+    """Times in seconds, from numbers, h:mm:ss or dates; and whether their unit is known."""
+    import pandas as pd
+
+    read, wrong = as_numbers(column)
+    if not wrong.size:
+        factor = seconds_in(f"{title} ({unit})" if unit else title)
+        return read.astype(float, copy=False) * factor, factor != 1.0 or bool(unit)
+    text = column.astype("str")
+    if text.iloc[wrong[0]].count(":") in (1, 2) and "-" not in text.iloc[wrong[0]]:
+        values = {value: seconds(value) for value in text.unique()}
+        found = text.map(values).to_numpy(float)
+    else:
+        dates = pd.to_datetime(column, errors="coerce", utc=True, format="ISO8601")
+        found = (dates - dates.min()).dt.total_seconds().to_numpy(float)
+    bad = np.flatnonzero(~np.isfinite(found) & column.notna().to_numpy())
+    if bad.size:
+        got = f"{where}, {row(bad[:4])}, column {title}: {column.iloc[bad[0]]!r}"
+        faults.add(f"{got} is no time: expected seconds, h:mm:ss, or a date such as 2026-03-01 12:00:00")
+    return found, True
+
+
+MAY_BE_MS = (5.0, 1000.0)
+"""Rows that are so far apart, in seconds if the numbers are seconds, are milliseconds more often than not."""
+
+
+def _notes(
+    title: Mapping[str, str], times: np.ndarray | None, known: bool, units: Mapping[str, str]
+) -> tuple[str, ...]:
+    """What to say of the units of a table: of positions where it tells them, of times where they are doubtful."""
+    notes, axes = [], [title.get("x", "")]
+    if found := sorted({units[name] for name in axes if name in units}):
+        notes.append(f"x and y are in {found[0]}")
+    if _key(title.get("x", "")) in DEGREES:
+        notes.append("BEWARE: x and y are degrees of longitude and latitude: a degree of one is no degree of the other")
+    steps = np.diff(times[np.isfinite(times)][:1001]) if times is not None and not known else np.zeros(0)
+    step = float(np.median(steps[steps > 0])) if (steps > 0).any() else 0.0
+    if MAY_BE_MS[0] <= step < MAY_BE_MS[1]:
+        notes.append(
+            f"BEWARE: rows are {step:g} s apart if {title['t']!r} is in seconds. If it is in milliseconds, say so "
+            "with time_unit='ms' (--time-unit ms)"
+        )
+    return tuple(notes)
+
+
+def _by_keypoint(
+    rows: np.ndarray,
+    labels: np.ndarray,
+    times: np.ndarray | None,
+    axes: Mapping[str, int],
+    values: Mapping[int, np.ndarray],
+    where: str,
+    row: Row,
+    faults: Faults,
+) -> tuple[tuple[str, ...], np.ndarray, np.ndarray | None, np.ndarray] | None:
+    """Keypoints, positions, confidence and times of one animal in a table with a row per frame and keypoint."""
+    if times is None or not np.isfinite(times[rows]).all():
+        faults.add(
+            f"{where} has a row for each keypoint, so each row needs a time or frame: name the column with --frame"
+        )
+        return None
+    names = tuple(dict.fromkeys(labels[rows].tolist()))
+    when, frame = np.unique(times[rows], return_inverse=True)
+    point = np.array([names.index(label) for label in labels[rows].tolist()])
+    _, first = np.unique(frame * len(names) + point, return_index=True)
+    if len(first) < len(rows):
+        twice = np.setdiff1d(rows, rows[first])
+        faults.add(f"{where}, {row(twice[:4])}: {labels[twice[0]]!r} is there before, at the same time; delete one")
+        return None
+    made = np.full((len(when), len(names), len(axes)), np.nan)
+    for i, axis in enumerate(axes.values()):
+        made[frame, point, i] = values[axis][rows]
+    return names, made[:, :, :2], made[:, :, 2] if "p" in axes else None, when
+
+
+def _poses(
+    read: Mapping[int, Any],
+    names: list[str],
+    at: dict[str, int],
+    blank: np.ndarray,
+    where: str,
+    row: Row,
+    units: Mapping[str, str],
+) -> list[Poses]:
+    """Poses out of the columns of a plain or a wide table, one for each session and animal."""
+    import pandas as pd
+
+    cannot, faults, full = f"No tracks can be read from {where}", Faults(), ~blank
+    wide, animals = ({}, False) if {"x", "y"} <= set(at) else _wide(names, set(at.values()))
+    if not wide and not {"x", "y"} <= set(at):
+        there = {*at, *(USUAL.get(_key(name)) for name in names)}
+        missing = [name for name in ("x", "y") if name not in there] or ["x", "y"]
+        faults.add(f"no column {some(missing)} among {some([name for name in names if name], 10)}: {EXPECTED}")
+    faults.raise_if_any(cannot)
+    title, clock, known, times = {name: names[i] for name, i in at.items()}, None, True, None
+    for name in ("t", "frame"):
+        if name in at and at[name] in read and times is None:
+            if name == "t":
+                times, known = _seconds(read[at[name]], title[name], units.get(title[name], ""), where, row, faults)
+            else:
+                times = _numbers(read[at[name]], title[name], where, row, faults)
+            clock = name
+            if "frame" in at and name == "t" and not np.isfinite(times).any():
+                times = clock = None  # an empty column of times beside the frames
+    owner = {}
+    for name in ("session", "subject", "keypoint"):
+        if name in at:
+            labels = read[at[name]]
+            empty = np.flatnonzero(labels.isna().to_numpy() & full)
+            if empty.size:
+                faults.add(f"{where}, {row(empty[:4])}, column {title[name]}: empty; give each row its {name}")
+            owner[name] = labels.astype(str).to_numpy(object)
+    points = wide or {
+        "position": {"x": at["x"], "y": at["y"]} | ({"p": at["confidence"]} if "confidence" in at else {})
+    }
+    values = {
+        i: _numbers(read[i], names[i], where, row, faults)
+        for axes in points.values()
+        for i in axes.values()
+        if i in read
+    }
+    faults.raise_if_any(cannot)
+    lost = np.full(len(full), np.nan)
+
+    def of(axes: dict[str, int], rows: np.ndarray) -> np.ndarray:
+        return np.stack([values.get(axes[axis], lost)[rows] for axis in "xy"], axis=1)
+
+    taken = {*at.values(), *(i for axes in points.values() for i in axes.values())}
+    # "unnamed: 0" is the index that pandas writes along.
+    others = {names[i]: i for i in read if i not in taken and names[i] and "unnamed" not in names[i].lower()}
+    signals = {name: i for name, i in others.items() if read[i].dtype.kind in "iuf"}
+    notes = _notes(title, times, known or clock != "t", units)
+    there = pd.Series(np.flatnonzero(full))
+    whose = [owner[name][full] for name in ("session", "subject") if name in owner] or [np.zeros(len(there))]
+    poses = []
+    for _, mine in there.groupby(whose, sort=False):  # in the order of first appearance
+        rows = mine.to_numpy()
+        session, subject = (owner[name][rows[0]] if name in owner else None for name in ("session", "subject"))
+        made: dict[str, Any] = {"unit": SECONDS if clock == "t" else FRAMES, "session": session, "notes": notes}
+        if "keypoint" in owner and not wide:
+            found = _by_keypoint(rows, owner["keypoint"], times, points["position"], values, where, row, faults)
+            if found is not None:
+                poses.append(Poses(subject, *found, **made))
+            continue
+        when = np.arange(len(rows), dtype=float) if times is None else times[rows]
+        if times is not None:
+            _increasing(title[clock or "t"], times, rows, where, row, faults)
+        made["signals"] = {
+            name: read[i].iloc[rows].to_numpy(float, na_value=np.nan) for name, i in signals.items()
+        } or None
+        groups = [{name: axes} for name, axes in points.items()] if animals else [points]
+        for group in groups:
+            scored = all("p" in axes for axes in group.values())
+            confidence = np.stack([values[axes["p"]][rows] for axes in group.values()], axis=1) if scored else None
+            one = Poses(
+                next(iter(group)) if animals else subject,
+                ("position",) if animals else tuple(group),
+                np.stack([of(axes, rows) for axes in group.values()], axis=1),
+                confidence,
+                when,
+                **made,
+            )
+            sleap = any(name.lower().endswith(".score") for name in names)
+            poses.append(replace(one, min_confidence=cutoff("SLEAP")) if sleap else one)
+    if not poses:
+        faults.add(f"{where} holds no rows: {EXPECTED}")
+    faults.raise_if_any(cannot)
+    return [replace(one, y_down=True) for one in poses] if wide and not animals else poses
