@@ -115,7 +115,7 @@ def test_the_observer_writes_state_start(tmp_path):
         ("rear,STOP,2\n", "line 2: 'rear' of bouts stops at 2 s, but has not started: add its START"),
         (
             "rear,START,1\nrear,START,2\nrear,STOP,3\n",
-            "line 3: 'rear' of bouts starts at 2 s, but it has been on since 1 s (line 2): add the STOP between",
+            "line 2: 'rear' of bouts starts at 1 s and never stops (and starts again at 2 s): add its STOP",
         ),
         ("rear,START,1\n", "line 2: 'rear' of bouts starts at 1 s and never stops: add its STOP"),
         ("rear,START,nan\nrear,STOP,2\n", "line 2: Time is blank or NaN; expected seconds, or h:mm:ss"),

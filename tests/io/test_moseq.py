@@ -467,7 +467,7 @@ def test_damaged_files_are_told_from_others(tmp_path, results):
         (b"syllable\n1\n2.5\n", "line 3, column 'syllable': 2.5: expected whole numbers"),
         (b"syllable,heading\n1,0\n2,0,7\n", "line 3 has 3 values for 2 columns"),
         (b"syllable,heading\n1,0,7\n2,0,7\n", "line 2 has 3 values for 2 columns"),
-        ("syllable,m\n1,ä\n".encode("latin-1"), "which is not UTF-8"),
+        (b"syllable,m\n1,\x81\n", "which is not UTF-8"),
         (b"\x80\x04\x95\x00syllable\n", "it is a pickle"),
         (b"name,syllable\na,1\n,2\na,1\n", "line 3, column 'name': blank"),
         (b"name,syllable,group\na,1,x\na,2,y\n", r"recording 'a' is in several groups \(x, y\)"),

@@ -177,6 +177,114 @@ def test_a_blank_line_in_one_column_is_a_frame_without_a_label(tmp_path):
     assert data.times[0].tolist() == [0.0, 3.0, 4.0]
 
 
+# ---------------------------------------------------------------------- what real files hold
+
+
+def test_windows_1252_is_read_and_said_so(tmp_path):
+    """Excel and older programs write it; what cannot be it is refused, and a path of places is never guessed."""
+    steps = "session;t;state\r\na;0;Käfig\r\na;1;home\r\n"
+    (tmp_path / "a.csv").write_bytes(steps.encode("cp1252"))
+    data = read_table(tmp_path / "a.csv")
+    assert data.state_names == ("Käfig", "home")
+    [note] = [note for note in data.notes if "BEWARE" in note]
+    assert "a.csv is not UTF-8 and was taken for Windows-1252: line 2 has 'a;0;Käfig'" in note
+    (tmp_path / "b.csv").write_bytes("t;Richtung °;x;y\n0;1;2;3\n1;1;2;4\n".encode("cp1252"))
+    [track] = read_tracks(tmp_path / "b.csv")
+    assert any("Windows-1252: line 1" in note for note in track.notes)
+    (tmp_path / "c.csv").write_bytes("name,syllable\ncafé,1\ncafé,2\n".encode("cp1252"))
+    assert any("Windows-1252" in note for note in read_moseq(tmp_path / "c.csv", fps=1).notes)
+    for wrong in (b"state\n\x81\x8d\n1\n", b"state\n\xe9\x01\n1\n"):  # not in that alphabet; no text
+        (tmp_path / "d.csv").write_bytes(wrong)
+        with pytest.raises(ValueError, match=r"line 2 holds the byte 0x.., which is not UTF-8"):
+            read_table(tmp_path / "d.csv")
+
+
+def test_a_header_that_is_missing_is_guessed_at(tmp_path):
+    """As one of BORIS' own files has it: the first line is the first bout."""
+    (tmp_path / "a.tsv").write_text("obs 1\t25.0\ts\tSTATE\t1.8\t8.125\nobs 1\t25.0\ts\tSTATE\t10.25\t23.35\n")
+    with pytest.raises(ValueError, match=r"Line 1 holds 25\.0, 1\.8, 8\.125: is the line of column names missing\?"):
+        read_bout_tables(tmp_path / "a.tsv")
+    (tmp_path / "b.csv").write_text("0,1,2\n0,1,0\n1,0,0\n")  # pandas calls columns so
+    with pytest.raises(ValueError, match="give frames per second") as told:
+        read_bout_tables(tmp_path / "b.csv")
+    assert "missing?" not in str(told.value)
+
+
+def test_a_remark_below_the_header_is_quoted(tmp_path):
+    """EthoVision's sheet of a trial in which nothing was tracked."""
+    excel(tmp_path / "a.xlsx", [["t", "x", "y"], ["No samples logged for this track!"]])
+    with pytest.raises(ValueError, match=r"row 2 has 1 value|no column|nothing else|row 2"):
+        read_tracks(tmp_path / "a.xlsx")
+    (tmp_path / "a.csv").write_text("t,x,y\n0,1,1\nNo samples logged!\n1,1,1\n")
+    with pytest.raises(
+        ValueError, match=r"line 3 has 1 value \('No samples logged!'\) for 3 columns: correct or delete"
+    ):
+        read_tracks(tmp_path / "a.csv")
+
+
+def test_simba_with_a_header_of_three_lines(tmp_path):
+    """SimBA's own: the same name in every column of two lines, x, y and p of each keypoint in the third."""
+    names = [f"{animal}_{axis}" for animal in ("nose_1", "tail_1") for axis in "xyp"]
+    rows = [["scorer", *(f"DLC_multi.{i}" for i in range(6))], ["bodyparts", *["DLC_multi"] * 6], ["coords", *names]]
+    walk = [[i, i, 2.0, 0.9, i + 3, 2.0, 0.8] for i in range(5)]
+    (tmp_path / "a.csv").write_text(text([*rows, *walk]))
+    [track] = read_tracks(tmp_path / "a.csv", keypoint="tail_1")
+    assert track.positions.tolist() == [[i + 3, 2.0] for i in range(5)]
+    assert track.times.tolist() == [0.0, 1.0, 2.0, 3.0, 4.0]
+    (tmp_path / "b.csv").write_text(text([*rows, *walk, [5, "oops", 2.0, 0.9, 8, 2.0, 0.8]]))
+    with pytest.raises(ValueError, match=r"line 9, column nose_1_x: 'oops' is not a number"):
+        read_tracks(tmp_path / "b.csv", keypoint="nose_1")
+
+
+def test_an_empty_column_of_tracks_is_no_column(tmp_path):
+    """SLEAP's CSV without tracking; half an empty one is still a fault."""
+    rows = [["track", "frame_idx", "A.x", "A.y", "A.score"], ["", 0, 1.0, 2.0, 0.5], ["", 1, 2.0, 2.0, 0.5]]
+    (tmp_path / "a.csv").write_text(text(rows))
+    [track] = read_tracks(tmp_path / "a.csv")
+    assert (track.positions.tolist(), track.subject) == ([[1.0, 2.0], [2.0, 2.0]], None)
+    rows[1][0] = "m1"
+    (tmp_path / "a.csv").write_text(text(rows))
+    with pytest.raises(ValueError, match=r"line 3, column track: empty"):
+        read_tracks(tmp_path / "a.csv")
+
+
+def test_a_dash_is_a_lost_position_and_z_is_left_out(tmp_path):
+    (tmp_path / "a.csv").write_text("t,x,y\n0,1,1\n1,-,-\n2,3,1\n")
+    [track] = read_tracks(tmp_path / "a.csv")
+    np.testing.assert_array_equal(track.positions[1], [np.nan, np.nan])
+    (tmp_path / "b.csv").write_text("frame,nose_x,nose_y,nose_z\n0,1,1,7\n1,2,1,8\n")
+    [track] = read_tracks(tmp_path / "b.csv")
+    assert "left out z: places are laid over x and y" in track.notes
+    assert not track.signals
+
+
+def test_a_word_among_times_is_no_date(tmp_path):
+    """Kinovea writes several tables into one sheet, each with its own header."""
+    (tmp_path / "a.csv").write_text("Time (s),x,y\n0,1,1\n0.5,2,1\nTime (s),x,y\n0.5,2,1\n1,2,2\n")
+    with pytest.raises(ValueError, match=r"line 4, column Time \(s\): 'Time \(s\)' is not a number, as the others are"):
+        read_tracks(tmp_path / "a.csv")
+
+
+def test_a_behaviour_that_is_on_twice_overlaps_itself(tmp_path):
+    """As in The Observer: which STOP belongs to which START is the same to the whole; nothing is missing."""
+    rows = [["time", "behavior", "status"], [1, "sniff", "START"], [2, "sniff", "START"], [3, "sniff", "STOP"]]
+    rows += [[5, "sniff", "STOP"], [6, "groom", "START"], [7, "groom", "STOP"]]
+    (tmp_path / "a.csv").write_text(text(rows))
+    with pytest.raises(
+        ValueError, match=r"'sniff' from 1 to 5 s \(line 2\) and 'sniff' from 2 to 3 s \(line 3\)"
+    ) as told:
+        read_bout_tables(tmp_path / "a.csv")
+    assert "Where a behaviour overlaps itself" in str(told.value)
+    data = read_bout_tables(tmp_path / "a.csv", priority=["sniff", "groom"])
+    assert [data.state_names[s] for s in data.states[0]][-1] == "groom"
+    assert sum(data.signals["duration"][0][:-1]) == 4.0
+    (tmp_path / "a.csv").write_text(text(rows[:4]))
+    with pytest.raises(
+        ValueError, match=r"line 2: 'sniff' of a starts at 1 s and never stops \(and starts again at 2 s\)"
+    ):
+        read_bout_tables(tmp_path / "a.csv")
+
+
 # ---------------------------------------------------------------------- BORIS' projects
 
 

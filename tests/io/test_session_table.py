@@ -316,7 +316,7 @@ CSV_FAULTS = {
     "many ragged": (b"t,state\n" + b"1,2,3\n" * 9, "4 more lines of this kind"),
     "ragged, quoted": (b't,state\n0,"a\nb"\n1,"c",3\n', "line 4 has 3 values"),
     "open quote": (b't,state\n0,1\n1,"c\n2,3\n', "line 3: unexpected end of data"),
-    "latin-1": ("session,state\nmäuse,1\n".encode("latin-1"), "line 2 holds the byte 0xE4, which is not UTF-8"),
+    "no known alphabet": (b"session,state\nm\x81use,1\n", "line 2 holds the byte 0x81, which is not UTF-8"),
     "mixed encodings": ("state\nMäuse\n".encode() + "Mäuse\n".encode("cp1252"), "line 3 holds the byte 0xE4"),
     "half a utf-16": ("t,state\n0,1\n".encode("utf-16")[:-1], "not UTF-16"),
     "zero bytes": (b"state\n1\n\x00\n", "line 3 holds a zero byte"),

@@ -407,13 +407,38 @@ def test_json_has_every_note(tmp_path):
 
 
 def test_a_table_with_two_rows_for_each_bout_is_refused(tmp_path):
-    (tmp_path / "boris.csv").write_text("Behavior,Behavior type,Time\nrear,START,0.5\nrear,STOP,1.5\n")
+    (tmp_path / "boris.csv").write_text(
+        "Behavior,Behavior type,Time\nrear,START,0.5\nrear,STOP,1.5\ngroom,START,2\ngroom,STOP,3\n"
+    )
     options = ["--state", "Behavior", "--time", "Time", "-o", tmp_path / "sessions.csv"]
     done = run("import", "table", tmp_path / "boris.csv", *options)
     assert done.exit_code == 2
     assert "swirl import bouts" in done.stderr
     assert not (tmp_path / "sessions.csv").exists()
     assert run("import", "bouts", tmp_path / "boris.csv", "-o", tmp_path / "sessions.csv").exit_code == 0
+
+
+def test_a_table_of_one_bout_teaches_nothing(tmp_path):
+    """As the epochs of a recording that is one epoch: exit code 0 and a table of one step would mislead."""
+    (tmp_path / "one.csv").write_text("start,stop,label\n0,1087.5,wake\n")
+    done = run("import", "bouts", tmp_path / "one.csv", "-o", tmp_path / "sessions.csv")
+    assert done.exit_code == 2
+    assert "no session has two steps" in done.stderr
+    assert not (tmp_path / "sessions.csv").exists()
+
+
+def test_steps_instead_of_positions_are_told_loudly(tmp_path):
+    """What a motion sensor writes (how far since the last row) jumps between places; a walk does not."""
+    rng = np.random.default_rng(0)
+    steps = pd.DataFrame({"t": np.arange(400) / 30, **dict(zip("xy", rng.normal(0, 5, (2, 400)), strict=True))})
+    steps.to_csv(tmp_path / "steps.csv", index=False)
+    walked = steps.assign(x=np.cumsum(steps.x) / 20, y=np.cumsum(steps.y) / 20)
+    walked.to_csv(tmp_path / "walk.csv", index=False)
+    for name, loud in (("steps", True), ("walk", False)):
+        options = ["--grid", "8x8", "-o", tmp_path / f"{name}.out.csv"]
+        done = run("import", "tracks", tmp_path / f"{name}.csv", *options)
+        assert done.exit_code == 0, done.output
+        assert ("BEWARE: that is" in done.output) is loud, done.output
 
 
 BOUTS = {

@@ -24,6 +24,9 @@ def wanted_keypoints(keypoint: Any, known: Sequence[str], where: str, faults: Fa
     """
     wanted = list(known) if keypoint is None else [keypoint] if isinstance(keypoint, str) else list(keypoint)
     unknown = [repr(part) for part in wanted if part not in known]
+    if not known:
+        faults.add(f"{where} holds no keypoints: its series of positions are missing; write the file again")
+        return None
     if unknown or not wanted:
         there = some([repr(part) for part in known], 30)
         faults.add(f"keypoint={keypoint!r}: {where} has no {some(unknown) or 'such keypoint'}; it has {there}")
@@ -163,7 +166,7 @@ def body_point(
         if not both:
             continue
         width[i, both] = _ranges(apart[:, both])
-        near[i, both] = np.nanmedian(np.hypot(apart[:, both, 0], apart[:, both, 1]), axis=0)
+        near[i, both] = quantiles(np.hypot(apart[:, both, 0], apart[:, both, 1]), [0.5])[0]
     known = [i for i in moving if np.isfinite(near[i]).any()]
     neighbours = float(np.median(np.nanmin(near[known], axis=1))) if len(moving) > 2 and known else 0.0
 
@@ -191,8 +194,25 @@ def body_point(
 
 def _ranges(xy: Float[np.ndarray, "frame keypoint 2"]) -> Float[np.ndarray, " keypoint"]:
     """The diagonal of the box of the middle 90 % of values, for each keypoint."""
-    low, high = np.nanquantile(xy, [0.05, 0.95], axis=0)
+    low, high = quantiles(xy, [0.05, 0.95])
     return np.hypot(*(high - low).T)
+
+
+def quantiles(values: Float[np.ndarray, "frame ..."], q: Sequence[float]) -> Float[np.ndarray, "q ..."]:
+    """`np.nanquantile` along the first axis, for all columns at once: NumPy's own takes them one by one.
+
+    >>> quantiles(np.array([[3.0, 1], [1, np.nan], [2, np.nan]]), [0.5]).tolist()
+    [[2.0, 1.0]]
+    """
+    ordered = np.sort(values, axis=0)  # NaN comes last
+    last = np.maximum(np.isfinite(ordered).sum(0) - 1, 0)
+    found = []
+    for share in q:
+        at = share * last
+        below = np.floor(at).astype(int)
+        low, high = (np.take_along_axis(ordered, i[None], axis=0)[0] for i in (below, np.minimum(below + 1, last)))
+        found.append(low + (at - below) * (high - low))
+    return np.stack(found)
 
 
 def bridged(

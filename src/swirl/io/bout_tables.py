@@ -39,7 +39,7 @@ _WORDS = {
     "duration": "duration durations bouttime",
     "label": "behavior behaviour label labels event type annotation syllable motif cluster bsoidlabels state class "
     "species shapename shape action code name",
-    "time": "time t timerelativesf timerelative times timestamp timestamps seconds",
+    "time": "time t trialtime timerelativesf timerelative times timestamp timestamps seconds",
     "status": "status behaviortype behaviourtype eventtype",
     "subject": "subject subjectid animal animalid mouse mouseid rat bird individual id",
     "session": "session sessionid observationid observation recording video videoname trial file filename notatedpath "
@@ -212,7 +212,7 @@ def _read(
         return []
     pair = _interval_columns(found, named, fps)
     of_events = pair is None and "status" in found and bool({*_marks(file, found["status"])} - {None, "STATE"})
-    columns = f"the columns are {some(file.table.header, 20)}"
+    columns = f"the columns are {some(file.table.header, 20)}{file.table.doubt}"
     if "label" not in found and (pair or of_events):
         faults.add(f"{path}: no column is known to hold the labels: name it with --label; {columns}")
     elif pair is not None:
@@ -474,25 +474,27 @@ def _of_events(
         return []
     joined: list[tuple[int, int]] = []
     for name, _, rows in _by_session(file, found):
-        begun: dict[str, int] = {}
+        begun: dict[str, list[int]] = {}
         for row in rows[np.argsort(times[rows], kind="stable")].tolist():
             label, when = labels[row], f"{instant(times[row])} s"
             if not label:
                 continue
             if marks[row] == "POINT":
                 joined.append((row, row))
-            elif marks[row] == "START" and label in begun:
-                since = f"it has been on since {instant(times[begun[label]])} s (line {file.lines[begun[label]]})"
-                faults.add(f"{file.at([row])}: {label!r} of {name} starts at {when}, but {since}: add the STOP between")
             elif marks[row] == "START":
-                begun[label] = row
-            elif label in begun:
-                joined.append((begun.pop(label), row))
+                begun.setdefault(label, []).append(row)
+            elif begun.get(label):
+                joined.append((begun[label].pop(), row))  # one that is on twice overlaps itself, which is told later
             else:
                 faults.add(f"{file.at([row])}: {label!r} of {name} stops at {when}, but has not started: add its START")
-        for label, row in begun.items():
-            at = f"{file.at([row])}: {label!r} of {name} starts at {instant(times[row])} s"
-            faults.add(f"{at} and never stops: add its STOP, or delete the row")
+        for label, still_on in begun.items():
+            for row in still_on:
+                at = f"{file.at([row])}: {label!r} of {name} starts at {instant(times[row])} s"
+                after = [
+                    i for i in rows.tolist() if labels[i] == label and marks[i] == "START" and times[i] > times[row]
+                ]
+                told = f" (and starts again at {instant(min(times[after]))} s)" if after else ""
+                faults.add(f"{at} and never stops{told}: add its STOP, or delete the row")
     if len(faults) > before:
         return []
     _note(notes, "rows of START and STOP", found, ("time", "status", "label", "subject", "session"))
@@ -516,13 +518,14 @@ def _of_frames(
     if len(faults) > before:
         return []
     if ones is None and "label" not in found:
-        faults.add(f"{file.path}: the columns are {some(file.table.header, 20)}; {EXPECTED}")
+        faults.add(f"{file.path}: the columns are {some(file.table.header, 20)}; {EXPECTED}{file.table.doubt}")
         return []
     clock = found.get("frame") if fps is not None else found.get("time")
     if fps is None and clock is None:
         of = f"labels: {found['label']!r}" if ones is None else f"0 and 1: {some([repr(name) for name in ones])}"
         told = f"seems to have a row for each frame ({of}) and has no column of times: give frames per second, as in"
-        faults.add(f"{file.path} {told} --fps 30. If its rows are bouts, name its columns (--start, --stop, --label)")
+        told += " --fps 30. If its rows are bouts, name its columns (--start, --stop, --label)"
+        faults.add(f"{file.path} {told}{file.table.doubt}")
         return []
     given = None if clock is None else _times(file, clock, every, fps, faults) / (fps or 1)
     if ones is None:

@@ -174,7 +174,7 @@ def from_tables(
                 latents and column.startswith("latent_state")
             )
 
-        table = _read_table(file, wanted, ("syllable",), faults)
+        table = _read_table(file, wanted, ("syllable",), notes, faults)
         if table is None:
             continue
         if "frequency" in table:
@@ -210,11 +210,14 @@ ALSO_CALLED = {"labels_(usage_sort)": "syllable", "uuid": "name", "SubjectName":
 """Columns of MoSeq2's table of scalars."""
 
 
-def _read_table(file: Path, wanted: Callable[[str], bool], required: tuple[str, ...], faults: Faults) -> Any:
+def _read_table(
+    file: Path, wanted: Callable[[str], bool], required: tuple[str, ...], notes: list[str], faults: Faults
+) -> Any:
     """Read the wanted columns (spaces in their names become "_"), indexed by their lines; None after a fault."""
     import pandas as pd
 
     opened = open_table(file, blank_rows=True)
+    notes += [note for note in opened.notes if note not in notes]
     header = [name.strip() for name in opened.header]
     plain = {i: "_".join(column.split()) for i, column in enumerate(header)}
     plain = {i: ALSO_CALLED.get(name, name) if ALSO_CALLED.get(name) not in plain.values() else name
@@ -317,7 +320,7 @@ def labels(syllable_info: Any, folder: Path, notes: list[str], faults: Faults) -
     places = [folder, folder.resolve().parent] if folder.name == "results" else [folder]
 
     def read(file: Path, doubts: Faults) -> Any:
-        return _read_table(file, ("syllable", "label").__contains__, ("syllable", "label"), doubts)
+        return _read_table(file, ("syllable", "label").__contains__, ("syllable", "label"), notes, doubts)
 
     file, table = _side_table(syllable_info, "syll_info.csv", places, read, notes, faults)
     if file is None or table is None:

@@ -11,7 +11,7 @@ import io
 import re
 from array import array
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -90,6 +90,14 @@ class OpenTable:
         """Name rows by their lines."""
         return numbered(self.word, self.lines[rows].tolist())
 
+    @property
+    def doubt(self) -> str:
+        """What to add to an error about columns where the names look like data; "" where they do not."""
+        numbers = [name for name in self.header if not np.isnan(number(name))]
+        if len(numbers) < 2 or len({*numbers}) == len(self.header):  # pandas calls columns 0, 1, 2, …
+            return ""
+        return f". {self.word.capitalize()} {self.end} holds {some(numbers, 3)}: is the line of column names missing?"
+
 
 def open_table(path: Path, *, sheet: str | None = None, blank_rows: bool = False) -> OpenTable:
     """Open the table in a file: CSV or TSV in any dialect, Excel or Parquet.
@@ -101,19 +109,27 @@ def open_table(path: Path, *, sheet: str | None = None, blank_rows: bool = False
     blank_rows
         In a table of one column a blank line is a row without a value, not a line to leave out.
     """
-    data, word = table_text(path, MAX_TEXT, sheet)
-    return of_text(path, data, word, sheet, blank_rows)
+    notes: list[str] = []
+    data, word = table_text(path, MAX_TEXT, sheet, notes)
+    return of_text(path, data, word, sheet, blank_rows, notes)
 
 
-def of_text(path: Path, data: bytes, word: str, sheet: str | None = None, blank_rows: bool = False) -> OpenTable:
-    """Find the table in a text; `path` and `word` are for errors."""
+def of_text(
+    path: Path,
+    data: bytes,
+    word: str,
+    sheet: str | None = None,
+    blank_rows: bool = False,
+    notes: Sequence[str] = (),
+) -> OpenTable:
+    """Find the table in a text; `path` and `word` are for errors, `notes` are what was said of it before."""
     first, top, above, lost = _top(path, data)
-    notes: tuple[str, ...] = ()
+    notes = tuple(notes)
     if first > 1:
         skipped = top[: first - 1]
         data = b"\n" * (first - 1) + data.split(b"\n", first - 1)[-1]  # lines keep their numbers
         n = sum(1 for line in skipped if line.strip(" ,;\t"))
-        notes = (f"left out {counted(n, 'line')} above the table in {path.name}",) if n else ()
+        notes += (f"left out {counted(n, 'line')} above the table in {path.name}",) if n else ()
     separator, shift = separator_of(data), 0
     if re.match(rb"[0-9.]+\t[0-9.]+\t[^\t\n]*(\n|$)", data):  # Audacity's labels
         data, shift = b"start\tstop\tlabel\n" + data, 1
@@ -123,7 +139,7 @@ def of_text(path: Path, data: bytes, word: str, sheet: str | None = None, blank_
     if line:
         before, rest = data.split(b"\n", line - 1)[:-1], data.split(b"\n", line)[-1]
         data = b"\n".join([*before, b"", rest])
-    lines, header, end = records(path, data, separator)
+    lines, header, end = records(path, data, separator, word)
     header[0] = re.sub(r"^[#%]\s*(?=\S)", "", header[0])  # "# t, x, y", as numpy writes it
     if not len(lines):
         refuse(path, "it holds a line of column names and nothing else: there are no data")
@@ -209,8 +225,11 @@ def _units(data: bytes, separator: str, first: int) -> tuple[dict[str, str], int
     return {name: unit.strip("()[]") for name, unit in found.items()}, filled[1] + 1
 
 
-def table_text(path: Path, largest: int, sheet: str | None = None) -> tuple[bytes, str]:
-    """The text of a table in UTF-8, and what its rows are called: lines of a text, rows of a sheet or of Parquet."""
+def table_text(path: Path, largest: int, sheet: str | None = None, notes: list[str] | None = None) -> tuple[bytes, str]:
+    """The text of a table in UTF-8, and what its rows are called: lines of a text, rows of a sheet or of Parquet.
+
+    With `notes`, text in Windows-1252 is read too, and said so there.
+    """
     check_there(path)
     start = beginning(path)
     if start.startswith(PARQUET):
@@ -219,7 +238,7 @@ def table_text(path: Path, largest: int, sheet: str | None = None) -> tuple[byte
         return _of_sheet(path, sheet), "row"
     if sheet is not None:
         refuse(path, f"sheet={sheet!r} is of an Excel file (.xlsx), and this is none: leave it out")
-    return utf8_text(path, largest), "line"
+    return utf8_text(path, largest, notes=notes), "line"
 
 
 def sheets(path: Path) -> dict[str, bytes]:
@@ -322,7 +341,7 @@ def line_of_events(data: bytes) -> int | None:
     return None if found is None or not found.start() else data.count(b"\n", 0, found.start()) + 1
 
 
-def records(path: Path, data: bytes, separator: str) -> tuple[np.ndarray, list[str], int]:
+def records(path: Path, data: bytes, separator: str, word: str = "line") -> tuple[np.ndarray, list[str], int]:
     """Return (line of each row of data; the column names; the line that they end on); ragged rows are faults.
 
     >>> records(Path("a.csv"), b"t,state\\n\\n0,1\\n", ",")
@@ -338,9 +357,12 @@ def records(path: Path, data: bytes, separator: str) -> tuple[np.ndarray, list[s
     for i in ragged[:5].tolist():
         cut = not data.endswith(b"\n") and i == len(lines) - 1 and counts[i] < len(header)
         remedy = "the file ends there: was it cut short?" if cut else f"each {separator!r} starts a new column"
-        faults.add(f"line {lines[i]} has {counted(int(counts[i]), 'value')} for {len(header)} columns: {remedy}")
+        values = counted(int(counts[i]), "value")
+        if counts[i] == 1 and (alone := data.split(b"\n", int(lines[i]))[lines[i] - 1].decode().strip(' "')):
+            values, remedy = f"{values} ({alone[:60]!r})", remedy if cut else "correct or delete it"
+        faults.add(f"{word} {lines[i]} has {values} for {len(header)} columns: {remedy}")
     if len(ragged) > 5:
-        faults.add(f"{counted(len(ragged) - 5, 'more line')} of this kind")
+        faults.add(f"{counted(len(ragged) - 5, f'more {word}')} of this kind")
     faults.raise_if_any(f"{path} cannot be read")
     return lines[1:], header, end
 

@@ -46,8 +46,8 @@ DEGREES = ("longitude", "lon", "locationlong")
 _LENGTHS = "|".join(sorted(map(re.escape, UNITS), key=len, reverse=True))
 _UNIT = re.compile(rf"[\s_]*[(\[]({_LENGTHS})[)\]]$|_(cm|mm|m|px|pixels?|s|sec|ms)$", re.IGNORECASE)
 _SCORES = "p|prob|score|likelihood|confidence|conf"
-_SUFFIXED = re.compile(rf"(?P<owner>.+?)[ _.:-]+(?P<axis>x|y|{_SCORES})", re.IGNORECASE)
-_PREFIXED = re.compile(r"(?P<axis>x|y)[ _.:-]*(?P<owner>\d+|[ _.:-].+)", re.IGNORECASE)
+_SUFFIXED = re.compile(rf"(?P<owner>.+?)[ _.:-]+(?P<axis>x|y|z|{_SCORES})", re.IGNORECASE)
+_PREFIXED = re.compile(r"(?P<axis>x|y|z)[ _.:-]*(?P<owner>\d+|[ _.:-].+)", re.IGNORECASE)
 
 
 def read_pose_table(
@@ -68,10 +68,14 @@ def read_pose_table(
                     replace(one, session=name if one.session is None else f"{name} {one.session}") for one in mine
                 ]
             return str(path), path.stem, poses
-    data, word = table_text(path, MAX_TEXT, sheet)
+    notes: list[str] = []
+    data, word = table_text(path, MAX_TEXT, sheet, notes)
     if (top := _deeplabcut(data)) is not None:
-        return _of_deeplabcut_text(path, data, top)
-    opened = of_text(path, data, word, sheet)
+        if len(top) != 3 or not top[2][1:] or not all(_SUFFIXED.fullmatch(name) for name in top[2][1:]):
+            where, name, poses = _of_deeplabcut_text(path, data, top)
+            return where, name, [replace(one, notes=(*notes, *one.notes)) for one in poses]
+        data = b"\n\n" + data.split(b"\n", 2)[2]  # SimBA: nose_x, nose_y, … stand in the third line
+    opened = of_text(path, data, word, sheet, notes=notes)
     return str(path), opened.name, _of_table(opened, columns, time_unit)
 
 
@@ -251,7 +255,7 @@ def _wide(names: list[str], used: set[int]) -> tuple[dict[str, dict[str, int]], 
             match = pattern.fullmatch(_UNIT.sub("", name.strip())) if i not in used else None
             if match:
                 axis = match["axis"].lower()
-                found.setdefault(match["owner"].strip(" _.:-"), {}).setdefault(axis if axis in "xy" else "p", i)
+                found.setdefault(match["owner"].strip(" _.:-"), {}).setdefault(axis if axis in "xyz" else "p", i)
         found = {owner: axes for owner, axes in found.items() if {"x", "y"} <= set(axes)}
         if found:
             return found, pattern is _PREFIXED
@@ -262,7 +266,7 @@ def _of_table(table: OpenTable, columns: Mapping[str, str] | None, time_unit: st
     """Poses of a table with one row per frame (and animal, or keypoint)."""
     where, faults = str(table.path), Faults()
     names = [name.strip() for name in table.header]
-    if names[0].lower() == "scorer":  # SimBA: DeepLabCut's index under a line of names of its own
+    if names[0].lower() in ("scorer", "coords"):  # SimBA: DeepLabCut's index under a line of names of its own
         names[0] = "frame"
     at = _meanings(names, columns or {}, faults)
     faults.raise_if_any(f"No tracks can be read from {where}")
@@ -273,7 +277,8 @@ def _of_table(table: OpenTable, columns: Mapping[str, str] | None, time_unit: st
     kinds = {
         i: "names" if i in named else "measured" if i in measured else "other" for i, name in enumerate(names) if name
     }
-    read = {i: series for i, series in table.columns(kinds).items() if len(series)}
+    lost = replace(table, lost=("-",))  # EthoVision's, in versions that do not count their header lines too
+    read = {i: series for i, series in lost.columns(kinds).items() if len(series)}
     blank = np.all([series.isna().to_numpy() for i, series in read.items() if i not in named], axis=0)
     units = dict(table.units) | {name: unit for name in names if (unit := unit_of(name))}
     units |= {} if time_unit is None or "t" not in at else {names[at["t"]]: time_unit}
@@ -292,6 +297,10 @@ def _seconds(column: Any, title: str, unit: str, where: str, row: Row, faults: F
     if not wrong.size:
         factor = seconds_in(f"{title} ({unit})" if unit else title)
         return read.astype(float, copy=False) * factor, factor != 1.0 or bool(unit)
+    if 2 * len(wrong) < np.isfinite(read).sum():
+        got = f"{where}, {row(wrong[:4])}, column {title}: {column.iloc[wrong[0]]!r}"
+        faults.add(f"{got} is not a number, as the others are; correct or delete the row")
+        return np.full(len(read), np.nan), True
     text = column.astype("str")
     if text.iloc[wrong[0]].count(":") in (1, 2) and "-" not in text.iloc[wrong[0]]:
         values = {value: seconds(value) for value in text.unique()}
@@ -393,6 +402,8 @@ def _poses(
         if name in at:
             labels = read[at[name]]
             empty = np.flatnonzero(labels.isna().to_numpy() & full)
+            if empty.size == full.sum():
+                continue  # SLEAP's CSV, where nothing was tracked
             if empty.size:
                 faults.add(f"{where}, {row(empty[:4])}, column {title[name]}: empty; give each row its {name}")
             owner[name] = labels.astype(str).to_numpy(object)
@@ -416,6 +427,8 @@ def _poses(
     others = {names[i]: i for i in read if i not in taken and names[i] and "unnamed" not in names[i].lower()}
     signals = {name: i for name, i in others.items() if read[i].dtype.kind in "iuf"}
     notes = _notes(title, times, known or clock != "t", units)
+    if any("z" in axes for axes in points.values()) or ("keypoint" in owner and "z" in map(_key, names)):
+        notes += ("left out z: places are laid over x and y",)
     there = pd.Series(np.flatnonzero(full))
     whose = [owner[name][full] for name in ("session", "subject") if name in owner] or [np.zeros(len(there))]
     poses = []

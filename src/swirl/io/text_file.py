@@ -76,8 +76,10 @@ def beginning(path: Path) -> bytes:
         refuse(path, f"it cannot be opened ({error.strerror or error})")
 
 
-def utf8_text(path: Path, largest: int, *, json: bool = False) -> bytes:
+def utf8_text(path: Path, largest: int, *, json: bool = False, notes: list[str] | None = None) -> bytes:
     """Return the bytes of a text file as UTF-8 without a mark, each line ended by a line feed; JSON only where asked.
+
+    With `notes`, text that is not UTF-8 is taken for Windows-1252 (Western Europe), and a note says so.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -97,8 +99,8 @@ def utf8_text(path: Path, largest: int, *, json: bool = False) -> bytes:
     data = data.removeprefix(b"\xef\xbb\xbf")
     if (zero := data.find(b"\0")) >= 0:
         _refuse_zero(path, data, zero)
-    if not data.isascii():
-        _check_utf8(path, data)
+    if not data.isascii() and (wrong := not_utf8(data)) is not None:
+        data = _of_windows(path, data, wrong, notes)
     if re.search(rb"\S", data) is None:
         refuse(path, "it holds only blank lines: there are no data")
     return data.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in data else data
@@ -154,8 +156,12 @@ def _refuse_zero(path: Path, data: bytes, at: int) -> NoReturn:
     refuse(path, f"line {data.count(10, 0, at) + 1} holds a zero byte: it is not plain text")
 
 
-def _check_utf8(path: Path, data: bytes) -> None:
-    """Find the first byte that is not UTF-8; line by line, since the whole as text would take memory anew."""
+def not_utf8(data: bytes) -> int | None:
+    """Where the first byte stands that is not UTF-8; line by line, since the whole as text would take memory anew.
+
+    >>> not_utf8("10 °C".encode("cp1252")), not_utf8(b"10 C")
+    (3, None)
+    """
     start = 0
     while start < len(data):
         end = data.find(b"\n", start + PIECE)
@@ -163,10 +169,26 @@ def _check_utf8(path: Path, data: bytes) -> None:
         try:
             data[start:end].decode()
         except UnicodeDecodeError as error:
-            at = start + error.start
-            refuse(
-                path,
-                f"line {data.count(10, 0, at) + 1} holds the byte 0x{data[at]:02X}, which is not UTF-8: save the file "
-                "as UTF-8 (in Excel: “CSV UTF-8”)",
-            )
+            return start + error.start
         start = end
+    return None
+
+
+def _of_windows(path: Path, data: bytes, at: int, notes: list[str] | None) -> bytes:
+    """Text of Excel and of older programs in Western Europe, where it can be: as UTF-8, with a note."""
+    line = data.count(10, 0, at) + 1
+    try:
+        other = re.search(rb"[\x00-\x08\x0e-\x1f]", data) or not data.decode(errors="ignore").isascii()
+        text = None if other else data.decode("cp1252")  # a part that is UTF-8: two alphabets in one file
+    except UnicodeDecodeError:
+        text = None
+    if text is None or notes is None:
+        told = f"line {line} holds the byte 0x{data[at]:02X}, which is not UTF-8"
+        refuse(path, f"{told}: save the file as UTF-8 (in Excel: “CSV UTF-8”)")
+    shown = text.split("\n", line)[line - 1].strip()
+    where = re.search(r".{0,20}[^\x00-\x7f].{0,20}", shown)
+    notes.append(
+        f"BEWARE: {path.name} is not UTF-8 and was taken for Windows-1252: line {line} has "
+        f"{where[0] if where else shown[:40]!r}. If that reads wrong, save the file as UTF-8 (in Excel: “CSV UTF-8”)"
+    )
+    return text.encode()

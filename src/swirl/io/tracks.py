@@ -212,18 +212,21 @@ def poses_of(
     return read_pose_table(path, columns, time_unit, sheet)
 
 
-BRIDGED = (".slp", ".mat", ".json", ".wcon")
-"""Endings of files that sleap-io reads, where it is installed."""
+BRIDGED = {".slp": "SLEAP's", ".mat": "LEAP's", ".json": "AlphaTracker's"}
+"""Endings of files that sleap-io reads, where it is installed, and whose they may be."""
 
 
 def _by_sleap_io(path: Path) -> list[Poses]:
     """Poses of a SLEAP project, or of another file that sleap-io knows (AlphaTracker, LEAP)."""
-    export = "export the analysis file (.h5)" if path.suffix.lower() == ".slp" else "save the positions as CSV"
+    ours = path.suffix.lower() == ".slp"
+    export = "export the analysis file (.h5)" if ours else "save the positions as CSV"
     try:
         import sleap_io
     except ImportError:
+        whose = "it" if ours else f"a {path.suffix} file, if it is {BRIDGED[path.suffix.lower()]},"
         raise ValueError(
-            f"{path} is read by sleap-io, which is not installed: `pip install sleap-io`, or {export}; {EXPECTED}"
+            f"{path} is not read without sleap-io, which reads {whose} once it is installed (`pip install sleap-io`): "
+            f"install it, or {export}; {EXPECTED}"
         ) from None
     try:
         return from_sleap(sleap_io.load_file(str(path)))

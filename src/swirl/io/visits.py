@@ -20,6 +20,7 @@ from swirl.text import counted, some
 MAX_BREAK = {"seconds": 0.5, "frames": 5.0}
 SKIPPED = ("gap", "shortest", "error")
 _CLOSE = 1e-6  # of a duration: three frames of 1/30 s are 0.1 s, whatever the last bit says
+_MOST = 0.5
 _MANY = 0.05  # of the moves: then something is wrong with the places
 _CANNOT = "No sessions can be made of the tracks"
 
@@ -339,7 +340,13 @@ def _notes(tracks: list[Track], tally: _Tally, min_dwell: Any, max_break: float,
     if tally.skips:
         why = ", without a single shortest way" if on_skip == "shortest" else ""
         notes.append(f"Made gaps of {counted(len(tally.skips), 'move')} {apart}{why}, the first in {tally.skips[0]}.")
-        if len(tally.skips) > _MANY * tally.moves:
+        if len(tally.skips) > _MOST * tally.moves:
+            notes.append(
+                f"BEWARE: that is {len(tally.skips):,} of all {counted(tally.moves, 'move')}, so hardly anything "
+                "can be learned from them. Are x and y positions (no steps or speeds), of one animal, in the order of "
+                "time? If they are, larger places or more frames a second are needed."
+            )
+        elif len(tally.skips) > _MANY * tally.moves:
             notes.append(
                 "Those are many: a longer min_dwell (--min-dwell) takes out flicker, on_skip='shortest' (--on-skip "
                 "shortest) fills in places passed in a hurry, diagonal=True (--diagonal) opens a grid's corners, and "

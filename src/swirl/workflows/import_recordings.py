@@ -139,6 +139,11 @@ def of_syllables(sessions: Trajectories) -> Imported:
 
     Where one follows itself (trials, events), any may.
     """
+    if max(map(len, sessions.states)) < 2:
+        raise ValueError(
+            f"Nothing can be learned from {sessions!r}: no session has two steps, so no state follows another. Is this "
+            "the table you mean?"
+        )
     data = _legible(sessions)
     return Imported(data, environment_for(data, "syllables"))
 

@@ -191,9 +191,8 @@ def chosen(
         others = [f"{where} ({kind})" for kind, where in listed]
         for where, of, _ in _typed(file):
             others += [f"{where} ({of}, which swirl does not read: make an EventsTable of it)"] * (of in _ALIEN)
-        faults.add(
-            f"{file.filename} holds no {what} that swirl can read; it holds {some(others, 20) or 'nothing else'}"
-        )
+        there = f"of what swirl reads it holds {some(others, 20)}" if others else "nor anything else that swirl reads"
+        faults.add(f"{file.filename} holds no {what} that swirl can read, {there}")
     return None
 
 
