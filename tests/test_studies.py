@@ -3,6 +3,7 @@
 import importlib.util
 import json
 import os
+import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -635,3 +636,35 @@ def test_committed_results_of_power_hold_in_fresh_simulations():
     if not left:  # of few predictions the fresh shares are not known well enough
         assert told["held"] >= module.COVERED * told["intervals"]
         assert told["near"] >= 0.9 * told["recommended"] > 0
+
+
+def test_real_files_are_judged_by_what_was_expected_of_them(tmp_path):
+    """On a clone made here: what is read is compared, a question is answered, and a wrong expectation is seen."""
+    module = study("real_files")
+    clone = tmp_path / "clones" / "lab+maze" / "repo"
+    clone.mkdir(parents=True)
+    (clone / "walk.csv").write_text("t,x,y\n" + "".join(f"{i},{i % 7},{i % 5}\n" for i in range(60)))
+    bouts = "start,stop,label\n0,4,rest\n3,5,rear\n6,8,rest\n"
+    (clone / "bouts.csv").write_text(bouts)
+    for command in ("init -q", "add .", "-c user.name=a -c user.email=a@b commit -q -m files"):
+        subprocess.run(["git", "-C", clone, *command.split()], check=True)
+    files = [
+        module.File("lab/maze", "walk.csv", "tracks", compared="plain"),
+        module.File("lab/maze", "bouts.csv", "bouts", (), "asked", "in one state", ("--priority", "rear,rest")),
+        module.File("lab/maze", "walk.csv", "tracks", expected="refused", told="no column"),
+    ]
+    rows = [module.one_file(file, tmp_path / "clones", tmp_path / str(i)) for i, file in enumerate(files)]
+    assert [row["right"] for row in rows] == [True, True, False]
+    assert rows[0]["compared"] == "pandas: 1 paths, 0 px or cm, 0 s"
+    assert rows[1]["steps"] == 3
+    assert "**not as it should be**" in module.table(rows)
+    assert module.runs_of(["a", "a", "", "b"], np.array([0.0, 1, 2, 3])) == [("", "a", 0.0, 2.0), ("", "b", 3.0, 4.0)]
+
+
+def test_committed_results_of_real_files_hold():
+    record = json.loads((STUDIES / "results" / "real_files.json").read_text(encoding="utf-8"))
+    rows = record["rows"]
+    assert len(rows) >= 60
+    assert len({row["source"].partition("@")[0] for row in rows}) >= 20
+    assert all(row["right"] for row in rows)
+    assert all(row["exit_code"] in (0, 2) for row in rows)

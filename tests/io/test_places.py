@@ -71,6 +71,11 @@ def test_grid_faults():
         Grid((0, 1), (0, 1), (1, 1)).without([(0, 0)])
     with pytest.raises(ValueError, match="hold no position"):
         Grid.around([Track("a", [0.0], [[np.nan, 1]])], (2, 2))
+    with pytest.raises(ValueError, match=r"every position of the tracks is \(3, 4\): nothing moved"):
+        Grid.around([Track("a", [0.0, 1.0], [[3, 4], [3, 4]])], (2, 2))
+    line = Grid.around([Track("a", [0.0, 1.0, 2.0], [[0, 4], [5, 4], [10, 4]])], (1, 5))  # a linear track
+    assert (line.x, line.y) == ((0.0, 10.0), (-1.0, 9.0))
+    assert line.assign(np.array([[0.5, 4.0], [9.5, 4.0]])).tolist() == [0, 4]
     with pytest.raises(ValueError, match=r"positions have shape \(3,\)"):
         Grid((0, 1), (0, 1), (1, 1)).assign([1, 2, 3])
 

@@ -724,3 +724,12 @@ def test_sheets_of_excel(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "openpyxl", None)
     with pytest.raises(ValueError, match=r"reading plain\.xlsx needs openpyxl: pip install 'swirl-irl\[excel\]'"):
         read_tracks(tmp_path / "plain.xlsx")
+
+
+def test_ethovision_text_whose_units_lost_their_signs(tmp_path):
+    """As a file that went through another program: cm² became "cm?", and is still no row of data."""
+    path = tmp_path / "Trial 308.txt"
+    path.write_text(ethovision().replace("cm²", "cm?"))
+    [track] = read_tracks(path)
+    np.testing.assert_allclose(track.times, np.arange(6) / 25)
+    assert "x and y are in cm" in track.notes

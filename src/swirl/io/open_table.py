@@ -135,7 +135,7 @@ def of_text(
         data, shift = b"start\tstop\tlabel\n" + data, 1
     if blank_rows and separator not in first_line(data):
         data = re.sub(rb"\n[ \t]*(?=\n)", b'\n""', data.rstrip())
-    units, line = _units(data, separator, first)
+    units, line = _units(data, separator, first, sure=bool(lost))  # EthoVision always writes a row of units
     if line:
         before, rest = data.split(b"\n", line - 1)[:-1], data.split(b"\n", line)[-1]
         data = b"\n".join([*before, b"", rest])
@@ -203,8 +203,11 @@ def _below_the_preamble(top: list[str]) -> int:
     return 1
 
 
-def _units(data: bytes, separator: str, first: int) -> tuple[dict[str, str], int]:
-    """Unit of each column and the line of the row of units, below the header; nothing and 0 where there is none."""
+def _units(data: bytes, separator: str, first: int, sure: bool = False) -> tuple[dict[str, str], int]:
+    """Unit of each column and the line of the row of units, below the header; nothing and 0 where there is none.
+
+    `sure`: there is one, also where a unit is not known (cm² that became "cm?").
+    """
     lines = data[: 2**16].decode(errors="ignore").split("\n")
     filled = [i for i in range(first - 1, len(lines)) if lines[i].strip(" ,;\t")][:3]
     if len(filled) < 3:
@@ -216,7 +219,7 @@ def _units(data: bytes, separator: str, first: int) -> tuple[dict[str, str], int
     except (csv.Error, StopIteration):
         return {}, 0
     found = {name: unit for name, unit in zip(header, units, strict=False) if unit}
-    known = all(unit.strip("()[]").lower() in UNITS for unit in found.values())
+    known = sure or all(unit.strip("()[]").lower() in UNITS for unit in found.values())
     if not found or not known or len(header) < 2 or any(not np.isnan(number(unit)) for unit in found.values()):
         return {}, 0
     below = [value for unit, value in zip(units, values, strict=False) if unit]

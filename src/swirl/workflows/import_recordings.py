@@ -301,8 +301,11 @@ def import_tracks(
     if isinstance(where, tuple):
         where = Grid.around(found, where, diagonal)
     sessions = visits(found, where, min_dwell=min_dwell, max_break=max_break, on_skip=on_skip)
-    if y_down is None and (y_down := all(track.y_down for track in found)):
-        told += ("y grows downwards, as in the pixels of a video, and maps stand as the video does; --y-up: upwards.",)
+    if y_down is None:
+        y_down = all(track.y_down for track in found)
+        down = "y grows downwards, as in the pixels of a video, and maps stand as the video does; --y-up: upwards."
+        up = "y grows upwards, as on a map; --y-down: downwards, as in the pixels of a video."
+        told += (down if y_down else up,)
     sessions = sessions.with_labels(notes=(*told, *sessions.notes))
     return of_visits(sessions if index is None else label_sessions(sessions, index), where, y_down=y_down)
 

@@ -115,6 +115,8 @@ class Grid:
     def around(cls, tracks: Iterable[Track], shape: tuple[int, int], diagonal: bool = False) -> "Grid":
         """Make the grid that just holds all positions of the tracks; stray positions widen it.
 
+        Where all have the same x or the same y (a linear track) it is a square around them.
+
         >>> Grid.around([Track("a", [0.0, 1.0], [[0, 2], [4, 3]])], (2, 2)).x
         (0.0, 4.0)
         """
@@ -122,7 +124,12 @@ class Grid:
         flat = np.concatenate(positions) if positions else np.zeros((0, 2))
         if not len(flat):
             raise ValueError("tracks hold no position: a grid around them has no bounds; give x=(low, high), y=…")
-        (left, bottom), (right, top) = flat.min(0).tolist(), flat.max(0).tolist()
+        low, high = flat.min(0), flat.max(0)
+        if (low == high).all():
+            at = ", ".join(f"{value:g}" for value in low.tolist())
+            raise ValueError(f"every position of the tracks is ({at}): nothing moved, so there are no places")
+        half = np.where(low == high, (high - low).max() / 2, 0.0)  # a linear track has a width
+        (left, bottom), (right, top) = (low - half).tolist(), (high + half).tolist()
         return cls((left, right), (bottom, top), shape, diagonal)
 
     def without(self, cells: Iterable[tuple[int, int]]) -> "Grid":
