@@ -7,6 +7,7 @@ import csv
 import os
 import zipfile
 from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
 
 import h5py
@@ -36,7 +37,7 @@ def track(rng: np.random.Generator) -> np.ndarray:
     """Where the middle of an animal is at each frame, in cm from the lower left corner of the box."""
     centres = (walk(rng) + 0.5) * SIDE / CELLS
     parts = []
-    for here, there in zip(centres[:-1], centres[1:], strict=True):
+    for here, there in pairwise(centres):
         parts += [np.repeat(here[None], rng.integers(2, 6), axis=0), np.linspace(here, there, 8)[1:]]
     path = np.concatenate(parts)
     return path + rng.normal(scale=0.3, size=path.shape)
