@@ -586,6 +586,16 @@ def test_one_video_is_not_taken_twice(tmp_path):
     assert back(tmp_path)[1].names == ("a/m1", "b/m1")
 
 
+def test_sessions_that_files_call_alike_are_named_after_the_files(tmp_path):
+    """As EthoVision does in Excel: in each trial's file the sheet has the same name."""
+    for trial in ("Trial 1", "Trial 2"):
+        (tmp_path / f"{trial}.csv").write_text("session,t,x,y\nArena 1,0,0,0\nArena 1,0.1,1,1\nArena 1,0.2,0,0\n")
+    files = [tmp_path / f"{trial}.csv" for trial in ("Trial 1", "Trial 2")]
+    done = run("import", "tracks", *files, "--grid", "1x2", "-o", tmp_path / "sessions.csv")
+    assert done.exit_code == 0, done.output
+    assert back(tmp_path)[1].names == ("Trial 1 Arena 1", "Trial 2 Arena 1")
+
+
 def test_visits_that_are_all_too_short_are_not_put_down_to_units(tmp_path):
     file = deeplabcut(tmp_path / "m1DLC_net.csv")
     done = run("import", "tracks", file, "--fps", 1000, "--grid", "2x2", "--min-dwell", 0.1, "-o", tmp_path / "s.csv")

@@ -261,21 +261,31 @@ def ways_between(zones: "Polygons") -> tuple["Polygons", str]:
     return joined, f"ways between zones: the {n_pairs} pairs that touch; give --edges FILE (CSV: from, to) for others"
 
 
+def _is_named_after(track: Any, path: Path) -> bool:
+    """Whether a recording is called like its file, but for what DeepLabCut and SLEAP append to the video's name."""
+    name = track.name.removesuffix(f" {track.subject}")
+    rest = path.stem.removeprefix(name)
+    return path.stem.startswith(name) and (not rest or rest.startswith(("DLC", "DeepCut", ".")))
+
+
 def _told_apart(paths: Sequence[Any], read: Sequence[list[Any]]) -> list[Any]:
-    """All tracks, those of one name with their folder in front; in one folder they would be one video twice."""
-    where: dict[str, list[Path]] = {}
+    """All tracks, those of one name with their file (or folder) in front; one video must not be there twice."""
+    where: dict[str, dict[Path, Any]] = {}
     for path, tracks in zip(paths, read, strict=True):
-        for name in dict.fromkeys(track.name for track in tracks):
-            where.setdefault(name, []).append(Path(path))
-    faults = Faults()
-    twice = {name: files for name, files in where.items() if len(files) > 1}
-    for name, files in twice.items():
-        if len({file.parent.resolve() for file in files}) < len(files):
-            told = f"{' and '.join(map(str, files))} are of one recording, {name!r}"
+        for track in tracks:
+            where.setdefault(track.name, {})[Path(path)] = track
+    faults, front = Faults(), {}
+    for name, files in where.items():
+        own = [path for path, track in files.items() if _is_named_after(track, path)]
+        if len({path.parent.resolve() for path in own}) < len(own):
+            told = f"{' and '.join(map(str, own))} are of one recording, {name!r}"
             faults.add(f"{told}: give only one of them, or rename them if they are not")
+        elif len(files) > 1:
+            by_file = len({path.stem for path in files}) == len(files)
+            front[name] = (lambda path: f"{path.stem} ") if by_file else (lambda path: f"{path.resolve().parent.name}/")
     faults.raise_if_any("The tracks cannot be read")
     return [
-        replace(track, name=f"{Path(path).resolve().parent.name}/{track.name}") if track.name in twice else track
+        replace(track, name=front[track.name](Path(path)) + track.name) if track.name in front else track
         for path, tracks in zip(paths, read, strict=True)
         for track in tracks
     ]
