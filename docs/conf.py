@@ -46,6 +46,8 @@ myst_heading_anchors = 3
 # The pages run the commands of this environment, in plain text of one width.
 os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
 os.environ |= {"COLUMNS": "88", "NO_COLOR": "1", "TERM": "dumb", "JAX_PLATFORMS": "cpu"}
+# Hidden cells make the files of the how-to pages (extensions/example_files.py).
+os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(HERE / "extensions"), os.environ.get("PYTHONPATH")]))
 # IPython starts with commands that print once, figures as vectors, and no traces in the builder's own history.
 profile = ROOT / "build" / "ipython" / "profile_default"
 (profile / "startup").mkdir(parents=True, exist_ok=True)

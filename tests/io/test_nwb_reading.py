@@ -200,7 +200,7 @@ def test_several_candidates_are_listed_with_how_to_choose(recording):
     with pytest.raises(ValueError) as caught:
         read_nwb_tracks(recording)
     told = str(caught.value)
-    assert "choose one, as in series='/processing/behavior/Pose'" in told
+    assert "choose one, as in series='/processing/behavior/Pose' (--series)" in told
     assert "/processing/behavior/Position/left (position)" in told
     assert "line" not in told.replace("linked", "")  # a line is no candidate
     with pytest.raises(ValueError, match="series='Position' may mean"):
@@ -472,7 +472,10 @@ def test_bouts_rounded_to_single_precision_do_not_overlap(changed):
     [
         ({}, r"several labelled intervals or events: choose one, as in table='/events/frames'"),
         ({"table": "nowhere"}, r"has no table='nowhere': it holds .*/intervals/trials \(intervals\)"),
-        ({"table": "trials"}, r"several columns: choose one, as in label='choice'; its columns are 'choice', 'side'"),
+        (
+            {"table": "trials"},
+            r"several columns: choose one, as in label='choice' \(--label\); its columns are 'choice', 'side'",
+        ),
         ({"table": "trials", "label": "odour"}, r"no column label='odour': its columns are 'choice', 'side'"),
         ({"table": "observed"}, "observed has no label: it has no column of text or whole numbers"),
         ({"table": "backwards"}, r"(?s)no finite time at row 2 .*a stop before its start at row 1"),

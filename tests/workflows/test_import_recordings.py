@@ -503,7 +503,7 @@ def test_nwb(tmp_path):
     data = Trajectories([[0, 1, 0, 1, 0, 1]], times=[np.arange(6.0)], names=["day 1"], subjects=["m1"])
     [file] = write_nwb(tmp_path / "day.nwb", data, [np.array([0, 0, 1, 1, 2, 2])], mode_names=["rest", "run", "eat"])
     listed = run("import", "nwb", file, "--list")
-    assert "EthogramBouts" in listed.stdout
+    assert "(EthogramBouts): 3 rows, 0 to 6 s; labels eat, rest, run" in listed.stdout
     done = run("import", "nwb", file, "-o", tmp_path / "sessions.csv")
     assert done.exit_code == 0, done.output
     _, again = back(tmp_path)
@@ -586,3 +586,70 @@ def test_a_record_of_the_import_lies_beside_the_table(tmp_path):
     again = run("import", "tracks", tmp_path / "walk.csv", *options)
     assert again.exit_code == 2
     assert "day.import.json exists already" in again.stderr
+
+
+def deeplabcut(path, part="nose"):
+    """A walk through four cells, as DeepLabCut saves it."""
+    network, walk = "DLC_net", np.repeat([[1, 1], [3, 1], [3, 3], [1, 3]], 10, axis=0)
+    columns = pd.MultiIndex.from_product([[network], [part], ["x", "y", "likelihood"]])
+    columns = columns.set_names(["scorer", "bodyparts", "coords"])
+    path.parent.mkdir(exist_ok=True)
+    pd.DataFrame(np.column_stack([walk, np.ones(len(walk))]), columns=columns).to_csv(path)
+    return path
+
+
+def test_one_video_is_not_taken_twice(tmp_path):
+    """DeepLabCut leaves the filtered file beside the other, under the name of the same video."""
+    plain, filtered = (deeplabcut(tmp_path / "a" / f"m1DLC_net{end}.csv") for end in ("", "_filtered"))
+    there = ("--fps", 10, "--grid", "2x2", "-o", tmp_path / "sessions.csv")
+    done = run("import", "tracks", plain, filtered, *there)
+    assert done.exit_code == 2
+    assert "are of one recording, 'm1': give only one of them" in " ".join(done.stderr.split())
+    assert not (tmp_path / "sessions.csv").exists()
+    other = deeplabcut(tmp_path / "b" / "m1DLC_net.csv")
+    assert run("import", "tracks", plain, other, *there).exit_code == 0
+    assert back(tmp_path)[1].names == ("a/m1", "b/m1")
+
+
+def test_sessions_that_files_call_alike_are_named_after_the_files(tmp_path):
+    """As EthoVision does in Excel: in each trial's file the sheet has the same name."""
+    for trial in ("Trial 1", "Trial 2"):
+        (tmp_path / f"{trial}.csv").write_text("session,t,x,y\nArena 1,0,0,0\nArena 1,0.1,1,1\nArena 1,0.2,0,0\n")
+    files = [tmp_path / f"{trial}.csv" for trial in ("Trial 1", "Trial 2")]
+    done = run("import", "tracks", *files, "--grid", "1x2", "-o", tmp_path / "sessions.csv")
+    assert done.exit_code == 0, done.output
+    assert back(tmp_path)[1].names == ("Trial 1 Arena 1", "Trial 2 Arena 1")
+
+
+def test_visits_that_are_all_too_short_are_not_put_down_to_units(tmp_path):
+    file = deeplabcut(tmp_path / "m1DLC_net.csv")
+    done = run("import", "tracks", file, "--fps", 1000, "--grid", "2x2", "--min-dwell", 0.1, "-o", tmp_path / "s.csv")
+    told = " ".join(done.stderr.split())
+    assert "40 of 40 positions are in a place" in told
+    assert "shorter than min_dwell=0.1 s (--min-dwell) were taken out: is the frame rate right" in told
+    assert "unit" not in told
+
+
+def test_numbers_of_tracks_are_no_names_of_animals(tmp_path):
+    rows = [f"{t},{x},{x},{who}" for who in ("track_0", "track_1") for t, x in enumerate([0, 0, 1, 1, 0])]
+    (tmp_path / "day1.csv").write_text("frame,x,y,track\n" + "\n".join(rows))
+    (tmp_path / "index.csv").write_text("name,subject\nday1 track_0,m1\nday1 track_1,m2\n")
+    there = ("import", "tracks", tmp_path / "day1.csv", "--fps", 1, "--grid", "1x2", "-o", tmp_path / "sessions.csv")
+    done = run(*there)
+    assert done.exit_code == 0, done.output
+    assert "BEWARE: 'track_0', 'track_1': numbers of tracks, and not names of animals" in " ".join(done.stderr.split())
+    assert "numbers of tracks" not in run(*there, "--force", "--index", tmp_path / "index.csv").stderr
+    assert back(tmp_path)[1].subjects == ("m1", "m2")
+
+
+def test_notes_that_differ_only_in_the_session_are_printed_once(tmp_path):
+    files = [tmp_path / f"{name}.csv" for name in ("m1", "m2", "m3")]
+    for n, file in enumerate(files, start=1):
+        lost = "\n".join(f"0.{9 - i},," for i in reversed(range(n)))
+        file.write_text(f"t,x,y\n0,0,0\n0.1,1,1\n0.2,0,0\n0.3,1,1\n{lost}\n")
+    done = run("import", "tracks", *files, "--grid", "1x2", "-o", tmp_path / "sessions.csv")
+    assert done.exit_code == 0, done.output
+    assert "- m1: 1 of 5 frames without a position. (2 more like this.)" in done.stdout
+    assert "m2:" not in done.stdout
+    notes = json.loads((tmp_path / "sessions.import.json").read_text())["notes"]
+    assert [note for note in notes if note.startswith("m3: 3 of 7 frames")]

@@ -27,7 +27,7 @@ OUTPUT = Path("sessions.csv")
 def _finish(imported: Any, kind: str, asked: dict[str, Any]) -> None:
     """Save what was read, with a record of what was asked for; then say what was done."""
     from swirl.cli.output import show_json
-    from swirl.io.notes import is_loud
+    from swirl.io.notes import is_loud, said_once
     from swirl.workflows import import_recordings as importing
 
     output, as_json, quiet = asked["output"], asked["as_json"], asked["quiet"]
@@ -42,7 +42,7 @@ def _finish(imported: Any, kind: str, asked: dict[str, Any]) -> None:
         numbers = {"sessions": len(data), "steps": data.n_steps, "states": data.n_states, "actions": data.n_actions}
         show_json({"files": [str(path) for path in written], "data": repr(data), **numbers, "notes": notes})
         return
-    for note in notes:
+    for note in said_once(notes, [*imported.data.names, *(Path(source).name for source in sources)]):
         if is_loud(note):
             typer.secho(f"- {note}", fg=typer.colors.YELLOW, err=True)
         elif not quiet:
@@ -202,7 +202,7 @@ def tracks(
         str | None, typer.Option(metavar="X0,X1,Y0,Y1", help="Edges of the grid; by default those of the tracks.")
     ] = None,
     polygons: Annotated[
-        Path | None, typer.Option(metavar="FILE", help='Places are polygons (JSON: {"name": [[x, y], …]}, or GeoJSON).')
+        Path | None, typer.Option(metavar="FILE", help='Places are polygons (JSON: {"name": [[X, Y], …]}, or GeoJSON).')
     ] = None,
     nodes: Annotated[Path | None, typer.Option(metavar="FILE", help="Places are nodes (CSV: name, x, y).")] = None,
     edges: Annotated[Path | None, typer.Option(metavar="FILE", help="Ways between them (CSV: from, to).")] = None,
@@ -297,6 +297,7 @@ def nwb(
 
     if contents:
         from swirl.io.nwb.reading import contents as listed
+        from swirl.io.nwb.reading import described
 
         found = {str(path): listed(path) for path in paths}
         if as_json:
@@ -305,7 +306,7 @@ def nwb(
         for path, entries in found.items():
             typer.echo(path)
             for entry in entries:
-                typer.echo("  " + "  ".join(str(value) for value in entry.values() if value not in (None, "")))
+                typer.echo(f"  {described(entry)}")
         return
     _check_free(output, force, *paths, index)
     imported = importing.import_nwb(list(paths), table=table, label=label, max_pause=max_pause, index=index)

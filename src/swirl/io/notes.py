@@ -1,7 +1,8 @@
 """What readers say of what they did: sentences, some of which must not be overlooked."""
 
+import re
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from swirl.errors import ImportNotice
 
@@ -19,6 +20,21 @@ def warn_of(notes: Iterable[str], stacklevel: int = 1) -> None:
     """Raise the loud ones among notes as warnings; `stacklevel` counts from the caller."""
     for note in filter(is_loud, notes):
         warnings.warn(note, ImportNotice, stacklevel=stacklevel + 1)
+
+
+def said_once(notes: Iterable[str], names: Sequence[str]) -> list[str]:
+    """Notes to print: of those that differ only in the name (of a session or file) and in numbers, the first.
+
+    >>> said_once(["a: 3 of 9 frames lost.", "x and y are in cm", "b: 5 of 9 frames lost."], ["a", "b"])
+    ['a: 3 of 9 frames lost. (1 more like this.)', 'x and y are in cm']
+    """
+    known = "|".join(re.escape(name) for name in sorted(set(names), key=len, reverse=True) if name)
+    alike: dict[str, list[str]] = {}
+    for note in notes:
+        bare = re.sub(rf"(?<!\w)(?:{known})(?!\w)", "@", note) if known else note
+        alike.setdefault(re.sub(r"\d[\d,.]*", "#", bare) if bare != note else note, []).append(note)
+    more = (f" ({len(each) - 1:,} more like this.)" if len(each) > 1 else "" for each in alike.values())
+    return [each[0] + end for each, end in zip(alike.values(), more, strict=True)]
 
 
 TWO_CLOCKS = 10

@@ -161,5 +161,9 @@ def from_columns(columns: list[tuple[str, ...]], frames: np.ndarray, values: np.
 
 
 def recording(path: Path, appended: str) -> str:
-    """Name the video: DeepLabCut appends the network's name to it (before 2020 DeepCut's), SLEAP ".analysis"."""
+    """Name the video: DeepLabCut appends the network's name to it (before 2020 "DeepCut…"), SLEAP ".analysis".
+
+    >>> recording(Path("EPM_15DeepCut_resnet50_epm.csv"), "DeepCut_resnet50_epm")
+    'EPM_15'
+    """
     return (path.stem.split(appended)[0] if appended.startswith(("DLC", "DeepCut", ".")) else "") or path.stem

@@ -87,7 +87,7 @@ def visits(
             tally.dropped.append(track.name)
     faults.raise_if_any(_CANNOT)
     if not paths:
-        raise ValueError(f"{_CANNOT}: {_why_none(tracks, places)}")
+        raise ValueError(f"{_CANNOT}: {_why_none(tracks, places, min_dwell, tally.short)}")
     kept = [track for track, _ in paths]
     actions = [moves.actions(path) for _, path in paths]
     for action, (_, path) in zip(actions, paths, strict=True):
@@ -290,8 +290,8 @@ def _means(signal: np.ndarray, times: np.ndarray, path: _Path) -> np.ndarray:
     return (total[stop] - total[first]) / np.where(count > 0, count, np.nan)
 
 
-def _why_none(tracks: Iterable[Track], places: Any) -> str:
-    """Why nothing is left: most often positions and places are in different units."""
+def _why_none(tracks: Iterable[Track], places: Any, min_dwell: float, short: int) -> str:
+    """Why nothing is left: most often positions and places are in different units, or visits were all too short."""
     flat = np.concatenate([track.positions for track in tracks])
     flat = flat[np.isfinite(flat).all(1)]
     if not len(flat):
@@ -302,9 +302,15 @@ def _why_none(tracks: Iterable[Track], places: Any) -> str:
         return f"x {left:g} to {right:g}, y {bottom:g} to {top:g}"
 
     inside = int(np.count_nonzero(places.assign(flat) >= 0))
+    told = f"no animal moved from a place to another; {inside:,} of {counted(len(flat), 'position')} are in a place. "
+    if short:
+        unit = "frames" if next(iter(tracks)).time_unit == "frames" else "s"
+        return (
+            f"{told}{counted(short, 'visit')} shorter than min_dwell={min_dwell:g} {unit} (--min-dwell) were taken "
+            "out: is the frame rate right (fps, --fps)? Else give a shorter min_dwell"
+        )
     return (
-        f"no animal moved from a place to another; {inside:,} of {counted(len(flat), 'position')} are in a place. "
-        f"Positions have {extent(flat)}, the places lie at {extent(np.asarray(places.coordinates))}: "
+        f"{told}Positions have {extent(flat)}, the places lie at {extent(np.asarray(places.coordinates))}: "
         "are both in the same unit (pixels, cm)?"
     )
 

@@ -4,8 +4,9 @@ Each format's reader is imported where it is called: a table is read before the 
 """
 
 import json
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from swirl._version import __version__
 from swirl.data.environments import environment_of_places
 from swirl.data.mdp import MDP
 from swirl.data.trajectories import Trajectories
+from swirl.errors import Faults
 from swirl.io import session_table
 from swirl.io.atomic_write import write_text
 from swirl.io.columns import MAX_LABEL
@@ -235,6 +237,23 @@ def place_choice(
     return places.Grid(x=(x0, x1), y=(y0, y1), shape=(rows, columns), diagonal=diagonal)
 
 
+def numbered_tracks(tracks: Sequence[Any]) -> tuple[str, ...]:
+    """A note where animals are called track_0, track_1, …: numbers that a tracker gave, anew in each video.
+
+    >>> from swirl.io.tracks import Track
+    >>> numbered_tracks([Track("day 1", [0, 1], [[3, 4], [3, 5]], subject="m1")])
+    ()
+    """
+    numbered = dict.fromkeys(str(t.subject) for t in tracks if re.fullmatch(r"track[ _]?\d+", str(t.subject), re.I))
+    if not numbered:
+        return ()
+    return (
+        f"BEWARE: {some([repr(name) for name in numbered])}: numbers of tracks, and not names of animals. An animal "
+        "that was lost may have several, and one number may be another animal in the next video. Name the tracks where "
+        "they were made, or say whose they are with --index FILE (CSV: name of the session, subject)",
+    )
+
+
 def ways_between(zones: "Polygons") -> tuple["Polygons", str]:
     """Join the polygons that touch where no edges were given, and say so; where some would be cut off, join all."""
     joined = zones.joined_where_they_touch()
@@ -245,6 +264,36 @@ def ways_between(zones: "Polygons") -> tuple["Polygons", str]:
         )
     n_pairs = len(joined.edges()) // 2
     return joined, f"ways between zones: the {n_pairs} pairs that touch; give --edges FILE (CSV: from, to) for others"
+
+
+def _is_named_after(track: Any, path: Path) -> bool:
+    """Whether a recording is called like its file, but for what DeepLabCut and SLEAP append to the video's name."""
+    name = track.name.removesuffix(f" {track.subject}")
+    rest = path.stem.removeprefix(name)
+    return path.stem.startswith(name) and (not rest or rest.startswith(("DLC", "DeepCut", ".")))
+
+
+def _told_apart(paths: Sequence[Any], read: Sequence[list[Any]]) -> list[Any]:
+    """All tracks, those of one name with their file (or folder) in front; one video must not be there twice."""
+    where: dict[str, dict[Path, Any]] = {}
+    for path, tracks in zip(paths, read, strict=True):
+        for track in tracks:
+            where.setdefault(track.name, {})[Path(path)] = track
+    faults, front = Faults(), {}
+    for name, files in where.items():
+        own = [path for path, track in files.items() if _is_named_after(track, path)]
+        if len({path.parent.resolve() for path in own}) < len(own):
+            told = f"{' and '.join(map(str, own))} are of one recording, {name!r}"
+            faults.add(f"{told}: give only one of them, or rename them if they are not")
+        elif len(files) > 1:
+            by_file = len({path.stem for path in files}) == len(files)
+            front[name] = (lambda path: f"{path.stem} ") if by_file else (lambda path: f"{path.resolve().parent.name}/")
+    faults.raise_if_any("The tracks cannot be read")
+    return [
+        replace(track, name=front[track.name](Path(path)) + track.name) if track.name in front else track
+        for path, tracks in zip(paths, read, strict=True)
+        for track in tracks
+    ]
 
 
 def import_tracks(
@@ -292,12 +341,16 @@ def import_tracks(
         found += read_nwb_tracks(
             of_nwb, series=series, keypoint=keypoint, individual=individual, fps=fps, min_confidence=min_confidence
         )
-    for path in paths:
-        if path not in of_nwb:
-            found += read_tracks(
-                path, keypoint=keypoint, individual=individual, fps=fps, min_confidence=min_confidence, columns=columns,
-                unit=unit, time_unit=time_unit, sheet=sheet,
-            )  # fmt: skip
+    others = [path for path in paths if path not in of_nwb]
+    read = [
+        read_tracks(
+            path, keypoint=keypoint, individual=individual, fps=fps, min_confidence=min_confidence, columns=columns,
+            unit=unit, time_unit=time_unit, sheet=sheet,
+        )
+        for path in others
+    ]  # fmt: skip
+    found += _told_apart(others, read)
+    told += () if index is not None else numbered_tracks(found)
     if isinstance(where, tuple):
         where = Grid.around(found, where, diagonal)
     sessions = visits(found, where, min_dwell=min_dwell, max_break=max_break, on_skip=on_skip)

@@ -143,7 +143,8 @@ def _label_column(group: Any, label: str | None, faults: Faults) -> str | None:
     if label is not None:
         faults.add(f"{place(group)} has no column label={label!r}: {there}")
     elif able:
-        faults.add(f"{place(group)} may be labelled by several columns: choose one, as in label={able[0]!r}; {there}")
+        one = f"choose one, as in label={able[0]!r} (--label)"
+        faults.add(f"{place(group)} may be labelled by several columns: {one}; {there}")
     else:
         faults.add(f"{place(group)} has no label: {there}")
     return None

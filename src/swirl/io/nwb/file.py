@@ -183,7 +183,8 @@ def chosen(
     if matches:
         which = f"several {what}" if wanted is None else f"several that {argument}={wanted!r} may mean"
         faults.add(
-            f"{file.filename} holds {which}: choose one, as in {argument}={matches[0][1]!r}; it holds {_list(matches)}"
+            f"{file.filename} holds {which}: choose one, as in {argument}={matches[0][1]!r} (--{argument}); it holds "
+            f"{_list(matches)}"
         )
     elif found and wanted is not None:
         faults.add(f"{file.filename} has no {argument}={wanted!r}: it holds {_list(found)}")

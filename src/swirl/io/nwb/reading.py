@@ -302,3 +302,20 @@ def _described(group: Any, kind: str) -> dict[str, Any]:
     of = text_of(group.attrs.get("neurodata_type"))
     found = {"kind": kind, "path": group.name, "type": of, "shape": shape, "rate": rate, "times": times}
     return {**found, "columns": columns, "labels": labels}
+
+
+def described(entry: dict[str, Any]) -> str:
+    """An entry of `contents` as a line to read.
+
+    >>> entry = {"kind": "pose", "path": "/processing/behavior/arm", "type": "PoseEstimation", "shape": (750, 2)}
+    >>> described({**entry, "rate": 25.0, "times": (0.0, 29.96), "columns": (), "labels": ("nose", "tail")})
+    'pose /processing/behavior/arm (PoseEstimation): 750 frames, 0 to 29.96 s, 25 per second; body parts nose, tail'
+    """
+    kind, shape, times, rate = entry["kind"], entry["shape"], entry["times"], entry["rate"]
+    told = [f"{shape[0]:,} {'frames' if kind in TRACKS else 'rows'}"] if shape else []
+    told += [f"{times[0]:g} to {times[1]:g} s"] if times else []
+    told += [f"{rate:g} per second"] if rate else []
+    more = [f"{'body parts' if kind == 'pose' else 'labels'} {some(entry['labels'], 12)}"] if entry["labels"] else []
+    more += [f"columns {some(entry['columns'], 12)}"] if entry["columns"] else []
+    of = f" ({entry['type']})" if entry["type"] else ""
+    return f"{kind} {entry['path']}{of}: " + "; ".join([", ".join(told) or "nothing that can be read", *more])
