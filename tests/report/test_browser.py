@@ -6,6 +6,7 @@ With SWIRL_REPORT_SHOTS=folder the pages are also photographed there, wide and n
 import os
 import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -77,6 +78,39 @@ def drawn_anew(model, stability):
         statuses=("converged",) * 9,
         model=mark_of(model),
     )
+
+
+# What stands out of the box it is in, and cannot be scrolled to there.
+CLIPPED = """() => {
+    const said = [], room = document.documentElement.clientWidth + 0.5;
+    for (const part of document.querySelectorAll("main svg, main canvas, main table, main img, main pre, main select, main .chips, main dl")) {
+        if (!part.checkVisibility() || part.closest("svg svg")) continue;
+        const box = part.getBoundingClientRect(), scroller = part.closest(".table, pre");
+        const holder = scroller && scroller !== part ? scroller : null;
+        if (holder && holder.scrollWidth > holder.clientWidth + 1) {  // it scrolls by itself, and says so
+            const words = holder.previousElementSibling;
+            if (getComputedStyle(holder).overflowX !== "auto" || !words || !words.textContent.includes("sideways")) said.push(`no hint: ${holder.textContent.trim().slice(0, 30)}`);
+            continue;
+        }
+        const outer = (holder || part.parentElement).getBoundingClientRect();
+        if (box.right > room || box.left < -0.5 || box.right > outer.right + 1.5 || box.left < outer.left - 1.5)
+            said.push(`${part.tagName} ${part.id || part.className.baseVal || part.className} in ${part.parentElement.id || part.parentElement.className}: ${box.left} to ${box.right} of ${outer.left} to ${outer.right}`);
+    }
+    for (const text of document.querySelectorAll("main svg text")) {
+        const svg = text.ownerSVGElement, box = text.getBoundingClientRect(), outer = svg.getBoundingClientRect();
+        if (text.checkVisibility() && box.width && (box.right > outer.right + 1 || box.left < outer.left - 1)) said.push(`text ${text.textContent}: ${box.left} to ${box.right} of ${outer.left} to ${outer.right}`);
+    }
+    return said;
+}"""
+
+
+def fits(page):
+    """Nothing on the page is cut off, folded parts open, and the page does not scroll sideways."""
+    page.evaluate("document.querySelectorAll('details').forEach((part) => { part.open = true; })")
+    page.evaluate("R.drawAll()")
+    page.wait_for_function("document.documentElement.scrollWidth <= innerWidth")
+    page.wait_for_function(f"({CLIPPED})().length === 0 || (window.clippedFor = (window.clippedFor || 0) + 1) > 40")
+    assert page.evaluate(CLIPPED) == []
 
 
 def grid_page(folder):
@@ -155,7 +189,7 @@ def let_go(page):
 
 def opened(browser, path, wait=True, **settings):
     """A page, ready, with what it said and asked for."""
-    page = browser.new_context(viewport=WIDE, **settings).new_page()
+    page = browser.new_context(**{"viewport": WIDE, **settings}).new_page()
     page.set_default_timeout(PATIENCE)
     page.said, page.asked = [], []
     page.on("console", lambda message: page.said.append(message.text))
@@ -462,6 +496,7 @@ def test_tables_where_states_have_no_places(table):
     page.set_viewport_size(NARROW)
     page.wait_for_function("document.documentElement.scrollWidth <= innerWidth")
     photograph(page, "table-narrow-dark")
+    fits(page)
 
 
 class Pursuing(Decoded):
@@ -472,6 +507,55 @@ class Pursuing(Decoded):
 
     def predict_proba(self, data):
         return [np.eye(3)[path] for path in self.predict(data)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("made", [grid_page, table_page])
+def test_a_phone_shows_everything(browser, tmp_path, made):
+    page = opened(browser, made(tmp_path), viewport=NARROW, is_mobile=True, has_touch=True, device_scale_factor=2)
+    assert page.evaluate("innerWidth") == NARROW["width"]
+    fits(page)
+    photograph(page, f"{made.__name__}-phone")
+    # The test can fail: a table without its box, and a figure that is too wide.
+    page.evaluate("document.querySelector('#uncertainty table, #switching table').style.minWidth = '600px'")
+    page.wait_for_function(f"({CLIPPED})().length === 0")  # wide, but it scrolls by itself and says so
+    page.evaluate("document.querySelector('#plot-certainty .main-svg').style.width = '500px'")
+    assert any("svg" in words for words in page.evaluate(CLIPPED))
+    quiet(page)
+    page.context.close()
+
+
+LABELLED = MDP.deterministic(
+    [[max(s - 1, 0) if s % 3 else s, s + 1 if s % 3 < 2 else s, s - 3 if s > 2 else s, s + 3 if s < 6 else s, s]
+     for s in range(9)],
+    coordinates=[[s % 3, -(s // 3)] for s in range(9)],
+)  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("long", [False, True])
+def test_every_place_is_named_or_only_those_that_the_caption_says(browser, tmp_path, long):
+    names = [f"{'the cell called ' if long else ''}{'ABC'[s // 3]}{s % 3 + 1}" for s in range(9)]
+    env = replace(LABELLED, state_names=tuple(names))
+    rewards, policies = np.zeros((2, 9)), np.full((2, 9, 5), 0.2)
+    model = Decoded.given(env, 1, rewards, policies, np.tile([[0.9, 0.1], [0.1, 0.9]], (9, 1, 1)) + 0.001 * np.arange(9)[:, None, None] * [[-1, 1], [0, 0]])  # fmt: skip
+    walk = np.array([0, 1, 4, 3, 0, 1, 2, 5, 8, 7, 6, 3] * 12)
+    data = Trajectories([walk], n_states=9, n_actions=5)
+    page = opened(browser, report.write(tmp_path / "cells.html", model, data, n_draws=0))
+    few = page.evaluate("[...new Set(R.facts.maps.preferred.flat())].length")
+    assert 0 < few < 9
+    for holder, words in (
+        ("choice-map", "choice-words"),
+        ("switch-map", "switch-words"),
+        ("replay-map", "replay-named"),
+    ):
+        shown = page.locator(f"#{holder} text").count()
+        assert shown == (few if long else 9), holder
+        assert (
+            "Not all names fit: named are the places where a mode goes more" in page.text_content(f"#{words}")
+        ) is long
+    quiet(page)
+    page.context.close()
 
 
 @pytest.mark.slow

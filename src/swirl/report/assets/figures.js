@@ -65,5 +65,10 @@ R.startFigures = () => {
     R.registerPlot(name, div); watch.observe(div);
   }
 };
+// What is folded has no width: its figures are drawn anew when it opens.
+document.addEventListener("toggle", (event) => {
+  if (!event.target.open) return;
+  for (const div of event.target.querySelectorAll("[data-figure]")) if (R.plotted.has(div)) R.drawFigure(div);
+}, true);
 R.drawAll = () => Promise.all([...document.querySelectorAll("[data-figure]")].map(R.drawFigure));
 R.replot = () => { for (const [div, [data, layout, height]] of R.plotted) R.plot(div, data, layout, height); };
