@@ -27,6 +27,6 @@ R.startTables = () => {
     if (wide && !here) { const words = document.createElement("p"); words.className = "more-right"; words.textContent = "Scroll this table sideways →"; box.before(words); }
     if (!wide && here) told.remove();
   };
-  const watch = new ResizeObserver((entries) => entries.forEach((entry) => look(entry.target)));
-  document.querySelectorAll(".table").forEach((box) => watch.observe(box));
+  const watch = new ResizeObserver((entries) => entries.forEach((entry) => look(entry.target.closest(".table"))));
+  document.querySelectorAll(".table").forEach((box) => { watch.observe(box); watch.observe(box.firstElementChild); });
 };
