@@ -82,22 +82,27 @@ def drawn_anew(model, stability):
 # What stands out of the box it is in, and cannot be scrolled to there.
 CLIPPED = """() => {
     const said = [], room = document.documentElement.clientWidth + 0.5;
-    for (const part of document.querySelectorAll("main svg, main canvas, main table, main img, main pre, main select, main .chips, main dl")) {
-        if (!part.checkVisibility() || part.closest("svg svg")) continue;
+    const look = (part) => {
         const box = part.getBoundingClientRect(), scroller = part.closest(".table, pre");
         const holder = scroller && scroller !== part ? scroller : null;
         if (holder && holder.scrollWidth > holder.clientWidth + 1) {  // it scrolls by itself, and says so
-            const words = holder.previousElementSibling;
-            if (getComputedStyle(holder).overflowX !== "auto" || !words || !words.textContent.includes("sideways")) said.push(`no hint: ${holder.textContent.trim().slice(0, 30)}`);
-            continue;
+            const words = holder.previousElementSibling, told = words && words.textContent.includes("sideways");
+            if (getComputedStyle(holder).overflowX !== "auto" || !told) said.push(`no hint: ${holder.textContent}`);
+            return;
         }
         const outer = (holder || part.parentElement).getBoundingClientRect();
-        if (box.right > room || box.left < -0.5 || box.right > outer.right + 1.5 || box.left < outer.left - 1.5)
-            said.push(`${part.tagName} ${part.id || part.className.baseVal || part.className} in ${part.parentElement.id || part.parentElement.className}: ${box.left} to ${box.right} of ${outer.left} to ${outer.right}`);
-    }
+        const out = box.right > outer.right + 1.5 || box.left < outer.left - 1.5;
+        if (out || box.right > room || box.left < -0.5)
+            said.push(`${part.tagName} ${part.id} in ${part.parentElement.id}: ${box.right} of ${outer.right}`);
+    };
+    const kinds = ["svg", "canvas", "table", "pre", "select", ".chips", "dl"].map((kind) => `main ${kind}`).join();
+    for (const part of document.querySelectorAll(kinds))
+        if (part.checkVisibility() && !part.closest("svg svg")) look(part);
     for (const text of document.querySelectorAll("main svg text")) {
-        const svg = text.ownerSVGElement, box = text.getBoundingClientRect(), outer = svg.getBoundingClientRect();
-        if (text.checkVisibility() && box.width && (box.right > outer.right + 1 || box.left < outer.left - 1)) said.push(`text ${text.textContent}: ${box.left} to ${box.right} of ${outer.left} to ${outer.right}`);
+        const box = text.getBoundingClientRect(), outer = text.ownerSVGElement.getBoundingClientRect();
+        const out = box.right > outer.right + 1 || box.left < outer.left - 1;
+        if (text.checkVisibility() && box.width && out)
+            said.push(`text ${text.textContent}: ${box.left} to ${box.right} of ${outer.left} to ${outer.right}`);
     }
     return said;
 }"""
@@ -536,8 +541,9 @@ def test_every_place_is_named_or_only_those_that_the_caption_says(browser, tmp_p
         ]
     )
     env = MDP.deterministic(moves, coordinates=[[s % 3, -(s // 3)] for s in range(9)], state_names=names)
+    switching = np.array([[[0.9 - 0.01 * s, 0.1 + 0.01 * s], [0.1, 0.9]] for s in range(9)])
     rewards, policies = np.zeros((2, 9)), np.full((2, 9, 5), 0.2)
-    model = Decoded.given(env, 1, rewards, policies, np.tile([[0.9, 0.1], [0.1, 0.9]], (9, 1, 1)) + 0.001 * np.arange(9)[:, None, None] * [[-1, 1], [0, 0]])  # fmt: skip
+    model = Decoded.given(env, 1, rewards, policies, switching)
     walk = np.array([0, 1, 4, 3, 0, 1, 2, 5, 8, 7, 6, 3] * 12)
     data = Trajectories([walk], n_states=9, n_actions=5)
     page = opened(browser, report.write(tmp_path / "cells.html", model, data, n_draws=0))
