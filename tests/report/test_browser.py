@@ -427,6 +427,13 @@ def test_dark_phone_and_paper(grid):
     photograph(grid, "grid-narrow-dark")
     grid.set_viewport_size(WIDE)
     assert grid.evaluate("document.documentElement.scrollWidth") <= WIDE["width"]
+    grid.emulate_media(media="print")
+    grid.wait_for_function("R.printing")
+    printed = fills(grid, "switch-map")
+    assert len(printed) == 25
+    assert not any("NaN" in fill for fill in printed)  # it was black: paper's white is written in three letters
+    grid.emulate_media(media="screen")
+    grid.wait_for_function("!R.printing")
     pdf = grid.pdf(format="A4")
     assert pdf.startswith(b"%PDF")
     assert grid.evaluate(colour) != light  # what was worn before printing is worn after it
