@@ -162,8 +162,10 @@ def test_tables(folder, tmp_path, what):
         sums = table.groupby(["mode", "state"])["probability"].sum()
         np.testing.assert_allclose(sums, 1, atol=1e-9)
         assert len(table) == 2 * 25 * 5
+        assert set(zip(table["mode"], table["mode_name"], strict=True)) == {(0, "thirsty"), (1, "tired")}
     else:
         np.testing.assert_allclose(table.groupby(["state", "mode"])["probability"].sum(), 1, atol=1e-9)
+        assert set(zip(table["next_mode"], table["next_mode_name"], strict=True)) == {(0, "thirsty"), (1, "tired")}
 
 
 def test_matlab(folder, tmp_path):

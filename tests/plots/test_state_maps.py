@@ -6,8 +6,10 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from matplotlib.colors import to_hex
+from matplotlib.colors import ListedColormap, to_hex
 from matplotlib.figure import Figure
+from matplotlib.text import Text
+from PIL import Image
 
 from small_worlds import with_goals
 from swirl.analysis.mode_signal import signal_by_mode
@@ -23,6 +25,7 @@ from swirl.plots import durations, goals, move_maps, scores, signals, state_maps
 from swirl.plots.fit import catalogue
 from swirl.plots.move_maps import state_transitions
 from swirl.plots.state_maps import state_map, transitions_by_state
+from swirl.plots.style import save
 from swirl.rewards import Goals
 from swirl.switching import Fixed
 
@@ -490,6 +493,26 @@ ALWAYS = [
 SIGNAL = ["signal_by_mode", "signal_around_starts", "signal_and_reward"]
 
 
+def check_for_print(figure, folder):
+    """As wide as a column of print at 300 dpi, letters of 7 pt or more, a named bar beside every scale of colours."""
+    width = 25.4 * figure.get_size_inches()[0]
+    assert any(abs(width - column) < 0.5 for column in (89, 120, 180)), width
+    [file] = save(figure, folder / "figure", ["png"], overwrite=True)
+    with Image.open(file) as picture:
+        assert picture.info["dpi"] == pytest.approx((300, 300), abs=0.01)
+        assert picture.size[0] == pytest.approx(300 / 25.4 * width, abs=1)
+    texts = [text for text in figure.findobj(Text) if text.get_text().strip() and text.get_visible()]
+    assert min(text.get_fontsize() for text in texts) >= 7
+    bars = [ax for ax in figure.axes if hasattr(ax, "_colorbar")]
+    measured = {ax for bar in bars if bar.get_ylabel() for ax in bar._colorbar_info["parents"]}
+    for ax in set(figure.axes) - set(bars):
+        scales = [shown for shown in (*ax.images, *ax.collections) if shown.get_array() is not None]
+        # Plain colours, of modes, have a legend instead.
+        maps = [shown.get_cmap() for shown in scales]
+        scales = [colours for colours in maps if not isinstance(colours, ListedColormap) or colours.N > 20]
+        assert not scales or ax in measured, ax.get_title(loc="left")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "history", "per_action", "extra"),
@@ -499,7 +522,7 @@ SIGNAL = ["signal_by_mode", "signal_around_starts", "signal_and_reward"]
         ("syllables", 1, True, ["rewards_by_action"]),
     ],
 )
-def test_every_figure_that_applies(name, history, per_action, extra, monkeypatch):
+def test_every_figure_that_applies(name, history, per_action, extra, monkeypatch, tmp_path):
     env = WORLDS[name]
     data, modes = recording(env=env, gaps=[[20], [], []])
     model = made(env, history, per_action=per_action)
@@ -510,6 +533,8 @@ def test_every_figure_that_applies(name, history, per_action, extra, monkeypatch
         model, data, signal="dopamine", mode_names=["water", "home"], only=wanted if per_action else None
     )  # fmt: skip
     assert list(drawn) == wanted
+    for drawing in drawn.values():
+        check_for_print(drawing.figure, tmp_path)
     beside = {"model_scores", "model_scores_by_modes", "goals", "time_to_goal"}  # no comparison given, no goals
     assert set(left_out) <= {"rewards_by_action", "objective", "restart_agreement"} | beside
     tables = {figure: drawing.table for figure, drawing in drawn.items()}
@@ -541,7 +566,8 @@ def test_switching_that_is_the_same_everywhere_is_one_table(monkeypatch):
     model = made(SYLLABLES, 1, same=True)
     decoded(model, modes, monkeypatch)
     drawn, _ = catalogue.draw(model, data, only=["transitions"])
-    (ax,) = drawn["transitions"].figure.axes
+    ax, bar = drawn["transitions"].figure.axes
+    assert bar.get_ylabel() == "probability"
     assert ax.get_xlabel() == "next mode"
 
 

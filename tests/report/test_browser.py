@@ -79,6 +79,44 @@ def drawn_anew(model, stability):
     )
 
 
+# What stands out of the box it is in, and cannot be scrolled to there.
+CLIPPED = """() => {
+    const said = [], room = document.documentElement.clientWidth + 0.5;
+    const look = (part) => {
+        const box = part.getBoundingClientRect(), scroller = part.closest(".table, pre");
+        const holder = scroller && scroller !== part ? scroller : null;
+        if (holder && holder.scrollWidth > holder.clientWidth + 1) {  // it scrolls by itself, and says so
+            const words = holder.previousElementSibling, told = words && words.textContent.includes("sideways");
+            if (getComputedStyle(holder).overflowX !== "auto" || !told) said.push(`no hint: ${holder.textContent}`);
+            return;
+        }
+        const outer = (holder || part.parentElement).getBoundingClientRect();
+        const out = box.right > outer.right + 1.5 || box.left < outer.left - 1.5;
+        if (out || box.right > room || box.left < -0.5)
+            said.push(`${part.tagName} ${part.id} in ${part.parentElement.id}: ${box.right} of ${outer.right}`);
+    };
+    const kinds = ["svg", "canvas", "table", "pre", "select", ".chips", "dl"].map((kind) => `main ${kind}`).join();
+    for (const part of document.querySelectorAll(kinds))
+        if (part.checkVisibility() && !part.closest("svg svg")) look(part);
+    for (const text of document.querySelectorAll("main svg text")) {
+        const box = text.getBoundingClientRect(), outer = text.ownerSVGElement.getBoundingClientRect();
+        const out = box.right > outer.right + 1 || box.left < outer.left - 1;
+        if (text.checkVisibility() && box.width && out)
+            said.push(`text ${text.textContent}: ${box.left} to ${box.right} of ${outer.left} to ${outer.right}`);
+    }
+    return said;
+}"""
+
+
+def fits(page):
+    """Nothing on the page is cut off, folded parts open, and the page does not scroll sideways."""
+    page.evaluate("document.querySelectorAll('details').forEach((part) => { part.open = true; })")
+    page.evaluate("R.drawAll()")
+    page.wait_for_function("document.documentElement.scrollWidth <= innerWidth")
+    page.wait_for_timeout(500)  # sizes settle
+    assert page.evaluate(CLIPPED) == []
+
+
 def grid_page(folder):
     """Short walks, and one long recording that must be thinned."""
     world = gridworld(n_sessions=3, n_steps=80)
@@ -155,7 +193,7 @@ def let_go(page):
 
 def opened(browser, path, wait=True, **settings):
     """A page, ready, with what it said and asked for."""
-    page = browser.new_context(viewport=WIDE, **settings).new_page()
+    page = browser.new_context(**{"viewport": WIDE, **settings}).new_page()
     page.set_default_timeout(PATIENCE)
     page.said, page.asked = [], []
     page.on("console", lambda message: page.said.append(message.text))
@@ -389,6 +427,13 @@ def test_dark_phone_and_paper(grid):
     photograph(grid, "grid-narrow-dark")
     grid.set_viewport_size(WIDE)
     assert grid.evaluate("document.documentElement.scrollWidth") <= WIDE["width"]
+    grid.emulate_media(media="print")
+    grid.wait_for_function("R.printing")
+    printed = fills(grid, "switch-map")
+    assert len(printed) == 25
+    assert not any("NaN" in fill for fill in printed)  # it was black: paper's white is written in three letters
+    grid.emulate_media(media="screen")
+    grid.wait_for_function("!R.printing")
     pdf = grid.pdf(format="A4")
     assert pdf.startswith(b"%PDF")
     assert grid.evaluate(colour) != light  # what was worn before printing is worn after it
@@ -462,6 +507,7 @@ def test_tables_where_states_have_no_places(table):
     page.set_viewport_size(NARROW)
     page.wait_for_function("document.documentElement.scrollWidth <= innerWidth")
     photograph(page, "table-narrow-dark")
+    fits(page)
 
 
 class Pursuing(Decoded):
@@ -472,6 +518,56 @@ class Pursuing(Decoded):
 
     def predict_proba(self, data):
         return [np.eye(3)[path] for path in self.predict(data)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("made", [grid_page, table_page])
+def test_a_phone_shows_everything(browser, tmp_path, made):
+    page = opened(browser, made(tmp_path), viewport=NARROW, is_mobile=True, has_touch=True, device_scale_factor=2)
+    assert page.evaluate("innerWidth") == NARROW["width"]
+    fits(page)
+    photograph(page, f"{made.__name__}-phone")
+    # The test can fail: a table without its box, and a figure that is too wide.
+    page.evaluate("document.querySelector('#uncertainty table, #switching table').style.minWidth = '600px'")
+    page.wait_for_timeout(500)
+    assert page.evaluate(CLIPPED) == []  # wide, but it scrolls by itself and says so
+    page.evaluate("document.querySelector('#plot-certainty .main-svg').style.width = '500px'")
+    assert any("svg" in words for words in page.evaluate(CLIPPED))
+    quiet(page)
+    page.context.close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("long", [False, True])
+def test_every_place_is_named_or_only_those_that_the_caption_says(browser, tmp_path, long):
+    names = [f"{'the cell called ' if long else ''}{'ABC'[s // 3]}{s % 3 + 1}" for s in range(9)]
+    moves = np.array(
+        [
+            [max(s - 1, s // 3 * 3), min(s + 1, s // 3 * 3 + 2), max(s - 3, s % 3), min(s + 3, s % 3 + 6), s]
+            for s in range(9)
+        ]
+    )
+    env = MDP.deterministic(moves, coordinates=[[s % 3, -(s // 3)] for s in range(9)], state_names=names)
+    switching = np.array([[[0.9 - 0.01 * s, 0.1 + 0.01 * s], [0.1, 0.9]] for s in range(9)])
+    rewards, policies = np.zeros((2, 9)), np.full((2, 9, 5), 0.2)
+    model = Decoded.given(env, 1, rewards, policies, switching)
+    walk = np.array([0, 1, 4, 3, 0, 1, 2, 5, 8, 7, 6, 3] * 12)
+    data = Trajectories([walk], n_states=9, n_actions=5)
+    page = opened(browser, report.write(tmp_path / "cells.html", model, data, n_draws=0))
+    few = page.evaluate("[...new Set(R.facts.maps.preferred.flat())].length")
+    assert 0 < few < 9
+    for holder, words in (
+        ("choice-map", "choice-words"),
+        ("switch-map", "switch-words"),
+        ("replay-map", "replay-named"),
+    ):
+        shown = page.locator(f"#{holder} text").count()
+        assert shown == (few if long else 9), holder
+        assert (
+            "Not all names fit: named are the places where a mode goes more" in page.text_content(f"#{words}")
+        ) is long
+    quiet(page)
+    page.context.close()
 
 
 @pytest.mark.slow

@@ -23,12 +23,14 @@ from swirl.data.mdp import MDP
 from swirl.data.trajectories import Trajectories
 from swirl.datasets import gridworld
 from swirl.estimators.arhmm import ARHMM
+from swirl.estimators.fit_warnings import Halves
 from swirl.estimators.swirl import SWIRL
 from swirl.plots.move_maps import state_transitions
 from swirl.report import maps as mapped
 from swirl.report import session as sessions
-from swirl.report.animals import animal_facts, animal_figure, animal_note, animal_sentences
+from swirl.report.animals import animal_facts, animal_figure, animal_note, animal_sentences, group_words
 from swirl.report.checks import OF_MODES, check_facts, check_sentence
+from swirl.report.comparison import relation
 from swirl.report.durations import bout_facts, survival
 from swirl.report.maps import map_facts, places
 from swirl.report.modes import mode_facts
@@ -37,7 +39,7 @@ from swirl.report.provenance import provenance
 from swirl.report.section import ReportedFit
 from swirl.report.session import session_facts
 from swirl.report.signal import signal_facts
-from swirl.report.summary import data_facts
+from swirl.report.summary import data_facts, next_steps
 from swirl.report.switching import switch_counts, switching_facts
 from swirl.report.uncertainty import agreement_of, restart_facts
 from swirl.report.writing import ASSETS
@@ -121,17 +123,28 @@ class Page(HTMLParser):
     def __init__(self, page):
         super().__init__()
         self.tags, self.texts, self.scripts, self.inside = [], [], [], None
+        self.details, self.open_details = [], False
         self.feed(page)
 
     def handle_starttag(self, tag, attrs):
         self.tags.append((tag, dict(attrs)))
         self.inside = tag
+        if tag == "details":
+            self.details.append("")
+            self.open_details = True
 
     def handle_endtag(self, tag):
         self.inside = None
+        self.open_details = self.open_details and tag != "details"
 
     def handle_data(self, text):
+        if self.open_details:
+            self.details[-1] += text
         (self.scripts if self.inside == "script" else self.texts).append(text)
+
+    def folded(self):
+        """The text of the first <details>."""
+        return self.details[0]
 
     def ids(self):
         return {attrs["id"] for _, attrs in self.tags if "id" in attrs}
@@ -221,7 +234,7 @@ def test_maps_show_the_models_own_tables():
     assert facts["kind"] == "grid"
     canonical, fitted = facts["gauges"]  # least norm first
     assert (canonical["label"], facts["no_least_norm"]) == ("least norm", False)
-    assert facts["named"] == []  # cells are called by their coordinates, which the map shows
+    assert facts["named"] is False  # cells are called by their coordinates, which the map shows
     np.testing.assert_allclose(fitted["state"], model.reward_map(), rtol=2e-3)
     np.testing.assert_allclose(canonical["state"], model.reward_map("canonical"), rtol=2e-3, atol=1e-4)
     table, pairs = model.reward_table(), facts["pairs"]
@@ -270,6 +283,24 @@ def test_animals_are_compared_and_not_steps():
     assert animal_facts(decoded(modes[:1])) is None
     unknown = animal_facts(decoded(modes))
     assert (unknown["noun"], len(unknown["rows"]), unknown["groups"]) == ("session", 5, [])
+
+
+def test_groups_are_tested_with_the_animal_as_the_unit():
+    # Four animals in each group, of two sessions each: all animals of one group are in mode a most of the time.
+    many, few = [0] * 8 + [1] * 2, [0] * 2 + [1] * 8
+    paths, animals = [many, many] * 4 + [few, few] * 4, [f"m{i // 2}" for i in range(16)]
+    case = decoded(paths, subjects=animals, groups=["x"] * 8 + ["y"] * 8)
+    told = group_words(animal_facts(case), case.mode_names)
+    assert told[0] == "The groups differ in a and b: a p = 0.029, b p = 0.029 (corrected: 0.029; 0.029)."
+    assert "in all 70 ways to divide the 8 animals" in told[1]  # and not in those to divide 16 sessions
+    three = group_words(animal_facts(case) | {"rows": animal_facts(case)["rows"][1:7]}, case.mode_names)
+    assert three[0].startswith("No difference could be shown")
+    assert three[2].startswith("With so few animals p cannot be below 0.1")
+    crossed = decoded(paths, subjects=animals, groups=["x", "y"] * 8)
+    assert "some animals were in several groups" in group_words(animal_facts(crossed), case.mode_names)[0]
+    unknown = decoded(paths, groups=["x"] * 8 + ["y"] * 8)
+    assert "which session is of which animal is not known" in group_words(animal_facts(unknown), case.mode_names)[0]
+    assert group_words(animal_facts(decoded(paths, subjects=animals)), case.mode_names) == []
 
 
 def test_many_animals_are_boxes():
@@ -381,7 +412,18 @@ def test_checks_name_what_lies_outside():
     assert (found["n_differ"], found["enough_draws"]) == (0, 39)  # three simulations cannot tell
     assert all(row["corrected_p_value"] >= row["p_value"] >= 0.5 for row in found["rows"])
     n = len(found["rows"])
-    assert f"none of {n} statistics can be said to differ: 39 are needed" in check_sentence(found)
+    said = check_sentence(found)
+    assert f"{found['n_inside']} of {n} statistics of the data lie within the range of 3 simulated data sets" in said
+    assert said.endswith("(swirl report --draws 39).")
+    few = check_sentence(found | {"n_inside": n // 2 - 1})  # about half would, if the model were right
+    assert said.startswith("Nothing stands out")
+    assert few.startswith("Fewer than expected")
+    enough = found | {"n_draws": 39}
+    assert check_sentence(enough).startswith(f"No sign of a misfit: none of {n} statistics differs")
+    rows = [row | {"differs": row["what"] == "staying"} for row in found["rows"]]
+    told = check_sentence(enough | {"rows": rows, "n_differ": 1})
+    assert told.startswith(f"The model misses something: 1 of {n} statistics differs")
+    assert "staying in place, share of steps." in told
     assert check_facts(reported(model, data, n_draws=0)) is None
 
 
@@ -443,12 +485,14 @@ def test_restarts_are_matched_before_they_are_compared():
     assert (facts["rows"][1]["ari"], facts["rows"][1]["policy_distance"]) == (1.0, 0.0)
     assert facts["rows"][2]["policy_distance"] > 0.05
     own = values(contents(fitted, data)[0])
-    assert own["summary"]["words"][1].startswith("Converged after 1 iterations. Objective −357")
+    assert own["summary"]["ended_words"][0].startswith("Converged after 1 iterations. Objective −357")
+    line = "it settled and 2 of 3 starting points came to the same result. Nothing to worry about."
+    assert own["summary"]["ended"] == f"How the fit ended: {line}"
+    assert own["uncertainty"]["restart_line"].startswith("2 of 3 starting points came to the same result. The others")
     said = "2 of 3 restarts came to the same result (segmentations and policies; "
     assert own["uncertainty"]["restart_words"].startswith(said)
     assert said in own["methods"]["paragraph"]
-    assert next(tile for tile in own["summary"]["tiles"] if tile["label"] == "restarts agree")["value"] == "2 / 3"
-    assert own["summary"]["cautions"] == []
+    assert not any(tile.get("warn") for tile in own["summary"]["tiles"])
     assert "from 3 random starting points (seed 0;" in own["methods"]["paragraph"]
 
 
@@ -480,6 +524,62 @@ def test_names_do_not_break_the_page():
     assert page.facts()["timeline"]["sessions"][0]["name"].startswith(EVIL)
     title = page.facts()["figures"]["comparison"]["data"][0]["y"]
     assert title == ["one &lt;mode&gt;", "two"]  # plotly reads a little HTML
+
+
+def test_modes_that_have_names_are_called_by_them_everywhere():
+    fitted, data = restarted()
+    fitted.name_modes(["food", "nest"])
+    page = Page(report.build(fitted, data, comparison=comparison(fitted), signal="dopamine", n_draws=2))
+    said = " ".join(page.texts) + json.dumps(page.facts())
+    assert re.search(r"\bmode [01]\b", said, re.IGNORECASE) is None
+    assert "bouts of food, median" in said
+    unnamed, _ = restarted()
+    assert re.search(r"\bmode 0\b", " ".join(Page(report.build(unnamed, data, n_draws=1)).texts))  # the test can fail
+
+
+def test_the_verdict_comes_first_and_says_what_to_do():
+    fitted, data = restarted()
+    page = Page(report.build(fitted, data, n_draws=0))
+    said = [text.strip() for text in page.texts if text.strip()]
+    main = said[[i for i, text in enumerate(said) if text == "Summary"][-1] :]  # the first is in the contents
+    assert main[1] == "Use these modes with care"
+    assert main.index("What to do next") < main.index("sessions")
+    folded = Page(report.build(fitted, data, n_draws=0)).folded()
+    assert "Objective −357" in folded
+    assert "Objective" not in "".join(page.texts).replace(folded, "")
+
+
+@pytest.mark.parametrize(
+    ("halves", "words"),
+    [
+        (Halves(2, 0.5, (0.1, 0.01), None, None), "Other sessions would give other modes"),
+        (Halves(2, 0.99, (0.001, 0.01), None, None), "one mode predicts as well"),
+        (Halves(2, 0.99, (0.1, 0.01), (0.02, 0.01), None), "Fit 3 modes as well"),
+        (Halves(2, 0.99, (0.1, 0.01), None, (0.02, 0.01)), "Try a longer history"),
+        (Halves(2, 0.99, (0.1, 0.01), None, None), "Name the modes"),
+    ],
+)
+def test_what_to_do_follows_the_verdict(halves, words):
+    found = next_steps(halves.verdict(), 2, named=False)
+    assert sum(words in step for step in found) == 1
+    assert len(found) == (2 if halves.verdict().level == "trust" else 1)
+
+
+def test_a_comparison_of_another_fit_is_called_so():
+    model, data = grid()
+    own = values(contents(model, data, comparison=comparison(model))[0])["comparison"]
+    assert own["relation"]["same"]
+    assert [row["ours"] for row in own["rows"]] == [row["model"] == "two" for row in own["rows"]]
+    # From a file only names and numbers of modes are known.
+    kept = replace(comparison(model), models={}, names=("S-1", "S-2"), modes={"S-1": 2, "S-2": 4}, chosen={})
+    own = values(contents(model, data, comparison=kept)[0])["comparison"]
+    assert own["relation"]["words"].startswith(
+        "Beware: this page is about S-2 with 2 modes, but the comparison has S-2 with 4 modes."
+    )
+    assert not any(row["ours"] for row in own["rows"])
+    strange = replace(kept, names=("S-1", "I-2"), modes={"S-1": 2, "I-2": 2})
+    other = relation(replace(decode(model, data), comparison=strange))
+    assert "that model is not in the comparison" in other["words"]
 
 
 def test_nothing_is_fetched_and_the_file_is_small():

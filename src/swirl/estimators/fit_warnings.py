@@ -260,7 +260,9 @@ def against(model: Any, agreement: RestartAgreement | None) -> Verdict | None:
         return Verdict("with care", (f"only one of {n_restarts} starting points came to this result",))
     shares = np.array(model.mode_shares)
     if shares.min() < MIN_SHARE:
-        return Verdict("with care", (f"mode {shares.argmin()} has only {100 * shares.min():.1f} % of the steps",))
+        smallest = int(shares.argmin())
+        name = f"mode {smallest}" if model.mode_names_ is None else model.mode_names_[smallest]
+        return Verdict("with care", (f"{name} has only {100 * shares.min():.1f} % of the steps",))
     return None
 
 
@@ -271,7 +273,9 @@ def verdict_of(model: Any, agreement: RestartAgreement | None) -> Verdict | None
     """
     if agreement is None and not model.restarts_:
         return None
-    known = model.verdict_ or against(model, agreement)
+    known = model.verdict_
+    if known is None or known.halves is None:  # what the fit itself says is said anew: modes may have names by now
+        known = against(model, agreement) or known
     unchecked = "whether other sessions give the same was not checked (swirl fit does; in Python, verdicts.verdict)"
     return known or Verdict("with care", (unchecked,))
 

@@ -25,6 +25,7 @@ from swirl.plots.style import (
     OKABE_ITO,
     PROBABILITY_COLOURS,
     REWARD_COLOURS,
+    SMALLEST,
     TITLE_SIZE,
     add_colour_bar,
     colour_map,
@@ -131,7 +132,7 @@ def draw_marks(ax: Axes, marks: Marks | None, rows: int, columns: int) -> None:
             y, vertical = -0.12, "bottom"
         else:
             outside = False
-        size = LABEL_SIZE if outside else LABEL_SIZE - 1
+        size = LABEL_SIZE if outside else SMALLEST
         text = ax.text(
             x, y, name, ha=horizontal, va=vertical, rotation=turn, fontsize=size, color=INK, zorder=5, clip_on=False
         )

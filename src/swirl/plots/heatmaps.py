@@ -65,7 +65,7 @@ def transition_map(
 def agreement_matrix(
     values: Float[np.ndarray, "model model"], names: Sequence[str], *, vmin: float | int = 0.0,
     vmax: float | int = 1.0, colours: str | Colormap = "BuGn", decimals: int = 2, title: str | None = None,
-    xlabel: str | None = None, ylabel: str | None = None, colour_bar: bool = False,
+    xlabel: str | None = None, ylabel: str | None = None, colour_bar: bool = True,
     label: str | None = "adjusted Rand index", ax: Axes | None = None,
 ) -> Axes:  # fmt: skip
     """Draw how far each pair agrees, the number written in each cell, such as the ARI between segmentations.

@@ -7,7 +7,7 @@ from jaxtyping import Float
 from matplotlib.axes import Axes
 
 from swirl.errors import Faults
-from swirl.plots.style import INK, SOFT_INK, TICK_SIZE, mode_legend, modes_shown, name_columns, new_axes, tidy
+from swirl.plots.style import INK, SMALLEST, SOFT_INK, mode_legend, modes_shown, name_columns, new_axes, tidy
 
 
 def history_dependence(
@@ -56,7 +56,7 @@ def history_dependence(
         for place in at[~known]:
             ax.annotate(
                 "n/a", (place, 0), (0, 2), textcoords="offset points", ha="center", va="bottom",
-                fontsize=TICK_SIZE - 1.5, color=SOFT_INK,
+                fontsize=SMALLEST, color=SOFT_INK,
             )  # fmt: skip
     ax.axhline(0, color=SOFT_INK, linewidth=0.7)
     tidy(ax, title=title, xlabel=xlabel, ylabel=label)
@@ -66,6 +66,6 @@ def history_dependence(
         below = -32 if xlabel is not None else -20
         ax.annotate(
             note, (0, 0), (0, below), xycoords="axes fraction", textcoords="offset points", ha="left", va="top",
-            fontsize=TICK_SIZE - 0.5, color=SOFT_INK,
+            fontsize=SMALLEST, color=SOFT_INK,
         )  # fmt: skip
     return ax

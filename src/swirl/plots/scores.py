@@ -97,7 +97,7 @@ def objective_traces(
         ax.set_yscale("log")
     ax.margins(x=0.01)
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-    name = "objective" if not gap else "objective below the best"
+    name = "objective (nats)" if not gap else "objective below the best (nats)"
     tidy(ax, title=title, xlabel="EM iteration", ylabel=name if label is None else label)
     place = "upper right" if gap else "lower right"
     ax.legend(handles=[ax.get_lines()[best]], loc=place, frameon=False, fontsize=TICK_SIZE)
@@ -133,8 +133,8 @@ def restart_matrix(
     >>> [tick.get_text() for tick in ax.get_yticklabels()]
     ['3 (best)', '0 (−2.1)']
     """
-    names = [f"{restart} (−{gap:.1f})" if i else f"{restart} (best)" for i, (restart, gap) in
-             enumerate(zip(restarts, behind, strict=True))]  # fmt: skip
+    gaps = ["best", *(f"−{gap:.1f}" if gap >= 0.05 else "0.0" for gap in behind[1:])]
+    names = [f"{restart} ({gap})" for restart, gap in zip(restarts, gaps, strict=True)]
     ax = new_axes(2.2 + 0.55 * len(names), 1.0 + 0.45 * len(names)) if ax is None else ax
     agreement_matrix(values, names, title=title, xlabel="restart", ylabel="restart (nats behind)", ax=ax)
     ax.set_xticks(range(len(names)), [str(restart) for restart in restarts], rotation=0)

@@ -8,7 +8,18 @@ from matplotlib.axes import Axes
 from swirl.analysis.mode_signal import SignalByMode
 from swirl.analysis.reward_signal import SignalTest
 from swirl.analysis.triggered_average import TriggeredAverage
-from swirl.plots.style import INK, SOFT_INK, TICK_SIZE, mode_legend, modes_shown, name_columns, new_axes, tidy
+from swirl.plots.style import (
+    INK,
+    SMALLEST,
+    SOFT_INK,
+    TICK_SIZE,
+    TITLE_SIZE,
+    mode_legend,
+    modes_shown,
+    name_columns,
+    new_axes,
+    tidy,
+)
 from swirl.text import counted
 
 BAND = "#D9DCDC"  # what chance gives
@@ -128,8 +139,10 @@ def triggered_average(
         place = average.modes.index(chosen[0]), channel
         p, n = average.corrected_p_value[place], average.n_tests
         said = "" if np.isnan(p) else f", {_p_words(average.p_value[place], p, n)}"
-        ax.text(0.98, 1.01, f"{counted(int(drawn[0]), 'event')}{said}", transform=ax.transAxes, ha="right", va="bottom",
-                fontsize=TICK_SIZE - 0.5, color=SOFT_INK)  # fmt: skip
+        if title is not None:  # two long lines of words: one above the other
+            ax.set_title(title, loc="left", fontsize=TITLE_SIZE, color=INK, pad=15)
+        ax.text(1.0, 1.02, f"{counted(int(drawn[0]), 'event')}{said}", transform=ax.transAxes, ha="right", va="bottom",
+                fontsize=SMALLEST, color=SOFT_INK)  # fmt: skip
     return ax
 
 
@@ -171,11 +184,11 @@ def signal_correlation(
             )  # fmt: skip
             said = _p_words(test.p_value[mode], test.corrected_p_value[mode], test.n_tests).replace(" (", "\n(")
             ax.annotate(said, (mode, test.correlation[mode]), (0, 6),
-                        textcoords="offset points", ha="center", va="bottom", fontsize=TICK_SIZE - 1,
+                        textcoords="offset points", ha="center", va="bottom", fontsize=SMALLEST,
                         color=SOFT_INK)  # fmt: skip
         else:
             ax.annotate("n/a", (mode, 0), (0, 3), textcoords="offset points", ha="center", va="bottom",
-                        fontsize=TICK_SIZE - 1, color=SOFT_INK)  # fmt: skip
+                        fontsize=SMALLEST, color=SOFT_INK)  # fmt: skip
     ax.use_sticky_edges = False  # bars would stand on the frame
     ax.axhline(0, color=SOFT_INK, linewidth=0.7, zorder=2)
     tidy(ax, title=title, ylabel=label)

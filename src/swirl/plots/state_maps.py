@@ -22,6 +22,7 @@ from swirl.plots.style import (
     PROBABILITY_COLOURS,
     REWARD_COLOURS,
     SEAM,
+    SMALLEST,
     SOFT_INK,
     TICK_SIZE,
     axes_inches,
@@ -243,7 +244,7 @@ def _bars(
     faces = shades(0.17 + 0.83 * np.clip(scale(np.where(known, value, low)), 0, 1))
     ax.barh(np.arange(n)[known], value[known], 0.78, color=faces[known], edgecolor=SEAM, linewidth=0.4)
     for place in np.flatnonzero(~known):
-        ax.annotate("n/a", (0, place), (3, 0), textcoords="offset points", va="center", fontsize=TICK_SIZE - 1.5,
+        ax.annotate("n/a", (0, place), (3, 0), textcoords="offset points", va="center", fontsize=SMALLEST,
                     color=SOFT_INK)  # fmt: skip
     ax.axvline(0, color=SOFT_INK, linewidth=0.7)
     room = max(1, int(axes_inches(ax)[1] / (1.15 * TICK_SIZE / 72)))

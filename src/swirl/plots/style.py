@@ -38,6 +38,10 @@ PURPOSES = ("water", "home", "explore")
 TITLE_SIZE = 9.0
 LABEL_SIZE = 8.0
 TICK_SIZE = 7.5
+SMALLEST = 7.0
+"""Points of the smallest text: below that journals ask for larger letters."""
+COLUMNS = (89.0, 120.0, 180.0)
+"""Widths in mm that journals print figures at: one column, one and a half, and the whole page."""
 
 
 def mode_colours(n_modes: int) -> list[str]:
@@ -191,6 +195,16 @@ def sheet(width: float | int, height: float | int) -> Figure:
     [3.0, 2.0]
     """
     return Figure(figsize=(width, height), dpi=150, layout="constrained")
+
+
+def printed(width: float | int, height: float | int) -> Figure:
+    """An empty figure of about that size in inches, as wide as a column of print: 89, 120 or 180 mm.
+
+    >>> [round(25.4 * printed(width, 2.0).get_size_inches()[0]) for width in (2.0, 4.0, 6.6, 12.0)]
+    [89, 120, 180, 180]
+    """
+    fitting = [column for column in COLUMNS if column >= 0.94 * 25.4 * width]  # a little narrower is no harm
+    return sheet((fitting or COLUMNS[-1:])[0] / 25.4, height)
 
 
 def new_axes(width: float = 3.4, height: float = 2.6) -> Axes:

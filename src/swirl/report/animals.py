@@ -1,6 +1,7 @@
 """How much of its time each animal spends in each mode, by group: animals are what is compared, not steps.
 
-One dot each, side by side by group; boxes where there are too many for dots.
+One dot each, side by side by group; boxes where there are too many for dots. Groups are compared by a permutation test
+whose unit is the animal.
 """
 
 from typing import Any
@@ -9,10 +10,11 @@ import numpy as np
 
 from swirl.analysis.decoded import DecodedFit
 from swirl.analysis.mode_signal import read_units
+from swirl.analysis.significance import LEVEL, group_test
 from swirl.plots.style import named_mode_colours
 from swirl.report.figures import LEGEND, axis, figure, label, points
 from swirl.report.section import ReportedFit, Section
-from swirl.text import counted, listed, percent, rounded
+from swirl.text import counted, listed, number, percent, rounded
 
 NO_GROUP = "no group"
 MAX_DOTS = 60  # animals that are drawn one by one; beyond that, boxes
@@ -29,6 +31,7 @@ def animals_section(fit: ReportedFit) -> Section | None:
         "dots": facts["dots"],
         "groups": facts["groups"],
         "words": animal_sentences(facts, fit.mode_names),
+        "test": group_words(facts, fit.mode_names),
         "note": animal_note(facts),
     }
     heading = "Animals" if facts["noun"] == "animal" else "Sessions"
@@ -85,7 +88,7 @@ def _summary(rows: list[dict[str, Any]], group: str | None) -> dict[str, Any]:
 
 
 def animal_sentences(facts: dict[str, Any], mode_names: list[str]) -> list[str]:
-    r"""Each mode's mean share and its range over animals, group by group; no test is made.
+    r"""Each mode's mean share and its range over animals, group by group.
 
     >>> both = {"n": 2, "mean": [0.4], "low": [0.3], "high": [0.5]}
     >>> facts = {"noun": "animal", "groups": ["saline", "drug"], "summary": {"saline": both, "drug": both | {"n": 1}}}
@@ -124,10 +127,47 @@ def animal_note(facts: dict[str, Any]) -> str:
     if facts["crossed"]:
         lines.append("An animal that was in several groups has a dot in each.")
     if len(facts["groups"]) > 1:
-        lines.append("Means and ranges describe these animals; no test was made.")
         left = list(facts["summary"])[MAX_TOLD:]
         lines.append(f"Not told in words: {listed(left)}." if left else "")
     return " ".join(line for line in lines if line)
+
+
+def group_words(facts: dict[str, Any], mode_names: list[str]) -> list[str]:
+    """Whether the groups differ, tested with the animal as the unit; or why that was not tested; nothing for no groups.
+
+    >>> rows = [{"group": g, "shares": [s, 1 - s]} for g, s in zip("aaabbb", (0.2, 0.3, 0.25, 0.6, 0.7, 0.65))]
+    >>> facts = {"noun": "animal", "groups": ["a", "b"], "crossed": False, "rows": rows}
+    >>> group_words(facts, ["food", "nest"])[0][:69]
+    'No difference could be shown: food p = 0.1, nest p = 0.1 (corrected: '
+    """
+    groups = [group for group in facts["groups"] if group != NO_GROUP]
+    if len(groups) < 2:
+        return []
+    if facts["noun"] != "animal":
+        return ["Groups were not tested: which session is of which animal is not known."]
+    if facts["crossed"]:
+        return ["Groups were not tested: some animals were in several groups, so their values are not independent."]
+    rows = [row for row in facts["rows"] if row["group"] in groups]
+    if len(rows) < 3:
+        return [f"Groups were not tested: {counted(len(rows), 'animal')} are too few."]
+    found = group_test(np.array([row["shares"] for row in rows]), [row["group"] for row in rows])
+    differ = [name for name, p in zip(mode_names, found.corrected, strict=True) if p <= LEVEL]
+    each = ", ".join(f"{name} p = {number(p, 2)}" for name, p in zip(mode_names, found.p_value, strict=True))
+    corrected = "; ".join(number(p, 2) for p in found.corrected)
+    lead = f"The groups differ in {listed(differ)}" if differ else "No difference could be shown"
+    ways = f"all {found.n_shuffles:,} ways" if found.exact else f"{found.n_shuffles:,} random ways"
+    told = [
+        f"{lead}: {each} (corrected: {corrected}).",
+        f"Permutation test, one value per animal: in {ways} to divide the {len(rows)} animals into groups of these "
+        "sizes, how often do the groups' mean shares lie as far apart? Corrected: for all modes together. Shares of "
+        "one animal sum to 1, so the modes are not separate findings.",
+    ]
+    if found.least > LEVEL:
+        told.append(
+            f"With so few animals p cannot be below {number(found.least, 2)}: this test cannot show a difference here, "
+            "whatever the animals did."
+        )
+    return told
 
 
 SYMBOLS = ("circle", "circle-open", "diamond", "diamond-open", "square", "square-open", "triangle-up", "x")

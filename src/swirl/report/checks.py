@@ -13,7 +13,7 @@ from swirl.data.segments import dwell_times
 from swirl.estimators.base import quietly
 from swirl.report.figures import axis, figure, label, lines, points
 from swirl.report.section import ReportedFit, Section
-from swirl.text import counted, number, percent, rounded
+from swirl.text import counted, listed, number, rounded
 
 N_PLACES = 3
 OF_MODES = ("dwell time", "mode share", "switches per 100 steps")
@@ -25,7 +25,16 @@ def checks_section(fit: ReportedFit) -> Section | None:
     checks = fit.once(check_facts)
     if checks is None:
         return None
-    values = {"words": check_sentence(checks), "strips": check_strips(checks), "places": checks["places"]}
+    values = {
+        "words": check_sentence(checks),
+        "method": check_method(checks),
+        "strips": check_strips(checks),
+        "places": checks["places"],
+        "any_p": checks["n_draws"] >= checks["enough_draws"],
+        "n_differ": checks["n_differ"],
+        "n_outside": len(checks["rows"]) - checks["n_inside"],
+        "n_expected": round(len(checks["rows"]) * 2 / (checks["n_draws"] + 1)),
+    }
     return Section("checks", "Predictive checks", values, {"occupancy": occupancy_figure(fit, checks)})
 
 
@@ -53,6 +62,7 @@ def check_facts(fit: ReportedFit) -> dict[str, Any] | None:
     )
     if fit.n_modes == 1 or torn:
         found = _without_modes(found)  # nor are they among the tests that are corrected for
+    called = {f"mode {k}": name for k, name in enumerate(fit.mode_names)}
     rows = []
     for statistic, real in found.real.items():
         what, of, summary = statistic
@@ -63,7 +73,7 @@ def check_facts(fit: ReportedFit) -> dict[str, Any] | None:
         rows.append(
             {
                 "what": what,
-                "of": of,
+                "of": called.get(of, of) if what in OF_MODES else of,
                 "summary": summary,
                 "real": real,
                 "drawn": drawn.tolist(),
@@ -121,36 +131,50 @@ def _simulated_bouts(fit: ReportedFit) -> list[dict[str, Any]]:
 
 
 def check_sentence(facts: dict[str, Any]) -> str:
-    """Say how many statistics lie within the range of the simulations."""
+    """Say whether anything differs from what the model does, and so whether to worry.
+
+    >>> facts = {"rows": [{"differs": False}] * 21, "n_inside": 15, "n_draws": 5, "enough_draws": 39, "n_differ": 0}
+    >>> check_sentence(facts)[:88]
+    'Nothing stands out, at a first look: 15 of 21 statistics of the data lie within the rang'
+    """
     n, inside, draws = len(facts["rows"]), facts["n_inside"], facts["n_draws"]
-    expected = percent((draws - 1) / (draws + 1)) if draws > 1 else "none"
+    if draws >= facts["enough_draws"]:
+        if not facts["n_differ"]:
+            return (
+                f"No sign of a misfit: none of {n} statistics differs from what the model does "
+                f"(p > {LEVEL:g}, corrected)."
+            )
+        named = [statistic_words(row["what"], row["of"], row["summary"]) for row in facts["rows"] if row["differs"]]
+        verb = "differs" if len(named) == 1 else "differ"
+        return (
+            f"The model misses something: {len(named)} of {n} statistics {verb} from what it does (p ≤ {LEVEL:g}, "
+            f"corrected): {listed(named)}. Do not draw conclusions about these from the model."
+        )
+    expected = n * (draws - 1) / (draws + 1)
+    lie = (
+        f"{inside} of {n} statistics of the data lie within the range of {counted(draws, 'simulated data set')}, and "
+        f"about {expected:.0f} would if the model were right."
+    )
+    more = f"swirl report --draws {facts['enough_draws']}"
+    if inside >= expected:
+        return f"Nothing stands out, at a first look: {lie} To test each of them takes more simulations ({more})."
+    return (
+        f"Fewer than expected lie within range: {lie} So few simulations cannot say which of them differ; more can "
+        f"({more})."
+    )
+
+
+def check_method(facts: dict[str, Any]) -> str:
+    """Say what was simulated, and what the ranges leave out."""
+    draws = facts["n_draws"]
     part = "" if facts["sessions"] == facts["all_sessions"] else f" (here: the first {facts['sessions']:,} sessions)"
     torn = " Where steps do not join up the data were cut for this, so bouts and switches are not among the statistics."
     torn = torn if facts["torn"] else ""
     made = f"{counted(draws, 'data set')} of the same size{part} {'was' if draws == 1 else 'were'} simulated"
     return (
-        f"{made} from the model and decoded as the real one was. {inside} of {n} statistics of the real data lie "
-        f"within the range of the simulated ones (about {expected} would if the model were true). "
-        f"{_after_correcting(facts)} Parameters are the fitted ones, without their uncertainty, so the ranges are on "
-        f"the narrow side.{torn}"
+        f"{made} from the model and decoded as the real one was. Parameters are the fitted ones, without their "
+        f"uncertainty, so the ranges are on the narrow side.{torn}"
     )
-
-
-def _after_correcting(facts: dict[str, Any]) -> str:
-    """What is left of the differences after correcting for the number of statistics.
-
-    >>> _after_correcting({"rows": [0] * 21, "n_draws": 5, "enough_draws": 39, "n_differ": 0})[:83]
-    'With so few simulations none of 21 statistics can be said to differ: 39 are needed.'
-    >>> _after_correcting({"rows": [0] * 21, "n_draws": 39, "enough_draws": 39, "n_differ": 2})
-    'After correcting for 21 statistics at once, 2 differ (p ≤ 0.05).'
-    """
-    n, differ = len(facts["rows"]), facts["n_differ"]
-    if facts["n_draws"] < facts["enough_draws"]:
-        return (
-            f"With so few simulations none of {n} statistics can be said to differ: {facts['enough_draws']} are needed."
-        )
-    verb = "differs" if differ == 1 else "differ"
-    return f"After correcting for {n} statistics at once, {differ or 'none'} {verb} (p ≤ {LEVEL:g})."
 
 
 WIDTH, PAD = 180.0, 8.0  # of a strip, in its own units

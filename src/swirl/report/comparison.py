@@ -6,12 +6,13 @@ from typing import Any
 import numpy as np
 
 from swirl.analysis.comparison_result import Comparison
+from swirl.analysis.decoded import DecodedFit
 from swirl.analysis.panel import SCORE
 from swirl.plots.model_comparison import mode_curves
 from swirl.plots.style import LINE_COLOURS
 from swirl.report.figures import LEGEND, axis, figure, label, lines, points
 from swirl.report.section import ReportedFit, Section
-from swirl.text import cell, counted, minus, number, rounded
+from swirl.text import cell, counted, listed, minus, number, rounded
 
 
 def comparison_section(fit: ReportedFit) -> Section | None:
@@ -24,6 +25,7 @@ def comparison_section(fit: ReportedFit) -> Section | None:
             "model": row["label"],
             "modes": row["modes"],
             "score": cell(row["score"], 4),
+            "ours": row["model"] == relation(fit).get("row"),
             "behind": "best" if row["model"] == comparison.best else _behind(row),
             "seconds": number(row["seconds"], 2),
             "chosen": ", ".join(f"{key} = {value}" for key, value in row["chosen"].items()),
@@ -38,12 +40,48 @@ def comparison_section(fit: ReportedFit) -> Section | None:
         "rows": rows,
         "any_chosen": any(row["chosen"] for row in rows),
         "verdict": comparison.verdict(),
+        "relation": relation(fit),
         "of": comparison.of.replace("_", " "),
         "words": " ".join([f"{counted(comparison.n_scored, 'step')} of {tested} scored, once.", *comparison.remarks()]),
         "by_modes": by_modes is not None,
         **panel_values(comparison),
     }
     return Section("comparison", "Model comparison", values, figures)
+
+
+def relation(fit: DecodedFit) -> dict[str, Any]:
+    """Whether a compared model is that of this page (same kind, number of modes and reward), in words."""
+    comparison, ours = fit.comparison, fit.model
+    if comparison is None:
+        return {"same": True, "words": ""}
+    what = f"{ours.label} with {counted(fit.n_modes, 'mode')}"
+    alike = [name for name in comparison.names if _same_kind(comparison, name, ours)]
+    same = [name for name in alike if comparison.n_modes(name) == fit.n_modes]
+    if same:
+        called = comparison.label(same[0])
+        row = "" if called == ours.label else f", called {called} here"
+        words = (
+            f"This page is about {what}{row}; it was fitted again for the comparison, on the training sessions alone."
+        )
+        return {"same": True, "words": words, "row": same[0]}
+    found = [f"{comparison.label(name)} with {counted(comparison.n_modes(name), 'mode')}" for name in alike]
+    has = f"the comparison has {listed(found)}" if found else "that model is not in the comparison"
+    words = f"Beware: this page is about {what}, but {has}. The scores below are not those of this fit."
+    return {"same": False, "words": words, "row": None}
+
+
+def _same_kind(comparison: Comparison, name: str, ours: Any) -> bool:
+    """Whether a compared model is of the same kind as ours, its number of modes aside."""
+    if name in comparison.models:
+        theirs = comparison.models[name]
+        return theirs.label == ours.label and _reward(theirs) == _reward(ours)
+    # A file has names only. Those of `swirl compare` stand for the usual reward, which ours may not have.
+    return name == ours.label and _reward(ours) in (None, "state")
+
+
+def _reward(model: Any) -> str | None:
+    reward = model.get_params().get("reward")
+    return None if reward is None else reward if isinstance(reward, str) else repr(reward)
 
 
 def panel_values(comparison: Comparison) -> dict[str, Any]:

@@ -18,7 +18,6 @@ MAX_NUMBERS = 400_000  # in one table with previous states; beyond that the page
 MAX_HISTORIES = 60_000  # for the least-norm reward, which is a linear problem of that size
 MAX_IN_TABLE = 60  # states in a table of states by states
 GAUGES = {"canonical": "least norm", "fitted": "as fitted"}  # the first is shown first: it is the one to compare
-MAX_NAMED = 20  # places with their names on a map
 
 
 def places(env: MDP) -> dict[str, Any]:
@@ -83,12 +82,9 @@ def map_facts(fit: DecodedFit) -> dict[str, Any] | None:
     return facts
 
 
-def _named(fit: DecodedFit) -> list[int]:
-    """The places that a map names, most visited first; none where names are only coordinates, which the map shows."""
-    if all(re.fullmatch(r"\(-?[\d.]+(, ?-?[\d.]+)+\)", name) for name in fit.state_names):
-        return []
-    visits = np.bincount(np.concatenate(fit.data.states), minlength=fit.n_states)
-    return np.argsort(-visits, kind="stable")[:MAX_NAMED].tolist()
+def _named(fit: DecodedFit) -> bool:
+    """Whether maps name their places: not where names are only coordinates, which the map shows."""
+    return not all(re.fullmatch(r"\(-?[\d.]+(, ?-?[\d.]+)+\)", name) for name in fit.state_names)
 
 
 def _moves(groups: Groups, table: np.ndarray, ways: Onward) -> Float[np.ndarray, "mode group move"]:

@@ -6,28 +6,31 @@ import numpy as np
 
 from swirl.analysis.decoded import DecodedFit
 from swirl.estimators.base import PER, quietly
-from swirl.estimators.fit_warnings import Verdict, cautions_of, verdict_of
+from swirl.estimators.fit_warnings import SAME_MODES, RestartAgreement, Verdict, cautions_of, verdict_of
 from swirl.plots.style import named_mode_colours
 from swirl.report.maps import map_facts
 from swirl.report.modes import mode_facts, mode_sentence
 from swirl.report.section import ReportedFit, Section
 from swirl.report.uncertainty import agreement_of
-from swirl.text import counted, minus, number, percent
+from swirl.text import counted, listed, minus, number, percent
 
 VERDICTS = {"trust": "Trust {}", "with care": "Use {} with care", "don't": "Don't trust {}"}
 
 
 def summary_section(fit: ReportedFit) -> Section:
-    """The verdict, the numbers at a glance, sentences on data and fit, and a card for each mode."""
+    """The verdict and what to do next, the data, a card for each mode; how the fit ended is folded."""
     data, ended, modes = fit.once(data_facts), fit.once(fit_facts), fit.once(mode_facts)
     agreement = fit.once(agreement_of)
     cautions = cautions_of(fit.model, agreement, [fact["share"] for fact in modes], fit.mode_names)
+    found = verdict_of(fit.model, agreement)
     values = {
-        "verdict": _verdict(verdict_of(fit.model, agreement), fit.n_modes),
+        "verdict": _verdict(found, fit.n_modes),
+        "next": [*cautions.values(), *next_steps(found, fit.n_modes, named=fit.model.mode_names_ is not None)],
         "what": fit.model.description,
         "tiles": _tiles(fit, cautions),
-        "cautions": list(cautions.values()),
-        "words": [data_sentence(data, fit.nouns["state"]), *fit_sentences(ended, data)],
+        "words": [data_sentence(data, fit.nouns["state"])],
+        "ended": ended_line(ended["converged"], agreement, sound=not cautions),
+        "ended_words": fit_sentences(ended, data),
         "cards": _mode_cards(fit, modes),
     }
     return Section("summary", "Summary", values)
@@ -203,8 +206,60 @@ def _verdict(found: Verdict | None, n_modes: int) -> dict[str, Any] | None:
     return {"kind": found.level.replace(" ", "-").replace("'", ""), "words": words, "reasons": reasons}
 
 
+def next_steps(found: Verdict | None, n_modes: int, *, named: bool) -> list[str]:
+    """What to do about the verdict, beside what `fit_warnings.cautions` says of the fit itself.
+
+    >>> from swirl.estimators.fit_warnings import Halves
+    >>> halves = Halves(2, 0.98, (0.13, 0.01), (0.002, 0.001), None)
+    >>> next_steps(halves.verdict(), 2, named=True)
+    ['Fit 3 modes as well (--modes 3), or let swirl compare choose the number.']
+    >>> next_steps(Halves(2, 0.98, (0.13, 0.01), None, None).verdict(), 2, named=True)[0][:43]
+    'Look at one session by eye before you go on'
+    """
+    if found is None:
+        return []
+    halves, steps = found.halves, []
+    if halves is None and found.level == "with care":
+        steps.append("Look at the modes below, but do not build on them before this is settled.")
+    if halves is not None and halves.over_one is not None and halves.over_one[0] <= halves.over_one[1]:
+        steps.append("Do not claim modes: one mode predicts as well. Fit it (--modes 1), or record more sessions.")
+    if halves is not None and n_modes > 1 and halves.agreement < SAME_MODES:
+        steps.append(
+            "Other sessions would give other modes. Do not interpret single bouts. Fit fewer modes or a simpler model, "
+            "or record more sessions."
+        )
+    if halves is not None and halves.more is not None and halves.more[0] > halves.more[1]:
+        steps.append(
+            f"Fit {n_modes + 1} modes as well (--modes {n_modes + 1}), or let swirl compare choose the number."
+        )
+    if halves is not None and halves.counts is not None and halves.counts[0] > halves.counts[1]:
+        steps.append("Try a longer history (--history 2 or more): the model misses something of the last steps.")
+    if found.level == "trust":
+        steps.append(
+            "Look at one session by eye before you go on. Trust means that other sessions would give the same "
+            f"{'fit' if n_modes == 1 else 'modes'}; it does not say what they mean to the animal."
+        )
+        if n_modes > 1 and not named:
+            steps.append("Name the modes once you know what they are: swirl name fit.nc NAME NAME …")
+    return steps
+
+
+def ended_line(converged: bool | None, agreement: RestartAgreement | None, *, sound: bool) -> str:
+    """Say in a line how the fit ended, and whether anything in the numbers behind it should worry.
+
+    >>> ended_line(True, None, sound=True)
+    'How the fit ended: it settled. Nothing to worry about.'
+    """
+    if converged is None:
+        return "How well it does: the parameters were given, not fitted."
+    told = ["it settled" if converged else "it had not settled"]
+    if agreement is not None and agreement.n_restarts > 1:
+        told.append(f"{agreement.n_same} of {agreement.n_restarts} starting points came to the same result")
+    return f"How the fit ended: {listed(told)}. {'Nothing to worry about.' if sound else 'See what to do, above.'}"
+
+
 def _tiles(fit: ReportedFit, cautions: dict[str, str]) -> list[dict[str, str | bool]]:
-    data, ended, agreement = fit.once(data_facts), fit.once(fit_facts), fit.once(agreement_of)
+    data = fit.once(data_facts)
     tiles: list[dict[str, str | bool]] = [
         {"value": f"{data['sessions']:,}", "label": "session" if data["sessions"] == 1 else "sessions"},
         {"value": f"{data['steps']:,}", "label": "steps"},
@@ -212,17 +267,6 @@ def _tiles(fit: ReportedFit, cautions: dict[str, str]) -> list[dict[str, str | b
     ]
     if data["subjects"]:
         tiles.insert(0, {"value": str(data["subjects"]), "label": "subject" if data["subjects"] == 1 else "subjects"})
-    if ended["score"] is not None:
-        held_out, fitted = ended["scores"]["others"], ended["scores"]["fitted"]
-        value, where = (held_out[0], ", held out") if held_out else (ended["score"], ", as fitted" if fitted else "")
-        tiles.append({"value": number(value, 4), "label": f"nats per step{where}"})
-    if ended["converged"] is not None:
-        value = "yes" if ended["converged"] else "no"
-        tiles.append({"value": value, "label": "converged", "warn": not ended["converged"]})
-    if agreement is not None:
-        value = f"{agreement.n_same} / {agreement.n_restarts}"
-        warn = "restarts" in cautions or "rivals" in cautions
-        tiles.append({"value": value, "label": "restarts agree", "warn": warn})
     return tiles
 
 

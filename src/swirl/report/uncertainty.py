@@ -39,6 +39,7 @@ def uncertainty_section(fit: ReportedFit) -> Section | None:
     values = {
         "posterior": posterior,
         "intervals": intervals,
+        "restart_line": restart_line(agreement),
         "restart_words": restart_sentence(agreement),
         "restarts": restarts,
         "max_rows": MAX_ROWS,
@@ -111,6 +112,30 @@ def restart_facts(fit: DecodedFit, agreement: RestartAgreement | None) -> dict[s
 def _trace(behind: np.ndarray) -> dict[str, list[Any]]:
     kept = np.unique(np.linspace(0, len(behind) - 1, min(len(behind), MAX_POINTS)).astype(int))
     return {"iteration": kept.tolist(), "behind": rounded(behind[kept])}
+
+
+def restart_line(agreement: RestartAgreement | None) -> str:
+    """Say in plain words whether the starting points agree, and what that means.
+
+    >>> restart_line(RestartAgreement(0, 2, np.ones(3), np.array([0, 0.01, 0.02]), np.array([0, 0.1, 9.0])))
+    'All 3 starting points came to the same result: nothing to worry about.'
+    """
+    if agreement is None or agreement.n_restarts == 1:
+        return restart_sentence(agreement)
+    same, n = agreement.n_same, agreement.n_restarts
+    if len(agreement.rivals):
+        return (
+            f"{same} of {n} starting points came to this result, but {agreement.rival_words()}. The data do not decide "
+            "between them: do not interpret what only one of them says."
+        )
+    if same == n:
+        return f"All {n} starting points came to the same result: nothing to worry about."
+    if same < 2:
+        return f"Only one of {n} starting points came to this result. It may be luck: more restarts would show."
+    return (
+        f"{same} of {n} starting points came to the same result. The others ended at a worse fit, which is usual: "
+        "nothing to worry about."
+    )
 
 
 def restart_sentence(agreement: RestartAgreement | None) -> str:

@@ -134,15 +134,18 @@ def steps_or_bouts(model: Any, sessions: Trajectories, *, bouts: bool = False, m
     return to_frame(sessions, modes=paths, probabilities=model.predict_proba(sessions), mode_names=mode_names)
 
 
-def rewards_frame(model: Any) -> Any:
-    """Rewards and policies as a long table: mode, states of the history (newest first), action, reward, probability."""
+def rewards_frame(model: Any, mode_names: Any = None) -> Any:
+    """Rewards and policies as a long table: mode, states of the history (newest first), action, reward, probability.
+
+    Where the modes have names (those given, else the model's), `mode_name` stands beside the number.
+    """
     import pandas as pd
 
     env, histories = model.env, np.asarray(model.histories_)
     rewards, policies = np.asarray(model.rewards_), np.asarray(model.policies_)
     mode, history, action = np.indices(policies.shape).reshape(3, -1)
     allowed = env.available[histories[:, 0]][history, action]
-    columns: dict[str, Any] = {"mode": mode}
+    columns: dict[str, Any] = {"mode": mode, **_mode_name("mode_name", mode, mode_names or model.mode_names_)}
     for lag in range(histories.shape[1]):
         labels = _named(histories[:, lag], env.state_names)
         columns["state" if lag == 0 else f"state_{lag}_before"] = labels[history]
@@ -153,14 +156,25 @@ def rewards_frame(model: Any) -> Any:
     return pd.DataFrame(columns)[allowed].reset_index(drop=True)
 
 
-def transitions_frame(model: Any) -> Any:
-    """Probabilities of switching as a long table: state, mode, next mode, probability."""
+def transitions_frame(model: Any, mode_names: Any = None) -> Any:
+    """Probabilities of switching as a long table: state, mode, next mode, probability.
+
+    Where the modes have names (those given, else the model's), they stand beside the numbers.
+    """
     import pandas as pd
 
     table = np.asarray(model.mode_transitions_)
     state, mode, following = np.indices(table.shape).reshape(3, -1)
     names = _named(np.arange(len(table)), model.env.state_names)
-    return pd.DataFrame({"state": names[state], "mode": mode, "next_mode": following, "probability": table.reshape(-1)})
+    called = mode_names or model.mode_names_
+    columns: dict[str, Any] = {"state": names[state], "mode": mode, **_mode_name("mode_name", mode, called)}
+    columns |= {"next_mode": following, **_mode_name("next_mode_name", following, called)}
+    return pd.DataFrame({**columns, "probability": table.reshape(-1)})
+
+
+def _mode_name(column: str, modes: np.ndarray, names: Any) -> dict[str, np.ndarray]:
+    """A column of names beside numbers of modes; none where the modes have no names."""
+    return {} if names is None else {column: np.array(list(names), dtype=object)[modes]}
 
 
 def _named(labels: np.ndarray, names: tuple[str, ...] | None) -> np.ndarray:
@@ -190,7 +204,8 @@ def export_fit(
     name = output.name.lower()
     if name.endswith(TABLES):
         if what in ("rewards", "transitions"):
-            table = rewards_frame(model) if what == "rewards" else transitions_frame(model)
+            made = rewards_frame if what == "rewards" else transitions_frame
+            table = made(model, mode_names=mode_names)
         else:
             table = steps_or_bouts(model, sessions_of(model, data), bouts=what == "bouts", mode_names=mode_names)
         return [write_table(table, output, overwrite=overwrite)]

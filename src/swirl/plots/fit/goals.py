@@ -6,7 +6,7 @@ from swirl.analysis.state_summaries import DoesNotApply
 from swirl.data.geometry import has_places
 from swirl.plots.fit.panels import Drawn, colours, frame, map_size
 from swirl.plots.goals import goal_map, time_to_goal
-from swirl.plots.style import sheet
+from swirl.plots.style import printed
 
 
 def goals(fit: DecodedFit) -> Drawn:
@@ -15,7 +15,7 @@ def goals(fit: DecodedFit) -> Drawn:
     if not has_places(env):
         raise DoesNotApply("states have no places")
     named = {fit.mode_names[mode].removeprefix("to "): states for mode, states in own.items()}
-    figure = sheet(*map_size(env))
+    figure = printed(*map_size(env))
     goal_map(env, named, colours=[colours(fit)[mode] for mode in own], ax=figure.add_subplot())
     rows = [{"mode": fit.mode_names[mode], "state": fit.states(s)} for mode, states in own.items() for s in states]
     return figure, frame(rows)
@@ -28,7 +28,7 @@ def time_to_goals(fit: DecodedFit) -> Drawn:
     if not found.timed.any():
         raise DoesNotApply("no goal was seen to be pursued until it was reached")
     timed = [found.of(mode) for mode in own]
-    figure = sheet(3.6, 3.0)
+    figure = printed(3.6, 3.0)
     time_to_goal(
         [distance for distance, _ in timed], [steps for _, steps in timed],
         mode_names=[fit.mode_names[mode] for mode in own], colours=[colours(fit)[mode] for mode in own],

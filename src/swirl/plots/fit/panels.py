@@ -10,7 +10,7 @@ from swirl.analysis.state_summaries import most_visited
 from swirl.data.geometry import kind_of
 from swirl.data.mdp import MDP
 from swirl.plots.state_maps import state_names
-from swirl.plots.style import SOFT_INK, TICK_SIZE, named_mode_colours, sheet
+from swirl.plots.style import COLUMNS, SOFT_INK, TICK_SIZE, named_mode_colours, printed
 
 MAX_NAMES = 30  # states that a table or a row of bars has room for; the most visited ones are drawn
 Drawn = tuple[Figure, Any]
@@ -44,9 +44,9 @@ def map_size(env: MDP, *, table: bool = False) -> tuple[float, float]:
 def panels(fit: DecodedFit, size: tuple[float, float], n: int | None = None, columns: int = 4) -> list[Any]:
     """Axes for a panel per mode, side by side as far as a page is wide."""
     n = fit.n_modes if n is None else n
-    columns = max(1, min(n, columns, int(13 / size[0])))
+    columns = max(1, min(n, columns, int(COLUMNS[-1] / (0.94 * 25.4 * size[0]))))
     rows = -(-n // columns)
-    figure = sheet(size[0] * columns, size[1] * rows)
+    figure = printed(size[0] * columns, size[1] * rows)
     return [figure.add_subplot(rows, columns, place + 1) for place in range(n)]
 
 

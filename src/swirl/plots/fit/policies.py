@@ -9,7 +9,7 @@ from swirl.plots.fit.panels import Drawn, colours, drawn, figure_of, long_table,
 from swirl.plots.heatmaps import agreement_matrix
 from swirl.plots.move_maps import log_odds, moves_map, preferences, segment_traffic, state_transitions, traffic
 from swirl.plots.state_maps import state_map, transitions_by_state
-from swirl.plots.style import PROBABILITY_COLOURS, sheet
+from swirl.plots.style import PROBABILITY_COLOURS, printed
 
 MAX_MODES = 5  # with a panel for each pair
 
@@ -75,9 +75,10 @@ def transitions(fit: DecodedFit) -> Drawn:
     table, n = np.asarray(fit.model.mode_transitions_), fit.n_modes
     if fit.env is None or np.ptp(table, axis=0).max() < 1e-6:
         mean, title = table.mean(axis=0), "probability of the next mode"
-        figure = sheet(2.0 + 0.6 * n, 1.2 + 0.5 * n)
+        figure = printed(2.0 + 0.6 * n, 1.2 + 0.5 * n)
         agreement_matrix(
             mean, fit.mode_names, colours=PROBABILITY_COLOURS, title=title, xlabel="next mode", ylabel="mode",
+            label="probability",
             ax=figure.add_subplot(),
         )  # fmt: skip
         return figure, long_table({"mode": fit.mode_names, "next_mode": fit.mode_names}, {"probability": mean})

@@ -12,7 +12,7 @@ from swirl.plots.heatmaps import transition_map
 from swirl.plots.history_dependence import history_dependence
 from swirl.plots.move_maps import arrival_map, is_split
 from swirl.plots.state_maps import state_map
-from swirl.plots.style import sheet
+from swirl.plots.style import printed
 
 
 def gauge(fit: DecodedFit) -> str:
@@ -81,7 +81,7 @@ def reward_at_one_place(fit: DecodedFit) -> Drawn:
     name = str(fit.states(state))
     here = f"state {name}" if name.isdecimal() else name
     width = max(3.0, 1.0 + 0.3 * len(previous) * (fit.n_modes + 1))
-    figure = sheet(width, 2.9)
+    figure = printed(width, 2.9)
     history_dependence(
         values[:, state, previous], list(fit.states(previous)), mode_names=fit.mode_names, colours=colours(fit),
         label=gauge(fit), xlabel="previous state", title=f"at {here}",

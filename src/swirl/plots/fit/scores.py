@@ -12,7 +12,7 @@ from swirl.estimators.base import quietly
 from swirl.plots.fit.panels import Drawn, frame, long_table
 from swirl.plots.model_comparison import mode_curves, score_differences, scores_by_modes
 from swirl.plots.scores import objective_traces, restart_agreements, restart_matrix
-from swirl.plots.style import sheet
+from swirl.plots.style import printed
 
 
 def objective(fit: DecodedFit) -> Drawn:
@@ -22,7 +22,7 @@ def objective(fit: DecodedFit) -> Drawn:
         raise DoesNotApply("the model was not fitted by EM")
     kept = [i for i, restart in enumerate(restarts) if np.isfinite(restart.objective_trace).any()]
     traces = [np.asarray(restarts[i].objective_trace) for i in kept]
-    figure = sheet(3.8, 2.6)
+    figure = printed(3.8, 2.6)
     objective_traces(traces, ax=figure.add_subplot())
     number = np.repeat(kept, [len(trace) for trace in traces])
     iteration = np.concatenate([np.arange(len(trace)) for trace in traces])
@@ -37,7 +37,7 @@ def restarts(fit: DecodedFit) -> Drawn:
     with quietly():
         values, order, behind = restart_agreements(fit.model, fit.data)
     n = len(order)
-    figure = sheet(2.2 + 0.55 * n, 1.0 + 0.45 * n)
+    figure = printed(2.2 + 0.55 * n, 1.0 + 0.45 * n)
     restart_matrix(values, order, behind, ax=figure.add_subplot())
     both = {"adjusted_rand_index": values, "nats_behind": np.repeat(behind[:, None], n, axis=1)}
     return figure, long_table({"restart": order, "other": order}, both)
@@ -47,7 +47,7 @@ def model_scores(fit: DecodedFit) -> Drawn:
     """Draw how far each model is behind the best on held-out sessions."""
     compared = _given(fit)
     rows = [{**row, "chosen": "; ".join(f"{k}={v}" for k, v in row["chosen"].items())} for row in compared.table()]
-    figure = sheet(4.6, 0.8 + 0.28 * len(rows))
+    figure = printed(4.6, 0.8 + 0.28 * len(rows))
     score_differences(compared, ax=figure.subplots())
     return figure, frame(rows)
 
@@ -64,7 +64,7 @@ def model_scores_by_modes(fit: DecodedFit) -> Drawn:
         pd.DataFrame({"model": name, "modes": c["modes"], "score": c["mean"], "standard_error": c["error"]})
         for name, c in curves.items()
     ]
-    figure = sheet(4.6, 3.0)
+    figure = printed(4.6, 3.0)
     scores_by_modes(compared, ax=figure.subplots())
     return figure, pd.concat(tables, ignore_index=True)
 

@@ -15,7 +15,7 @@ from swirl.io.export_tables import segments_frame
 from swirl.plots.durations import bout_durations, survival
 from swirl.plots.fit.panels import Drawn, colours, long_table
 from swirl.plots.segments import mode_prevalence, mode_raster, padded, prevalence, segmentation_strip
-from swirl.plots.style import sheet
+from swirl.plots.style import printed
 
 MAX_STEPS = 2_000  # of a session in the segmentation strip
 MAX_SESSIONS = 4  # in the segmentation strips
@@ -31,7 +31,7 @@ def segmentation(fit: DecodedFit) -> Drawn:
     n = min(MAX_SESSIONS, len(fit.data))
     truth = fit.data.modes
     height = 1.15 + (0.22 if truth is not None else 0.0)
-    figure = sheet(6.6, 0.35 + height * n)
+    figure = printed(6.6, 0.35 + height * n)
     tables = []
     for session, ax in enumerate(figure.subplots(n, 1, squeeze=False)[:, 0]):
         length = len(fit.modes[session])
@@ -60,7 +60,7 @@ def raster(fit: DecodedFit) -> Drawn:
     """Draw the modes of all sessions."""
     fit.several_modes()
     rows, every = _thinned(fit.modes)
-    figure = sheet(6.0, float(np.clip(1.1 + 0.05 * len(rows), 1.7, 5.0)))
+    figure = printed(6.0, float(np.clip(1.1 + 0.05 * len(rows), 1.7, 5.0)))
     ax = mode_raster(rows, mode_names=fit.mode_names, colours=colours(fit), ax=figure.add_subplot())
     _stretch(ax, every)
     return figure, segments_frame(fit.data, fit.modes, fit.mode_names)
@@ -71,7 +71,7 @@ def mode_shares(fit: DecodedFit) -> Drawn:
     fit.several_modes()
     rows, every = _thinned(fit.modes)
     window = max(1, max(map(len, rows)) // 30)
-    figure = sheet(6.0, 2.3)
+    figure = printed(6.0, 2.3)
     ax = mode_prevalence(rows, window=window, mode_names=fit.mode_names, colours=colours(fit), ax=figure.add_subplot())
     _stretch(ax, every)
     mean, error = prevalence(padded(rows), fit.n_modes, window)
@@ -93,7 +93,7 @@ def durations(fit: DecodedFit) -> Drawn:
     with quietly():  # a simulation may go where the animals were not seen
         drawn = fit.model.predict(_as_told(fit.model.sample(*SIMULATED), fit.data))
     simulated = dwell_times(drawn, n_modes=fit.n_modes)
-    figure = sheet(4.2, 2.7)
+    figure = printed(4.2, 2.7)
     bout_durations(
         own, cut=more, expected=simulated, expected_label="simulated by the model", mode_names=fit.mode_names,
         colours=colours(fit), ax=figure.add_subplot(),

@@ -10,7 +10,7 @@ from swirl.analysis.triggered_average import mode_triggered_average
 from swirl.data.environments import infer_actions
 from swirl.plots.fit.panels import Drawn, colours
 from swirl.plots.signals import signal_by_mode, signal_correlation, triggered_average
-from swirl.plots.style import sheet
+from swirl.plots.style import printed
 
 MAX_CHANNELS = 4
 BEFORE, AFTER, SHIFTS = 10, 20, 200  # steps around a mode's start; shifted signals
@@ -20,7 +20,7 @@ def signal_means(fit: DecodedFit) -> Drawn:
     """Draw the mean of the signal in each mode."""
     means = mean_by_mode(fit.data, fit.modes, _wanted(fit), n_modes=fit.n_modes)
     n = min(MAX_CHANNELS, means.n_steps.shape[1])
-    figure = sheet(n * (1.1 + 0.62 * fit.n_modes), 2.6)
+    figure = printed(n * (1.1 + 0.62 * fit.n_modes), 2.6)
     for channel, ax in enumerate(figure.subplots(1, n, squeeze=False)[0]):
         signal_by_mode(means, channel=channel, mode_names=fit.mode_names, colours=colours(fit), ax=ax)
     return figure, means.table().assign(mode=lambda table: fit.names(table["mode"]))
@@ -35,7 +35,7 @@ def signal_around_starts(fit: DecodedFit) -> Drawn:
     n = min(MAX_CHANNELS, average.mean.shape[2])
     columns = min(fit.n_modes, 4)
     rows = -(-fit.n_modes // columns)
-    figure = sheet(0.4 + 2.5 * columns, 2.1 * rows * n)
+    figure = printed(0.4 + 2.5 * columns, 2.1 * rows * n)
     axes = figure.subplots(rows * n, columns, squeeze=False, sharex=True)
     for channel in range(n):
         own = axes[channel * rows : (channel + 1) * rows].ravel()
@@ -67,7 +67,7 @@ def signal_and_reward(fit: DecodedFit) -> Drawn:
         action_rewards(fit.model), fit.modes, data.states, data.actions, [part.reshape(-1) for part in parts],
         n_shifts=199, drop_diagonal=actions_are_states(env),
     )  # fmt: skip
-    figure = sheet(1.2 + 0.62 * fit.n_modes, 2.8)
+    figure = printed(1.2 + 0.62 * fit.n_modes, 2.8)
     signal_correlation(
         test, mode_names=fit.mode_names, colours=colours(fit), label=f"correlation of reward\nand {name}",
         ax=figure.add_subplot(),

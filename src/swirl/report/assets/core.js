@@ -37,7 +37,8 @@ R.ramp = (name) => (R.dark() ? DARK_RAMPS : RAMPS)[name];
 // power 2: half of the colours for the lowest quarter, where most probabilities of many states are.
 R.scale = (name, power = 1) => R.ramp(name).map((colour, i, all) => [(i / (all.length - 1)) ** power, colour]);
 R.mix = (colour, share, ground) => {
-  const parts = (text) => (text[0] === "#" ? [1, 3, 5].map((k) => parseInt(text.slice(k, k + 2), 16)) : text.match(/\d+/g).map(Number)), a = parts(colour), b = parts(ground);
+  const long = (text) => (text.length === 4 ? text.replace(/[^#]/g, "$&$&") : text);  // #fff, as paper is
+  const parts = (text) => (text[0] === "#" ? [1, 3, 5].map((k) => parseInt(long(text).slice(k, k + 2), 16)) : text.match(/\d+/g).map(Number)), a = parts(colour), b = parts(ground);
   return `rgb(${a.map((x, i) => Math.round(x * share + b[i] * (1 - share))).join(",")})`;
 };
 R.shade = (name, share) => {

@@ -46,9 +46,16 @@ R.plotCsv = (div) => () => {
   }
   return rows;
 };
+// Names beside a figure may take two fifths of its width; the rest of a long one is in the tip.
+R.beside = (div, data, layout) => {
+  if (!layout.yaxis || layout.yaxis.type !== "category") return layout;
+  const plain = (text) => text.replace(/&lt;/g, "<").replace(/&gt;/g, ">").replace(/&amp;/g, "&");
+  const names = [...new Set(data.flatMap((trace) => trace.y))], most = Math.max(8, Math.floor((0.4 * (div.clientWidth || 690)) / 7));
+  return { ...layout, yaxis: { ...layout.yaxis, tickmode: "array", tickvals: names, ticktext: names.map((name) => R.label(R.short(plain(name), most))) } };
+};
 R.drawFigure = (div) => {
   const spec = R.facts.figures[div.dataset.figure];
-  return R.plot(div, spec.data, spec.layout, spec.height);
+  return R.plot(div, spec.data, R.beside(div, spec.data, spec.layout), spec.height);
 };
 R.registerPlot = (name, div) => {
   if (!R.csv[name]) R.csv[name] = R.plotCsv(div);
@@ -65,5 +72,15 @@ R.startFigures = () => {
     R.registerPlot(name, div); watch.observe(div);
   }
 };
+// What is folded has no width: its figures are drawn anew when it opens.
+document.addEventListener("toggle", (event) => {
+  if (!event.target.open) return;
+  for (const div of event.target.querySelectorAll("[data-figure]")) if (R.plotted.has(div)) R.drawFigure(div);
+}, true);
+let resized = 0;
+addEventListener("resize", () => {
+  clearTimeout(resized);
+  resized = setTimeout(() => { if (!R.printing) for (const div of R.plotted.keys()) if (div.dataset.figure && div.clientWidth) R.drawFigure(div); }, 200);
+});
 R.drawAll = () => Promise.all([...document.querySelectorAll("[data-figure]")].map(R.drawFigure));
 R.replot = () => { for (const [div, [data, layout, height]] of R.plotted) R.plot(div, data, layout, height); };

@@ -15,7 +15,7 @@ R.Map = class {
     this.holder = holder; this.kind = places.kind; this.corridors = places.corridors; this.cell = places.cell;
     const top = Math.max(...places.xy.map((p) => p[1]));
     this.xy = places.xy.map(([x, y]) => [x, top - y]);
-    const width = Math.max(...this.xy.map((p) => p[0])), texts = places.texts || (places.named || []).map((s) => R.bare(R.facts.states[s])), longest = Math.max(0, ...texts.map((text) => Math.min(14, text.length)));
+    const width = Math.max(...this.xy.map((p) => p[0])), texts = places.texts || (places.named ? R.named() : []), longest = Math.max(0, ...texts.map((text) => Math.min(14, text.length)));
     // Beside a graph there is room for the names of its outermost places.
     const around = (i) => (this.kind === "grid" ? this.cell[i] / 2 + 0.12 : i === 0 ? 0.8 + 0.17 * longest : 0.8);
     const pad = this.kind === "ring" ? places.pad : around(0), padY = this.kind === "ring" ? 1.2 : around(1);
@@ -93,20 +93,37 @@ R.Map = class {
       R.shape("polygon", { points: [at(start, half), at(neck, half), at(neck, 2 * half), at(reach, 0), at(neck, -2 * half), at(neck, -half), at(start, -half)].join(" "), ...style }, this.layer.arrows);
     }
   }
-  // Names of places, most important first, where they cover no other name and little of the ways.
+  // Every place is named where all names fit; else the goals and where a mode goes more, on all maps alike. Gives what the caption says of it.
+  nameAll() {
+    const maps = R.facts.maps, all = R.facts.states.map((_, s) => s);
+    if (!maps.named) return "";
+    const [size, most] = this.letters(), fits = this.kind !== "grid" || (size <= 0.3 && Math.max(...R.named().map((name) => name.length)) <= most);
+    if (fits && all.length <= 150 && this.name(all) === all.length) return "";
+    const goals = (R.facts.goals || []).flatMap((goal) => goal.states), few = [...new Set([...goals, ...maps.preferred.flat()])];
+    this.name(few);
+    return few.length ? ` Not all names fit: named are ${goals.length ? "the goals and " : ""}the places where a mode goes more.` : "";
+  }
+  // Size of the letters, and how many a cell has room for.
+  letters() {
+    const grid = this.kind === "grid", size = Math.max(grid ? 0.2 : 0.26, (grid ? 0.024 : 0.03) * this.box[2]);
+    return [size, grid ? Math.floor((this.cell[0] - 0.1) / (0.58 * size)) : 14];
+  }
+  // Names of places, most important first, where they cover no other name and little of the ways; gives how many found room.
   name(states, called = (s) => R.bare(R.facts.states[s])) {
     this.layer.names.replaceChildren();
-    const grid = this.kind === "grid", size = Math.max(grid ? 0.17 : 0.26, (grid ? 0.024 : 0.03) * this.box[2]);
+    const grid = this.kind === "grid", [size, most] = this.letters();
     const solid = grid ? [] : [...this.xy.map(([x, y]) => [x, y, 0.3, 3]), ...this.corridors.flatMap(([a, b]) => [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9].map((t) => [this.xy[a][0] * (1 - t) + this.xy[b][0] * t, this.xy[a][1] * (1 - t) + this.xy[b][1] * t, 0.25, 1]))];
     const wanted = states.map((s) => {
-      const [x, y] = this.xy[s], most = grid ? Math.floor((this.cell[0] - 0.1) / (0.58 * size)) : 14, near = 0.46, down = 0.42 + 0.6 * size;
-      const spots = grid ? [[x, y + this.cell[1] / 2 - 0.85 * size, "middle"]]
+      const [x, y] = this.xy[s], near = 0.46, down = 0.42 + 0.6 * size;
+      const spots = grid ? [[x - this.cell[0] / 2 + 0.08, y - this.cell[1] / 2 + 0.08 + 0.5 * size, "start"]]  // arrows leave the corners free
         : [[x + near, y, "start"], [x - near, y, "end"], [x, y - down, "middle"], [x, y + down, "middle"], [x + 0.3, y - down, "start"], [x - 0.3, y - down, "end"], [x + 0.3, y + down, "start"], [x - 0.3, y + down, "end"]];
       return { text: R.short(called(s), Math.max(3, most)), size, spots };
     });
-    for (const { text, x, y } of R.place(wanted, this.box, solid)) {
+    const placed = R.place(wanted, this.box, solid);
+    for (const { text, x, y } of placed) {
       R.shape("text", { x, y, "font-size": R.round(size), "font-weight": 600, "text-anchor": "middle", "font-family": R.css("sans"), fill: R.css("ink"), stroke: R.css("paper"), "stroke-width": R.round(0.26 * size), "stroke-linejoin": "round", "paint-order": "stroke", "pointer-events": "none" }, this.layer.names).textContent = text;
     }
+    return placed.length;
   }
   ring(states) {
     this.layer.rings.replaceChildren();

@@ -11,7 +11,7 @@ R.startReplay = () => {
     const dx = (x - places.radius) / places.radius, dy = (y - places.radius) / places.radius;
     return { text: R.short(R.bare(names[s]), 12), size: 0.5, spots: [[map.xy[s][0] + 0.72 * dx, map.xy[s][1] - 0.78 * dy, dx > 0.3 ? "start" : dx < -0.3 ? "end" : "middle"]] };
   }) : [];
-  const labels = R.place(around, map.box, []).map(({ text, size, x, y }) => {
+  const found = R.place(around, map.box, []), labels = (found.length === around.length ? found : []).map(({ text, size, x, y }) => {
     const made = R.shape("text", { x, y, "font-size": size, "text-anchor": "middle", "font-family": R.css("sans") }, map.layer.names);
     made.textContent = text;
     return made;
@@ -63,7 +63,7 @@ R.startReplay = () => {
   slider.addEventListener("input", () => { at = +slider.value; touched = true; place(); });
   const paint = () => {
     map.paint(null);
-    if (!ring) map.name(R.facts.maps.named);
+    if (!ring) R.el("replay-named").textContent = map.nameAll();
     labels.forEach((text) => text.setAttribute("fill", R.css("soft")));
     if (R.session) place();
   };

@@ -49,7 +49,7 @@ R.startRewards = () => {
       const some = state.previous >= 0 ? " Grey: cannot be reached from there in one step." : "";
       const hatched = onMap && maps.unknown.some((x) => x) ? " Hatched: the training data say nothing." : "";
       const hint = onMap && maps.pairs && !R.printing ? " Click a place to choose it as the previous state." : "";
-      R.el("reward-words").textContent = `${state.gauge.name === "fitted" ? "Reward as fitted" : "Reward of least norm"}.${mean}${some}${hatched}${hint}`;
+      R.el("reward-words").textContent = `${state.gauge.name === "fitted" ? "Reward as fitted: one of many that explain the same behaviour" : "Reward of least norm: the simplest of many that explain the same behaviour"}.${mean}${some}${hatched}${hint}`;
     }
     R.el("choice-title").textContent = state.view === "odds" ? `What ${modes[state.mode]} does more than the others` : `What ${modes[state.mode]} does${maps.pair_moves ? after : ""}`;
     const blind = state.previous >= 0 && !maps.pair_moves ? " These choices do not depend on the previous state." : "";
@@ -65,7 +65,6 @@ R.startRewards = () => {
   if (onMap) {
     const left = maps.gauges.length ? new R.Map(R.el("reward-map"), maps, "Reward of each place") : null;
     const right = new R.Map(R.el("choice-map"), maps, "Choices at each place");
-    const labelled = (state) => [...new Set([...maps.preferred[state.mode], ...maps.named])];
     const paintPair = (left, right, state) => {
       const pairs = state.previous < 0 ? null : pairsAfter(state.previous), shown = {};
       if (left) {
@@ -75,7 +74,7 @@ R.startRewards = () => {
         const unknown = (s) => (pairs ? maps.pair_unknown && pairs.has(s) && maps.pair_unknown[pairs.get(s)] : maps.unknown[s]);
         left.paint(shown.values.map((r, s) => r === null ? null : unknown(s) ? "hatch" : R.shade("reward", high > low ? (r - low) / (high - low) : 0.5)));
         left.mark(state.previous);
-        left.name(labelled(state));
+        shown.named = left.nameAll();
         const span = (s) => (state.gauge.name === "canonical" && !pairs && !unknown(s) ? ends(spans.rewards, state.mode, s) : null);
         left.says = (s) => `${names[s]}\nreward ${shown.values[s] === null ? "—" : unknown(s) ? "not known" : R.number(shown.values[s])}`
           + (span(s) ? `\nagainst the mode's mean: ${R.number(spans.rewards.value[state.mode][s], 2)} (${R.between(span(s))})` : "");
@@ -91,18 +90,19 @@ R.startRewards = () => {
         const sure = isSure(oddsEnds(state, s, j));
         if (sure || !state.sure) drawn.push({ from: s, to, width: sure ? 0.62 : 0.5, colour: sure ? R.shade("odds", 0.5 + against[s][j] / 6) : R.css("soft"), opacity: 1, hollow: !sure });
       }));
-      right.paint(null); right.arrows(drawn); right.mark(state.previous); right.ring(maps.preferred[state.mode]); right.name(labelled(state));
+      right.paint(null); right.arrows(drawn); right.mark(state.previous); right.ring(maps.preferred[state.mode]); shown.named = right.nameAll();
       right.says = (s) => {
         const row = probable[s];
         if (!row) return names[s];
         const order = row.map((p, j) => [p, j]).filter(([, j]) => maps.following[s][j] !== undefined).sort((a, b) => b[0] - a[0]).slice(0, 6);
         return [names[s], ...order.map(([p, j]) => `→ ${maps.following[s][j] === s ? "stay" : names[maps.following[s][j]]}: ${(100 * p).toFixed(p < 0.1 ? 1 : 0)} %` + (against && against[s][j] !== null ? `, log-odds ${R.number(against[s][j], 2)}` + (oddsEnds(state, s, j) ? ` (${R.between(oddsEnds(state, s, j))})` : "") : ""))].join("\n");
       };
-      return shown.range;
+      return shown;
     };
     const draw = () => {
-      const state = now(), range = paintPair(left, right, state);
+      const state = now(), { range, named } = paintPair(left, right, state);
       words(state);
+      R.el("choice-words").textContent += named;
       if (range) R.legend("reward-legend", "reward", ...range, "reward");
       if (state.view === "odds") R.legend("choice-legend", "odds", "−3 or less", "3 or more", "log-odds against the average mode");
       else R.el("choice-legend").replaceChildren();

@@ -27,7 +27,7 @@
     }
   }, { rootMargin: "-20% 0px -70% 0px" });
   document.querySelectorAll("section").forEach((section) => reading.observe(section));
-  R.startRewards(); R.startGoals(); R.startSwitching();
+  R.startTables(); R.startRewards(); R.startGoals(); R.startSwitching();
   R.ready = (async () => {
     await R.startSession();
     const script = document.createElement("script");

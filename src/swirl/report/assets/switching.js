@@ -20,7 +20,7 @@ R.startSwitching = () => {
     if (onMap) {
       const floor = R.css("paper");
       map.paint(known.map((v, s) => (v === null ? "hatch" : R.mix(R.shade("probability", v / high), weight(s), floor))));
-      map.name(maps.named);
+      R.el("switch-words").textContent += map.nameAll();
       map.says = says;
       R.legend("switch-legend", "probability", "0", counts ? String(high) : R.number(high), counts ? "decoded switches" : "probability per step");
       return;

@@ -17,3 +17,16 @@ R.bars = (div, { names, y, colour, yTitle, xTitle, opacity, text, height }) => {
   R.plot(div, [{ type: "bar", name: yTitle, x: names.map((_, i) => i), y, text, textposition: "none", marker: { color: colour, opacity }, hovertemplate: "%{text}<extra></extra>" }],
     { xaxis: { ...R.ticks(names.map((_, i) => i), names, room, flat ? 7.5 * wide + 8 : 17), title: { text: xTitle }, range: [-0.6, names.length - 0.4], showgrid: false, tickangle: flat ? 0 : -45 }, yaxis: { title: { text: yTitle }, rangemode: "tozero" }, showlegend: false }, height);
 };
+// A table that is wider than its box scrolls inside it, and says so.
+R.startTables = () => {
+  const look = (box) => {
+    const wide = box.scrollWidth > box.clientWidth + 1, told = box.previousElementSibling;
+    box.classList.toggle("scrolls", wide);
+    if (wide) box.tabIndex = 0; else box.removeAttribute("tabindex");
+    const here = told && told.classList.contains("more-right");
+    if (wide && !here) { const words = document.createElement("p"); words.className = "more-right"; words.textContent = "Scroll this table sideways →"; box.before(words); }
+    if (!wide && here) told.remove();
+  };
+  const watch = new ResizeObserver((entries) => entries.forEach((entry) => look(entry.target.closest(".table"))));
+  document.querySelectorAll(".table").forEach((box) => { watch.observe(box); watch.observe(box.firstElementChild); });
+};
