@@ -724,3 +724,16 @@ def test_sheets_of_excel(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "openpyxl", None)
     with pytest.raises(ValueError, match=r"reading plain\.xlsx needs openpyxl: pip install 'swirl-irl\[excel\]'"):
         read_tracks(tmp_path / "plain.xlsx")
+
+
+def test_tracks_of_sessions_told_by_several_columns(tmp_path):
+    rows = [(mouse, day, 0.1 * t, float(t), 1.0) for mouse in ("m1", "m2") for day in (1, 2) for t in range(3)]
+    table = pd.DataFrame(rows, columns=["mouse", "session", "t", "x", "y"])
+    table.to_csv(tmp_path / "tracks.csv", index=False)
+    for source in (table, tmp_path / "tracks.csv"):
+        tracks = read_tracks(source, columns={"session": "mouse,session", "subject": "mouse"})
+        assert [(track.name, track.subject) for track in tracks] == [
+            ("m1 1", "m1"), ("m1 2", "m1"), ("m2 1", "m2"), ("m2 2", "m2"),
+        ]  # fmt: skip
+    with pytest.raises(ValueError, match=r"no column 'day' \(--session\) among mouse, session"):
+        read_tracks(table, columns={"session": "mouse,day"})
