@@ -51,7 +51,7 @@ _MODULES = ("datasets", "plots", "priors", "report", "rewards", "switching")
 # Public modules whose code stands in a package: swirl.metrics is swirl.analysis.metrics, and so on.
 _SHORT = {
     "baselines": ("swirl.estimators",),
-    "environments": ("swirl.data.environments", "swirl.io.environment_files"),
+    "environments": ("swirl.data.environments", "swirl.data.arenas", "swirl.io.environment_files"),
     "metrics": ("swirl.analysis.metrics", "swirl.analysis.panel", "swirl.analysis.forecasts"),
     "predictive": ("swirl.analysis.predictive_checks",),
     "selection": (

@@ -100,7 +100,8 @@ def read_labels(
     if unknown:
         at = table.where(np.flatnonzero(np.isin(codes, unknown)))
         got = some([repr(text[i]) for i in unknown])
-        table.faults.add(f"{column} is {got} in {at}: not among {noun}_names, which are {some(names, 20)}")
+        hint = spelling_hint([text[i] for i in unknown], names) if noun == "state" else ""
+        table.faults.add(f"{column} is {got} in {at}: not among {noun}_names, which are {some(names, 20)}{hint}")
     # An unknown name is a fault already, not a missing label.
     return np.array([*(number.get(x, 0) for x in text), MISSING])[codes], names
 
@@ -133,9 +134,42 @@ def _numbered(
     if unknown.size:
         table.faults.add(
             f"{column} is {labels[unknown[0]]} in {table.where(unknown)}: not among the {counted(len(names), 'name')} "
-            f"in {noun}_names ({some(names)})"
+            f"in {noun}_names ({some(names)}), which numbers count from 0; if yours count from 1, give names that are "
+            "numbers (swirl env … --labels 1)"
         )
     return read
+
+
+_CELL = re.compile(r"[A-Za-z]{1,2}\d+|\d+[A-Za-z]{1,2}|\D?\d+\D\d+|\d+")
+
+
+def spelling_hint(got: Sequence[str], names: Sequence[str]) -> str:
+    """End of a sentence that says what to type where labels are those of an environment, but spelled otherwise.
+
+    >>> spelling_hint(["a1", "a2"], ["A1", "A2", "A3"])
+    "; 'a1' seems to be 'A1': spell it alike in both (swirl env grid … --labels a1 writes the first cell so)"
+    >>> spelling_hint(["A1", "F6"], ["r0c0", "r0c1"])[:41]
+    '; both seem to be cells of a grid: write '
+    >>> spelling_hint(["nest"], ["r0c0"])
+    ''
+    """
+    by_sound = {_sound(name): name for name in names}
+    if all(_sound(label) in by_sound for label in got):
+        own, first = got[0], next((label for label in got if _sound(label) == _sound(names[0])), None)
+        also = "" if first is None else f" (swirl env grid … --labels {first} writes the first cell so)"
+        return f"; {own!r} seems to be {by_sound[_sound(own)]!r}: spell it alike in both{also}"
+    if all(_CELL.fullmatch(label) for label in (*got, *names)):
+        first = "A1" if got[0][:1].isupper() else "a1" if re.match(r"[a-z]\d+$", got[0]) else "A1"
+        return (
+            f"; both seem to be cells of a grid: write its environment with your names, as in swirl env grid 6x6 "
+            f"--labels {first} (what the first cell is called)"
+        )
+    return ""
+
+
+def _sound(label: str) -> str:
+    """A label without capitals, spaces, signs and leading zeros."""
+    return re.sub(r"(?<!\d)0+(?=\d)", "", re.sub(r"[\s_\-.]", "", label.casefold()))
 
 
 def _without_point(value: Any) -> Any:
@@ -442,7 +476,7 @@ def find_columns(columns: Columns, there: list[str], faults: Faults) -> dict[str
     return found
 
 
-def key_parts(wanted: str | Sequence[str] | None, there: Sequence[str]) -> list[str | None]:
+def key_parts(wanted: str | Sequence[str] | None, there: Sequence[str]) -> list[Any]:
     """The columns that together tell a session: of a tuple, or of "mouse,session" where no column is called so.
 
     >>> key_parts("mouse, session", ["mouse", "session", "state"]), key_parts("a,b", ["a,b"]), key_parts("day", [])

@@ -299,6 +299,12 @@ def read_data(path: Any, columns: dict[str, Any] | None = None, *, env: MDP | No
         data = read_table(path, columns, state_names=state_names, action_names=action_names)
     except ValueError as error:
         raise ValueError(f"{path}: {error}" if str(error).startswith(CANNOT) else str(error)) from None
+    if env is not None and env.state_names is None and data.state_names is not None:
+        raise ValueError(
+            f"{path}: its states have names ({some(data.state_names)}), but the environment only numbers its "
+            f"{env.n_states} states: which is which is not known. Write the names into the environment (`swirl env` "
+            "--labels), or the numbers into the table"
+        )
     # The data's own numbers of labels, where larger, are for `check` to tell.
     if env is not None and data.state_names is None:
         data.n_states = max(data.n_states, env.n_states)
