@@ -82,11 +82,14 @@ def save(env: MDP, output: Path, *, figure: Path | None = None, overwrite: bool 
     """Write the edge list, the table of states beside it, and the figure of the map where one is asked for."""
     written = write_environment(env, output, overwrite=overwrite)
     if figure is not None:
+        from matplotlib.figure import Figure
+
         from swirl.plots import environment_map
         from swirl.plots import save as save_figure
 
         drawn = environment_map(env).get_figure()
-        written += save_figure(drawn, figure.with_suffix(""), [figure.suffix[1:].lower()], overwrite=overwrite)
+        if isinstance(drawn, Figure):
+            written += save_figure(drawn, figure.with_suffix(""), [figure.suffix[1:].lower()], overwrite=overwrite)
     return written
 
 
