@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from swirl import estimators as baselines
     from swirl.analysis import bootstrap as uncertainty
     from swirl.analysis import grid_search as selection
+    from swirl.analysis import group_test as groups
     from swirl.analysis import metrics
     from swirl.analysis import predictive_checks as predictive
     from swirl.analysis import reward_signal as signals
@@ -51,7 +52,8 @@ _MODULES = ("datasets", "plots", "priors", "report", "rewards", "switching")
 # Public modules whose code stands in a package: swirl.metrics is swirl.analysis.metrics, and so on.
 _SHORT = {
     "baselines": ("swirl.estimators",),
-    "environments": ("swirl.data.environments", "swirl.io.environment_files"),
+    "environments": ("swirl.data.environments", "swirl.data.arenas", "swirl.io.environment_files"),
+    "groups": ("swirl.analysis.group_test",),
     "metrics": ("swirl.analysis.metrics", "swirl.analysis.panel", "swirl.analysis.forecasts"),
     "predictive": ("swirl.analysis.predictive_checks",),
     "selection": (
@@ -109,6 +111,7 @@ __all__ = [
     "compare",
     "datasets",
     "environments",
+    "groups",
     "keep_compiled",
     "load",
     "make",

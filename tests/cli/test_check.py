@@ -185,3 +185,22 @@ def test_the_page_stands_alone_and_overwrites_nothing(folder):
     assert run(*arguments, "--force").exit_code == 1
     assert (folder / "page.html").read_text(encoding="utf-8") == page
     assert run(*arguments[:-1], "no folder/page.html").exit_code == 2
+
+
+def test_sessions_numbered_for_each_mouse(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows = [f"{mouse},{day},{t},{'AB'[t % 2]}" for mouse in ("m1", "m2") for day in (1, 2) for t in range(4)]
+    (tmp_path / "tidy.csv").write_text("\n".join(["mouse,session,t,cell", *rows]))
+    named = ("--column-session", "mouse,session", "--column-subject", "mouse", "--column-state", "cell")
+    result = run("tidy.csv", *named)
+    assert result.exit_code == 0
+    assert "sessions          4 of 2 subjects" in result.stdout
+    asked = ["import", "table", "tidy.csv", "--session", "mouse,session", "--subject", "mouse", "--state", "cell", "-q"]
+    assert CliRunner().invoke(app, [*asked, "-o", "ours.csv"]).exit_code == 0
+    assert (tmp_path / "ours.csv").read_text().splitlines()[1].startswith("m1 1,m1,")
+    record = json.loads((tmp_path / "ours.import.json").read_text())
+    assert record["options"]["session"] == "mouse,session"
+    result = run("tidy.csv", "--column-state", "cell")  # nobody said that sessions are numbered for each mouse
+    assert result.exit_code == 2
+    assert "1 fault" in result.stderr
+    assert "--session mouse,session --subject mouse" in result.stderr

@@ -237,3 +237,17 @@ def test_the_environment_of_parts_is_that_of_the_whole(wanted, with_actions):
     expected, got = environment_for(together, wanted), environment_for(StreamedTrajectories(lambda: parts), wanted)
     np.testing.assert_array_equal(got.available, expected.available)
     np.testing.assert_allclose(got.dense(), expected.dense(), rtol=1e-12)
+
+
+def test_sessions_told_by_several_columns_are_read_in_parts(tmp_path):
+    rows = [(mouse, day, 0.5 * t, "AB"[t % 2]) for mouse in ("m1", "m2") for day in (1, 2) for t in range(5)]
+    table = pd.DataFrame(rows, columns=["mouse", "session", "t", "state"])
+    table.to_parquet(tmp_path / "all.parquet")
+    columns = {"session": ("mouse", "session"), "subject": "mouse"}
+    whole = Trajectories.from_parquet(tmp_path / "all.parquet", columns, signals=())
+    parts = list(StreamedTrajectories.from_parquet(tmp_path / "all.parquet", columns, part=6))
+    assert len(parts) > 1
+    assert [name for part in parts for name in part.names] == list(whole.names) == ["m1 1", "m1 2", "m2 1", "m2 2"]
+    assert [each for part in parts for each in part.subjects] == list(whole.subjects)
+    with pytest.raises(ValueError, match=r"session '1' do not stand together.*say so: columns=\{'session': \('mouse'"):
+        list(StreamedTrajectories.from_parquet(tmp_path / "all.parquet", {"subject": "mouse"}, part=6))

@@ -394,3 +394,16 @@ def test_the_environment_allows_what_was_seen(tmp_path, pauses, seed):
     env.check(data)
     assert [states.tolist() for states in data.states] == [states.tolist() for states in sessions.states]
     assert [gaps.tolist() for gaps in data.gaps] == [gaps.tolist() for gaps in sessions.gaps]
+
+
+def test_sessions_of_bouts_told_by_several_columns(tmp_path):
+    lines = [f"{mouse},{day},0,1,rear\n{mouse},{day},1,3,groom" for mouse in ("m1", "m2") for day in (1, 2)]
+    path = tmp_path / "bouts.csv"
+    path.write_text("\n".join(["mouse,session,start,stop,label", *lines]))
+    for key in ("mouse,session", ["mouse", "session"]):
+        read = read_bout_tables(path, {"session": key})
+        assert read.names == ("m1 1", "m1 2", "m2 1", "m2 2")
+        assert read.subjects == ("m1", "m1", "m2", "m2")
+    assert "session = 'mouse' and 'session'" in " ".join(read.notes)
+    with pytest.raises(ValueError, match=r"no column 'day' \(--session\) among mouse, session"):
+        read_bout_tables(path, {"session": "mouse,day"})

@@ -444,3 +444,102 @@ def test_parquet_by_any_of_its_endings(tmp_path, ending):
     path = tmp_path / f"sessions{ending}"
     pd.DataFrame({"session": ["a", "a"], "state": ["home", "water"]}).to_parquet(path)
     assert read_data(path).state_names == ("home", "water")
+
+
+def numbered_by_mouse(mice=("m1", "m2"), n_sessions=2, n_steps=4):
+    """A tidy table in which every mouse has the sessions 1, 2, …."""
+    rows = [
+        (mouse, "drug" if mouse == "m2" else "control", session, 0.5 * t, "AB"[t * session % 2])
+        for mouse in mice
+        for session in range(1, n_sessions + 1)
+        for t in range(n_steps)
+    ]
+    return pd.DataFrame(rows, columns=["mouse", "group", "session", "t", "state"])
+
+
+@pytest.mark.parametrize("key", [("mouse", "session"), ["mouse", "session"], "mouse,session", " Mouse , SESSION"])
+def test_sessions_told_by_several_columns(tmp_path, key):
+    table = numbered_by_mouse()
+    table.to_csv(tmp_path / "a.csv", index=False)
+    table.to_parquet(tmp_path / "a.parquet", index=False)
+    columns = {"session": key, "subject": "mouse"}
+    every = [from_frame(table, columns), *(read_data(tmp_path / name, columns) for name in ("a.csv", "a.parquet"))]
+    every.append(from_frame(table.sample(frac=1, random_state=0), columns))
+    for read in every:
+        assert sorted(read.names) == ["m1 1", "m1 2", "m2 1", "m2 2"]
+        assert [(name[:2], name[:2] == "m2") for name in read.names] == [
+            (subject, group == "drug") for subject, group in zip(read.subjects, read.groups, strict=True)
+        ]
+        assert {name: states.tolist() for name, states in zip(read.names, read.states, strict=True)} == {
+            "m1 1": [0, 1, 0, 1], "m2 1": [0, 1, 0, 1], "m1 2": [0, 0, 0, 0], "m2 2": [0, 0, 0, 0],
+        }  # fmt: skip
+
+
+def test_names_of_sessions_told_by_several_columns_are_unambiguous():
+    table = pd.DataFrame({"a": ["a b", "a", "a b", "m1"], "b": ["c", "b c", "c", 1], "state": [0, 1, 2, 3]})
+    read = from_frame(table, {"session": ("a", "b")})
+    assert dict(zip(read.names, lists(read.states), strict=True)) == {"a b / c": [0, 2], "a / b c": [1], "m1 1": [3]}
+    table = pd.DataFrame({"a": ["a / b", "a"], "b": ["c", "b / c"], "state": [0, 1]})
+    with pytest.raises(ValueError, match=r"a and b would give two different sessions the name 'a / b / c' \(rows 0, 1"):
+        from_frame(table, {"session": ("a", "b")})
+    table = pd.DataFrame({"cage": [1, 1, 2], "mouse": [1, 1, 1], "day": [1, 2, 1], "state": [0, 0, 0]})
+    read = from_frame(table, {"session": "cage,mouse,day", "subject": ("cage", "mouse")})
+    assert (read.names, read.subjects) == (("1 1 1", "1 1 2", "2 1 1"), ("1 1", "1 1", "2 1"))
+
+
+def test_a_column_with_a_comma_in_its_name_is_one_column():
+    table = pd.DataFrame({"mouse,session": ["a", "b"], "state": [0, 1]})
+    assert from_frame(table, {"session": "mouse,session"}).names == ("a", "b")
+
+
+def test_a_key_with_a_blank_or_unknown_part_is_told():
+    table = numbered_by_mouse()
+    with pytest.raises(ValueError, match="there is no column 'day'"):
+        from_frame(table, {"session": ("mouse", "day")})
+    table.loc[3, "mouse"] = None
+    with pytest.raises(ValueError, match="mouse or session is blank in row 3: say which session it is"):
+        from_frame(table, {"session": ("mouse", "session")})
+    with pytest.raises(ValueError, match=r"columns\['session'\] is \('mouse', 3\): give the names of its columns"):
+        from_frame(table, {"session": ("mouse", 3)})
+    with pytest.raises(ValueError, match=r"columns\['group'\] is \('mouse', 'session'\): give the name of the column"):
+        from_frame(table, {"group": ("mouse", "session")})
+
+
+def test_one_session_of_several_subjects_is_a_session_of_each():
+    table = numbered_by_mouse()
+    by_turns = table.sort_values(["t", "mouse"])  # several animals at once, rows in the order of time
+    for each in (table, by_turns, by_turns.drop(columns="t")):
+        read = from_frame(each, {"subject": "mouse"})
+        assert sorted(read.names) == ["m1 1", "m1 2", "m2 1", "m2 2"]
+        assert [name[:2] for name in read.names] == list(read.subjects)
+        assert any("session '1' is there for 2 subjects (m1, m2)" in note for note in read.notes)
+        wanted = dict(zip(read.names, lists(read.states), strict=True))
+        assert wanted == {"m1 1": [0, 1, 0, 1], "m2 1": [0, 1, 0, 1], "m1 2": [0, 0, 0, 0], "m2 2": [0, 0, 0, 0]}
+    told = from_frame(numbered_by_mouse(["m1"]), {"subject": "mouse"})
+    assert (told.names, told.notes) == (("1", "2"), ())  # where nothing is shared, names stay
+
+
+@pytest.mark.parametrize("slip", ["M1", "m2 ", "", "m3"], ids=["capital", "other mouse", "blank", "one row"])
+def test_a_slip_in_the_column_of_subjects_is_a_fault_and_no_session(slip):
+    table = numbered_by_mouse(n_steps=6)
+    table.loc[[2, 3] if slip == "M1" else [2], "mouse"] = slip
+    # Where session 1 is of one mouse only, the slip would cut it in two; a blank one is filled in as ever.
+    alone = table[(table["mouse"] != "m2") | (table["session"] != 1)]
+    if slip == "":
+        with pytest.raises(ValueError, match="of session"):
+            from_frame(table, {"subject": "mouse"})
+        assert from_frame(alone[alone["mouse"] != "m2"], {"subject": "mouse"}).names == ("1", "2")
+        return
+    with pytest.raises(ValueError, match=r"mouse is .* before: a session has one subject; correct it, or give each"):
+        from_frame(alone, {"subject": "mouse"})
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_sessions_numbered_by_a_mouse_that_nobody_named(tmp_path, suffix):
+    table, path = numbered_by_mouse(), tmp_path / f"a.{suffix}"
+    table.to_csv(path, index=False) if suffix == "csv" else table.to_parquet(path, index=False)
+    with pytest.raises(ValueError, match=r"1 fault\.\n.*--session mouse,session --subject mouse\).*and 5 more faults"):
+        read_data(path)
+    # Without times nothing is wrong, but rows of several mice would be one session: that is said.
+    bare = table.drop(columns=["t", "group"]).sort_values("session", kind="stable")
+    assert "BEWARE: mouse changes within a session" in " ".join(from_frame(bare).notes)

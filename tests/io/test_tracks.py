@@ -733,3 +733,16 @@ def test_ethovision_text_whose_units_lost_their_signs(tmp_path):
     [track] = read_tracks(path)
     np.testing.assert_allclose(track.times, np.arange(6) / 25)
     assert "x and y are in cm" in track.notes
+
+
+def test_tracks_of_sessions_told_by_several_columns(tmp_path):
+    rows = [(mouse, day, 0.1 * t, float(t), 1.0) for mouse in ("m1", "m2") for day in (1, 2) for t in range(3)]
+    table = pd.DataFrame(rows, columns=["mouse", "session", "t", "x", "y"])
+    table.to_csv(tmp_path / "tracks.csv", index=False)
+    for source in (table, tmp_path / "tracks.csv"):
+        tracks = read_tracks(source, columns={"session": "mouse,session", "subject": "mouse"})
+        assert [(track.name, track.subject) for track in tracks] == [
+            ("m1 1", "m1"), ("m1 2", "m1"), ("m2 1", "m2"), ("m2 2", "m2"),
+        ]  # fmt: skip
+    with pytest.raises(ValueError, match=r"no column 'day' \(--session\) among mouse, session"):
+        read_tracks(table, columns={"session": "mouse,day"})

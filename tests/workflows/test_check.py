@@ -414,3 +414,14 @@ def test_markdown_and_text_hold_every_finding():
     rows = [line for line in markdown.splitlines() if line.startswith("| ")]
     assert len(rows) == len(checked.facts()) + 1
     assert "a\\|b" in markdown
+
+
+def test_actions_that_nobody_recorded_are_said_so():
+    data = Trajectories([[0, 1, 0, 1]])
+    found = examine(data)
+    assert found.actions["actions"] == 0
+    assert "actions           none recorded\n" in found.to_text()
+    env = MDP.deterministic([[1, 0], [0, 1]])
+    assert "actions           none recorded; the environment has 2\n" in examine(data, env).to_text()
+    seen = examine(Trajectories([[0, 1, 0, 1]], [[0, 0, 0, -1]]), env)
+    assert "actions           2, observed at 3 steps; 1 missing, 0 of them within segments\n" in seen.to_text()

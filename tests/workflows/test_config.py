@@ -132,3 +132,12 @@ def test_bouts_are_asked_for_in_a_file_and_on_the_command_line():
     assert bouts_option(values, None, None) is None
     with pytest.raises(ValueError, match="--bouts-strength: says how much --bouts is worth"):
         bouts_option({}, None, 3.0)
+
+
+def test_several_columns_may_tell_a_session():
+    for key in (["mouse", "session"], "mouse,session"):
+        run = checked({"data": "x.csv", "columns": {"session": key}})
+        assert run.columns.session == key
+        assert run.model_dump(mode="json")["columns"]["session"] == key
+    with pytest.raises(ValueError, match=r"columns\.session"):
+        checked({"data": "x.csv", "columns": {"session": 3}})

@@ -103,6 +103,10 @@ class TriggeredAverage:
     n_events: Int[np.ndarray, "mode"]
     null: Float[np.ndarray, "shift mode lag channel"]
     """The same means when the signal of every session is shifted in a circle."""
+    units: tuple[str, ...] = ()
+    """The sessions or subjects."""
+    unit_means: Float[np.ndarray, "unit mode lag channel"] | None = None
+    """The course of each of them, that `mean` averages: for a comparison of groups."""
 
     def band(
         self, level: float = 0.95
@@ -261,4 +265,6 @@ def mode_triggered_average(
         np.isfinite(means).sum(axis=0),
         np.bincount(row, minlength=len(chosen)),
         null,
+        units,
+        means,
     )

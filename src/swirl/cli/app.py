@@ -21,6 +21,7 @@ from swirl.system import compiled_settings
 COMMANDS = {
     "demo": "swirl.cli.demo",
     "import": "swirl.cli.import_",
+    "env": "swirl.cli.env",
     "check": "swirl.cli.check",
     "fit": "swirl.cli.fit",
     "apply": "swirl.cli.apply",

@@ -25,7 +25,10 @@ def check(
     states: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Table of states (CSV: name, x, y); else <ENV>.states.csv.")
     ] = None,
-    session: Annotated[str | None, typer.Option("--column-session", metavar="NAME", help="Column of sessions.")] = None,
+    session: Annotated[
+        str | None,
+        typer.Option("--column-session", metavar="NAME", help="Column of sessions; several together: mouse,session."),
+    ] = None,
     subject: Annotated[str | None, typer.Option("--column-subject", metavar="NAME", help="… of subjects.")] = None,
     group: Annotated[str | None, typer.Option("--column-group", metavar="NAME", help="… of groups.")] = None,
     time: Annotated[str | None, typer.Option("--column-time", metavar="NAME", help="… of times (else t).")] = None,
@@ -71,7 +74,7 @@ def check(
         raise typer.Exit(1)
 
 
-def _examined(path: Path, wanted: str | None, states: Path | None, columns: dict[str, str]) -> tuple[Any, str | None]:
+def _examined(path: Path, wanted: str | None, states: Path | None, columns: dict[str, Any]) -> tuple[Any, str | None]:
     """Read data and environment and examine them; also return the environment in words."""
     from swirl.io.environment_files import SHORTHANDS
     from swirl.io.session_table import place_of

@@ -21,6 +21,12 @@ Index = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Animals and groups (CSV: name of the session, subject, group).")
 ]
 Sheet = Annotated[str | None, typer.Option(metavar="NAME", help="Sheet of an Excel file, where it has several.")]
+Session = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLUMN", help="Column of the session; where sessions are numbered for each mouse, mouse,session."
+    ),
+]
 OUTPUT = Path("sessions.csv")
 
 
@@ -72,7 +78,7 @@ def _check_free(output: Path, force: bool, *sources: Any) -> None:
 def table(
     path: Annotated[Path, typer.Argument(metavar="FILE", help="CSV, Excel or Parquet.", show_default=False)],
     output: Output = OUTPUT,
-    session: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of the session.")] = None,
+    session: Session = None,
     subject: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of the animal.")] = None,
     group: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of the condition.")] = None,
     time: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of the time.")] = None,
@@ -150,7 +156,7 @@ def bouts(
     time: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of the time of START and STOP.")] = None,
     status: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column that says START or STOP.")] = None,
     subject: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of the animal.")] = None,
-    session: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of the session.")] = None,
+    session: Session = None,
     fps: Annotated[
         float | None, typer.Option(metavar="F", help="Frames per second, for labels per frame and times in frames.")
     ] = None,
@@ -243,7 +249,7 @@ def tracks(
     time: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of the time in seconds.")] = None,
     frame: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of the frame, instead.")] = None,
     subject: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of the animal.")] = None,
-    session: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of the session.")] = None,
+    session: Session = None,
     unit: Annotated[
         str | None, typer.Option(metavar="UNIT", help="Unit of x and y, for the record: px, cm, ….")
     ] = None,

@@ -37,7 +37,8 @@ class FromFiles:
     ) -> T:
         """Build from a long table, one row per step (see `io.session_table.from_frame`).
 
-        `columns={"state": "arm", "time": "seconds"}` says what its columns are called, where that is not usual.
+        `columns={"state": "arm", "time": "seconds"}` says what its columns are called, where that is not usual;
+        `{"session": ("mouse", "session")}` that two columns tell a session together.
 
         >>> import pandas as pd
         >>> from swirl import Trajectories

@@ -22,9 +22,10 @@ from jaxtyping import Bool, Float, Int
 from swirl.data.trajectories import Trajectories
 from swirl.errors import Faults
 from swirl.io.bouts import ROUNDING, Bouts, bout_sessions, instant
-from swirl.io.columns import bare, distinct_names, nearest, plain, seconds, seconds_in
+from swirl.io.columns import bare, distinct_names, key_columns, key_parts, nearest, plain, seconds, seconds_in
 from swirl.io.label_runs import JUMP, runs
 from swirl.io.open_table import OpenTable, of_text, open_table
+from swirl.io.session_keys import joined_name
 from swirl.io.text_file import beginning, refuse, utf8_text
 from swirl.io.text_table import BLANK
 from swirl.text import counted, some
@@ -139,7 +140,7 @@ def read_bout_tables(
         file with a label for each frame, as VAME writes it.
     columns
         What columns are called, where that is not usual: start, stop, label, time, status, subject, session. Several
-        labels are columns of 0 and 1, one for each behaviour.
+        labels are columns of 0 and 1, one for each behaviour; several columns tell a session together.
     fps
         Frames per second. Needed for labels per frame where no column has the time. For other tables it says that
         their times are numbers of frames.
@@ -247,7 +248,8 @@ def _marks(file: "_File", column: str) -> list[str | None]:
 
 
 def _note(notes: dict[str, int], layout: str, found: dict[str, str], roles: Sequence[str]) -> None:
-    told = ", ".join(f"{role} = {found[role]!r}" for role in roles if role in found)
+    named = {role: key_columns(found, role) for role in roles if role in found}
+    told = ", ".join(f"{role} = {' and '.join(map(repr, columns))}" for role, columns in named.items())
     note = f"read as {layout}{f' ({told})' if told else ''}"
     notes[note] = notes.get(note, 0) + 1
 
@@ -304,16 +306,19 @@ def _found(file: _File, named: Mapping[str, Any], faults: Faults) -> dict[str, s
     """Role → the name of its column: as it was named, else the usual."""
     there = list(file.names.values())
     found = {}
-    for role, name in named.items():
-        if isinstance(name, list):
+    for role, given in named.items():
+        if role == "label" and isinstance(given, list):
             continue  # columns of 0 and 1
-        matching = [name] if name in there else [x for x in there if plain(x) == plain(name)]
-        if matching:
-            found[role] = matching[0]
-        else:
-            faults.add(f"{file.path}: no column {name!r} (--{role}) among {some(there, 20)}{nearest(name, there)}")
+        for i, name in enumerate(key_parts(given, there) if role == "session" else [given]):
+            matching = [x for x in there if plain(x) == plain(name)]
+            if matching:
+                found[role if i == 0 else f"{role} {i + 1}"] = name if name in there else matching[0]
+            else:
+                faults.add(f"{file.path}: no column {name!r} (--{role}) among {some(there, 20)}{nearest(name, there)}")
     for role, usual in USUAL.items():
-        free = {bare(name): name for name in reversed(there) if name not in found.values()}
+        # A mouse that tells sessions apart may be the subject, too.
+        used = [name for other, name in found.items() if role != "subject" or other.partition(" ")[0] != "session"]
+        free = {bare(name): name for name in reversed(there) if name not in used}
         if role not in named and (own := next((name for name in usual if name in free), None)):
             found[role] = free[own]
     if "status" in found and "status" not in named and not any(_marks(file, found["status"])):
@@ -404,7 +409,11 @@ def _by_session(file: _File, found: dict[str, str]) -> list[tuple[str, str | Non
         return [(file.observation, None, np.arange(n))]
     subjects = file.text(found["subject"]) if "subject" in found else [""] * n
     subjects = ["" if value.casefold() == NO_SUBJECT else value for value in subjects]
-    sessions = [value or file.observation for value in file.text(found["session"])] if "session" in found else [""] * n
+    parts = [file.text(column) for column in key_columns(found, "session")]
+    if len(parts) > 1:
+        sessions = [joined_name([value or file.observation for value in row]) for row in zip(*parts, strict=True)]
+    else:
+        sessions = [value or file.observation for value in parts[0]] if parts else [""] * n
     groups: dict[tuple[str, str], list[int]] = {}
     for row, key in enumerate(zip(sessions, subjects, strict=True)):
         groups.setdefault(key, []).append(row)

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from difflib import get_close_matches
 from numbers import Number
@@ -100,7 +100,8 @@ def read_labels(
     if unknown:
         at = table.where(np.flatnonzero(np.isin(codes, unknown)))
         got = some([repr(text[i]) for i in unknown])
-        table.faults.add(f"{column} is {got} in {at}: not among {noun}_names, which are {some(names, 20)}")
+        hint = spelling_hint([text[i] for i in unknown], names) if noun == "state" else ""
+        table.faults.add(f"{column} is {got} in {at}: not among {noun}_names, which are {some(names, 20)}{hint}")
     # An unknown name is a fault already, not a missing label.
     return np.array([*(number.get(x, 0) for x in text), MISSING])[codes], names
 
@@ -133,9 +134,42 @@ def _numbered(
     if unknown.size:
         table.faults.add(
             f"{column} is {labels[unknown[0]]} in {table.where(unknown)}: not among the {counted(len(names), 'name')} "
-            f"in {noun}_names ({some(names)})"
+            f"in {noun}_names ({some(names)}), which numbers count from 0; if yours count from 1, give names that are "
+            "numbers (swirl env … --labels 1)"
         )
     return read
+
+
+_CELL = re.compile(r"[A-Za-z]{1,2}\d+|\d+[A-Za-z]{1,2}|\D?\d+\D\d+|\d+")
+
+
+def spelling_hint(got: Sequence[str], names: Sequence[str]) -> str:
+    """End of a sentence that says what to type where labels are those of an environment, but spelled otherwise.
+
+    >>> spelling_hint(["a1", "a2"], ["A1", "A2", "A3"])
+    "; 'a1' seems to be 'A1': spell it alike in both (swirl env grid … --labels a1 writes the first cell so)"
+    >>> spelling_hint(["A1", "F6"], ["r0c0", "r0c1"])[:41]
+    '; both seem to be cells of a grid: write '
+    >>> spelling_hint(["nest"], ["r0c0"])
+    ''
+    """
+    by_sound = {_sound(name): name for name in names}
+    if all(_sound(label) in by_sound for label in got):
+        own, first = got[0], next((label for label in got if _sound(label) == _sound(names[0])), None)
+        also = "" if first is None else f" (swirl env grid … --labels {first} writes the first cell so)"
+        return f"; {own!r} seems to be {by_sound[_sound(own)]!r}: spell it alike in both{also}"
+    if all(_CELL.fullmatch(label) for label in (*got, *names)):
+        first = "A1" if got[0][:1].isupper() else "a1" if re.match(r"[a-z]\d+$", got[0]) else "A1"
+        return (
+            f"; both seem to be cells of a grid: write its environment with your names, as in swirl env grid 6x6 "
+            f"--labels {first} (what the first cell is called)"
+        )
+    return ""
+
+
+def _sound(label: str) -> str:
+    """A label without capitals, spaces, signs and leading zeros."""
+    return re.sub(r"(?<!\d)0+(?=\d)", "", re.sub(r"[\s_\-.]", "", label.casefold()))
 
 
 def _without_point(value: Any) -> Any:
@@ -281,6 +315,7 @@ def read_signal(table: Table, channels: list[str]) -> np.ndarray:
     return read[0] if len(read) == 1 else np.stack(read, axis=1)
 
 
+KEYS = ("session", "subject")  # may be told by several columns together
 NO_SIGNAL = ("step", "mode")  # what our own exports add: counted or inferred, not recorded
 NO_NAME = re.compile(r"(Unnamed: \d+|__index_level_\d+__)?")  # how pandas names an index that it wrote along
 STARTS, STOPS = ("start", "begin", "onset"), ("stop", "end", "offset")
@@ -296,7 +331,8 @@ class Columns:
     """What the columns of a table are called.
 
     A column under its usual name may be absent; one that is named here must be there.  None: not read, even if there.
-    Capitals and spaces around a name do not matter.
+    Capitals and spaces around a name do not matter.  A session (or a subject) may be told by several columns together,
+    as where sessions are numbered for each mouse: ("mouse", "session").
 
     Examples
     --------
@@ -304,8 +340,8 @@ class Columns:
     'syllable'
     """
 
-    session: str | None = "session"
-    subject: str | None = "subject"
+    session: str | tuple[str, ...] | None = "session"
+    subject: str | tuple[str, ...] | None = "subject"
     group: str | None = "group"
     time: str | None = "t"
     state: str = "state"
@@ -339,11 +375,15 @@ def as_columns(given: Any) -> Columns:
         if role not in roles:
             near = nearest(str(role), roles)
             faults.add(f"columns has {role!r}, which swirl does not know: expected {', '.join(roles)}{near}")
+        elif role in KEYS and isinstance(name, list | tuple):
+            if not name or not all(isinstance(part, str) for part in name):
+                faults.add(f"columns[{role!r}] is {name!r}: give the names of its columns, as ('mouse', 'session')")
         elif not isinstance(name, str) and (name is not None or role == "state"):
             such = "" if name is None or isinstance(name, list | tuple | dict) else f", such as {str(name)!r}"
             faults.add(f"columns[{role!r}] is {name!r}: give the name of the column as text{such}")
     faults.raise_if_any("The columns cannot be told")
-    return Columns(**given)
+    named: dict[str, Any] = {role: tuple(name) if isinstance(name, list) else name for role, name in given.items()}
+    return Columns(**named)
 
 
 def plain(name: str) -> str:
@@ -426,23 +466,53 @@ def find_columns(columns: Columns, there: list[str], faults: Faults) -> dict[str
     """
     found = {}
     for field in fields(columns):
-        wanted = getattr(columns, field.name)
-        if wanted is None:
-            continue
-        matching = [wanted] if wanted in there else [name for name in there if plain(name) == plain(wanted)]
-        if len(matching) > 1:
-            faults.add(f"columns {some(matching)} could all be {wanted!r}: rename one, or spell it as in the table")
-        elif matching:
-            found[field.name] = matching[0]
-        elif wanted != field.default or field.name == "state":
-            listed = f"the columns are {some(there, 20)}" if there else "no column has a name"
-            name_it = f"columns={{{field.name!r}: …}}, or `swirl import table --{field.name} NAME`"
-            name_it = "" if wanted != field.default else f"; name the one that holds it: {name_it}"
-            words = [plain(name) for name in there]
-            of_bouts = all(any(word.startswith(begin) for word in words) for begin in (STARTS, STOPS))
-            bouts = "; where a row is a bout with its start and stop, use `swirl import bouts`" if of_bouts else ""
-            faults.add(f"there is no column {wanted!r}: {listed}{nearest(wanted, there)}{name_it}{bouts}")
+        parts = key_parts(getattr(columns, field.name), there) if field.name in KEYS else [getattr(columns, field.name)]
+        for i, wanted in enumerate(parts):
+            if wanted is not None:
+                role = field.name if i == 0 else f"{field.name} {i + 1}"
+                usual = wanted == field.default and len(parts) == 1
+                name = _find_column(role, wanted, usual, there, faults)
+                found |= {} if name is None else {role: name}
     return found
+
+
+def key_parts(wanted: str | Sequence[str] | None, there: Sequence[str]) -> list[Any]:
+    """The columns that together tell a session: of a tuple, or of "mouse,session" where no column is called so.
+
+    >>> key_parts("mouse, session", ["mouse", "session", "state"]), key_parts("a,b", ["a,b"]), key_parts("day", [])
+    (['mouse', 'session'], ['a,b'], ['day'])
+    """
+    if not isinstance(wanted, str):
+        return [None] if wanted is None else list(wanted)
+    whole = "," not in wanted or any(plain(name) == plain(wanted) for name in there)
+    return [wanted] if whole else [part.strip() for part in wanted.split(",") if part.strip()]
+
+
+def key_columns(found: Mapping[str, str], role: str) -> list[str]:
+    """The columns that together tell the session (or the subject) of a row.
+
+    >>> key_columns({"session": "mouse", "session 2": "day", "state": "arm"}, "session")
+    ['mouse', 'day']
+    """
+    return [name for each, name in found.items() if each.partition(" ")[0] == role]
+
+
+def _find_column(role: str, wanted: str, usual: bool, there: list[str], faults: Faults) -> str | None:
+    """The column of that name; None, and a fault where one that is needed is not there."""
+    matching = [wanted] if wanted in there else [name for name in there if plain(name) == plain(wanted)]
+    if len(matching) == 1:
+        return matching[0]
+    if matching:
+        faults.add(f"columns {some(matching)} could all be {wanted!r}: rename one, or spell it as in the table")
+    elif not usual or role == "state":
+        listed = f"the columns are {some(there, 20)}" if there else "no column has a name"
+        name_it = f"; name the one that holds it: columns={{{role!r}: …}}, or `swirl import table --{role} NAME`"
+        words = [plain(name) for name in there]
+        of_bouts = all(any(word.startswith(begin) for word in words) for begin in (STARTS, STOPS))
+        bouts = "; where a row is a bout with its start and stop, use `swirl import bouts`" if of_bouts else ""
+        told = f"{listed}{nearest(wanted, there)}{name_it if usual else ''}{bouts}"
+        faults.add(f"there is no column {wanted!r}: {told}")
+    return None
 
 
 def note_hints(columns: Columns, found: dict[str, str], there: list[str], notes: list[str]) -> None:
@@ -455,7 +525,9 @@ def note_hints(columns: Columns, found: dict[str, str], there: list[str], notes:
     """
     for role, words in ALSO_CALLED.items():
         wanted = getattr(columns, role)
-        like = [name for name in there if plain(name) in words and name not in found.values()]
+        # A mouse that tells sessions apart may be the subject, too.
+        used = [name for other, name in found.items() if role != "subject" or other.partition(" ")[0] != "session"]
+        like = [name for name in there if plain(name) in words and name not in used]
         if wanted is not None and role not in found and like:
             alone = ", so all rows are one session" if role == "session" else ""
             notes.append(

@@ -8,7 +8,8 @@ import numpy as np
 
 from swirl.data.trajectories import Trajectories
 from swirl.errors import Faults, needing
-from swirl.io.columns import as_columns, find_columns
+from swirl.io.columns import as_columns, find_columns, key_columns
+from swirl.io.session_keys import joined_name
 from swirl.io.session_table import from_frame, read_parquet
 
 
@@ -31,9 +32,9 @@ def parquet_parts(paths: Sequence[Path], columns: Any, *, names: dict[str, Any],
             if "session" not in found:  # the file is one session
                 yield read_parquet(path, columns, signals=(), **names)
                 continue
-            session, done, first = found["session"], set(), 0
+            session, done, first = key_columns(found, "session"), set(), 0
             waiting: list[Any] = []
-            for batch in file.iter_batches(batch_size=rows, columns=list(found.values())):
+            for batch in file.iter_batches(batch_size=rows, columns=list(dict.fromkeys(found.values()))):
                 held = pa.Table.from_batches([*waiting, batch]).unify_dictionaries()
                 n_whole = _before_last(_labels(held, session, path))
                 if n_whole:
@@ -74,14 +75,20 @@ def _found(columns: Any, there: list[str]) -> dict[str, str]:
     return found
 
 
-def _labels(held: Any, session: str, path: Path) -> Any:
-    """The session of each row, in plain values."""
+def _labels(held: Any, session: list[str], path: Path) -> Any:
+    """The session of each row, in plain values; told by several columns, its name."""
     import pyarrow as pa
 
-    labels = held.column(session)
-    if labels.null_count:
-        raise ValueError(f"{path}: {labels.null_count:,} rows have no {session}: say of which session they are")
-    return labels.cast(labels.type.value_type) if pa.types.is_dictionary(labels.type) else labels
+    parts = []
+    for column in session:
+        labels = held.column(column)
+        if labels.null_count:
+            raise ValueError(f"{path}: {labels.null_count:,} rows have no {column}: say of which session they are")
+        parts.append(labels.cast(labels.type.value_type) if pa.types.is_dictionary(labels.type) else labels)
+    if len(parts) == 1:
+        return parts[0]
+    keys = zip(*(part.to_pylist() for part in parts), strict=True)
+    return pa.chunked_array([pa.array([joined_name(key) for key in keys])])
 
 
 def _before_last(labels: Any) -> int:
@@ -92,14 +99,15 @@ def _before_last(labels: Any) -> int:
 
 
 def _part(
-    held: Any, columns: Any, names: dict[str, Any], path: Path, session: str, done: set[Any], first: int
+    held: Any, columns: Any, names: dict[str, Any], path: Path, session: list[str], done: set[Any], first: int
 ) -> Trajectories:
     """Some whole sessions, from row `first` of the file on; none of them may have been `done` before."""
     here = set(_labels(held, session, path).unique().to_pylist())
     if again := done & here:
         raise ValueError(
             f"{path}: the rows of session {sorted(map(str, again))[0]!r} do not stand together, and the file is read a "
-            "part at a time; sort it by session and time, or read it at once with Trajectories.from_parquet"
+            "part at a time; sort it by session and time, or read it at once with Trajectories.from_parquet. If each "
+            "mouse has a session of that name, say so: columns={'session': ('mouse', 'session')}"
         )
     done |= here
     source = f"{path}, from row {first:,} on,"

@@ -16,9 +16,10 @@ from typing import Any
 import numpy as np
 
 from swirl.errors import Faults
-from swirl.io.columns import nearest, plain, seconds, seconds_in
+from swirl.io.columns import key_parts, nearest, plain, seconds, seconds_in
 from swirl.io.open_table import ETHOVISION, EXCEL, MAX_TEXT, UNITS, OpenTable, of_text, separator_of, sheets, table_text
 from swirl.io.poses import EXPECTED, FRAMES, SECONDS, Poses, cutoff, from_columns, recording
+from swirl.io.session_keys import joined_name
 from swirl.io.text_file import ZIPPED, beginning
 from swirl.io.text_table import as_numbers
 from swirl.text import some
@@ -225,16 +226,20 @@ def _meanings(names: list[str], columns: Mapping[str, str], faults: Faults) -> d
     if unknown := [repr(role) for role in columns if role not in ROLES]:
         faults.add(f"columns names {some(unknown)}: expected {', '.join(ROLES)}")
     at = {}
-    for role, name in columns.items():
-        if role in ROLES:
+    for role, given in columns.items():
+        for n, name in enumerate(key_parts(given, names) if role == "session" else [given]):
+            if role not in ROLES:
+                continue
             found = [i for i, column in enumerate(names) if plain(column) == plain(str(name))]
             if not found:
                 faults.add(f"no column {name!r} (--{role}) among {some(names, 20)}{nearest(str(name), names)}")
-            at |= {ROLES[role]: found[0]} if found else {}
+            at |= {ROLES[role] if n == 0 else f"session {n + 1}": found[0]} if found else {}
     named = set(at)
     for i, name in enumerate(names):
         meaning = USUAL.get(_key(name))
-        if meaning and meaning not in named and i not in at.values():
+        # A mouse that tells sessions apart may be the subject, too.
+        used = [j for role, j in at.items() if meaning != "subject" or role.partition(" ")[0] != "session"]
+        if meaning and meaning not in named and i not in used:
             at.setdefault(meaning, i)
     if "frame" in columns and "time" not in columns:
         at.pop("t", None)
@@ -273,7 +278,7 @@ def _of_table(table: OpenTable, columns: Mapping[str, str] | None, time_unit: st
     wide, _ = _wide(names, set(at.values())) if not {"x", "y"} <= set(at) else ({}, False)
     measured = {at[name] for name in ("x", "y", "t", "frame", "confidence") if name in at}
     measured |= {i for axes in wide.values() for i in axes.values()}
-    named = {at[name] for name in ("session", "subject", "keypoint") if name in at}
+    named = {i for role, i in at.items() if role.partition(" ")[0] in ("session", "subject", "keypoint")}
     kinds = {
         i: "names" if i in named else "measured" if i in measured else "other" for i, name in enumerate(names) if name
     }
@@ -398,15 +403,17 @@ def _poses(
             if "frame" in at and name == "t" and not np.isfinite(times).any():
                 times = clock = None  # an empty column of times beside the frames
     owner = {}
-    for name in ("session", "subject", "keypoint"):
-        if name in at:
-            labels = read[at[name]]
-            empty = np.flatnonzero(labels.isna().to_numpy() & full)
-            if empty.size == full.sum():
-                continue  # SLEAP's CSV, where nothing was tracked
-            if empty.size:
-                faults.add(f"{where}, {row(empty[:4])}, column {title[name]}: empty; give each row its {name}")
-            owner[name] = labels.astype(str).to_numpy(object)
+    for name in [role for role in at if role.partition(" ")[0] in ("session", "subject", "keypoint")]:
+        labels, what = read[at[name]], name.partition(" ")[0]
+        empty = np.flatnonzero(labels.isna().to_numpy() & full)
+        if empty.size == full.sum():
+            continue  # SLEAP's CSV, where nothing was tracked
+        if empty.size:
+            faults.add(f"{where}, {row(empty[:4])}, column {title[name]}: empty; give each row its {what}")
+        owner[name] = labels.astype(str).to_numpy(object)
+    if parts := [owner.pop(name) for name in list(owner) if name.partition(" ")[0] == "session"]:
+        keys = list(zip(*(part.tolist() for part in parts), strict=True))
+        owner["session"] = parts[0] if len(parts) == 1 else np.array([joined_name(key) for key in keys], object)
     points = wide or {
         "position": {"x": at["x"], "y": at["y"]} | ({"p": at["confidence"]} if "confidence" in at else {})
     }

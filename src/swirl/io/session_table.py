@@ -1,8 +1,8 @@
 """The long table, one row per step: a pandas frame, a CSV, an Excel sheet or a Parquet file, read as `Trajectories`.
 
 The columns are session, subject, group, t, state, action, gap and any further numbers (signals); only state must be
-there.  They are found by their names, with a hint where one is called otherwise.  Everything is done on whole columns:
-ten million rows are read in seconds.
+there; several together may tell a session (`session_keys`).  They are found by their names, with a hint where one is
+called otherwise.  Everything is done on whole columns: ten million rows are read in seconds.
 """
 
 from pathlib import Path
@@ -16,6 +16,7 @@ from swirl.data.trajectories import CANNOT, Trajectories
 from swirl.data.trajectory_checks import MISSING
 from swirl.errors import Faults, checked_names, needing
 from swirl.io.columns import (
+    ALSO_CALLED,
     USUAL,
     Columns,
     Table,
@@ -25,6 +26,8 @@ from swirl.io.columns import (
     choose_signals,
     distinct_names,
     find_columns,
+    key_columns,
+    key_parts,
     note_hints,
     plain,
     read_gaps,
@@ -33,10 +36,10 @@ from swirl.io.columns import (
     read_signal,
     read_times,
     refuse_marks,
-    session_names,
 )
 from swirl.io.notes import warn_of
 from swirl.io.open_table import EXCEL, is_compound, open_table
+from swirl.io.session_keys import Identities, key_advice, of_each_subject, read_key, unnamed_subject
 from swirl.io.text_file import PARQUET, beginning, check_there, refuse
 from swirl.text import counted, some
 
@@ -62,7 +65,8 @@ def from_frame(
     frame
         A pandas DataFrame, or anything with `.to_pandas()` (Polars, Arrow).
     columns
-        What its columns are called, where that is not usual: a dict such as {"state": "arm"}, or `Columns`.
+        What its columns are called, where that is not usual: a dict such as {"state": "arm"}, or `Columns`. Where
+        sessions are numbered for each mouse: {"session": ("mouse", "session")}; sessions are then called "m1 3".
     signals
         Columns to keep as signals; by default all that hold numbers and have no other use. Columns x_0, x_1, … are the
         channels of one signal x.
@@ -101,7 +105,9 @@ def from_frame(
     names = distinct_names([str(name).strip() for name in frame.columns], faults)
     table = Table({name: frame.iloc[:, i] for i, name in names.items()}, None, faults, [])
     # Sessions and times are often an index; one that is not asked for is only a count of rows.
-    wanted = {plain(name) for name in vars(columns).values() if name is not None}
+    levels = [str(name) for name in frame.index.names if name is not None]
+    asked = [key_parts(name, [*names.values(), *levels]) for name in vars(columns).values()]
+    wanted = {plain(name) for parts in asked for name in parts if name is not None}
     for level, name in enumerate(frame.index.names):
         if name is not None and plain(str(name)) in wanted and str(name) not in table.columns:
             table.columns[str(name)] = pd.Series(frame.index.get_level_values(level))
@@ -146,14 +152,15 @@ def read_csv(
     found = find_columns(columns, list(names.values()), faults)
     faults.raise_if_any(f"{path} cannot be read")
 
-    roles = {name: role for role, name in found.items()}
+    roles = {name: role.partition(" ")[0] for role, name in found.items()}
     asked = {plain(str(name)) for name in signals} if isinstance(signals, list | tuple) else set()
     marks = bout_marks(list(names.values()), found)
     roles |= {} if marks is None else {marks: "state"}  # text, like a state
     kinds = {}
     for i, name in names.items():
         is_asked = plain(name) in asked or plain(name.rpartition("_")[0]) in asked
-        kinds[i] = KINDS.get(roles.get(name, ""), "measured" if is_asked else "other")
+        unclaimed = "names" if "subject" not in found and plain(name) in ALSO_CALLED["subject"] else "other"
+        kinds[i] = KINDS.get(roles.get(name, ""), "measured" if is_asked else unclaimed)
     read = opened.columns(kinds)
     coded = frozenset(name for i, name in names.items() if kinds[i] == "labels")
     series = {name: read[i] for i, name in names.items()}
@@ -204,7 +211,10 @@ def read_parquet(
     notes: list[str] = []
     note_hints(columns, found, list(types), notes)
     chosen = choose_signals(numeric, found, signals, faults, notes)
-    needed = {*found.values(), *(column for channels in chosen.values() for column in channels)}
+    also: list[str] = []
+    if "session" in found and "subject" not in found:  # for a hint, where one session is of several animals
+        also = [name for name in types if plain(name) in ALSO_CALLED["subject"] and not is_compound(types[name])]
+    needed = {*also, *found.values(), *(column for channels in chosen.values() for column in channels)}
     marks = bout_marks(list(types), found)
     needed |= {marks} if marks is not None and not numeric[marks] and not is_compound(types[marks]) else set()
     for name in [name for name in types if name in needed and is_compound(types[name])]:
@@ -254,7 +264,7 @@ def read_table(path: Any, columns: Any = USUAL, *, sheet: str | None = None, **o
     return read_csv(path, columns, sheet=sheet, **options)
 
 
-def read_data(path: Any, columns: dict[str, str] | None = None, *, env: MDP | None = None) -> Trajectories:
+def read_data(path: Any, columns: dict[str, Any] | None = None, *, env: MDP | None = None) -> Trajectories:
     """Read sessions from a table; labels are those of the environment where it has names.
 
     Parameters
@@ -263,7 +273,7 @@ def read_data(path: Any, columns: dict[str, str] | None = None, *, env: MDP | No
         CSV (or tab-separated, or gzipped), Parquet or Excel with columns session, subject, group, t, state, action, gap
         and covariates; only state is needed.
     columns
-        Other names of those columns: {"state": "node", "time": "seconds"}.
+        Other names of those columns: {"state": "node", "time": "seconds", "session": ("mouse", "session")}.
     env
         The sessions' environment: its names give labels their numbers.
 
@@ -289,6 +299,12 @@ def read_data(path: Any, columns: dict[str, str] | None = None, *, env: MDP | No
         data = read_table(path, columns, state_names=state_names, action_names=action_names)
     except ValueError as error:
         raise ValueError(f"{path}: {error}" if str(error).startswith(CANNOT) else str(error)) from None
+    if env is not None and env.state_names is None and data.state_names is not None:
+        raise ValueError(
+            f"{path}: its states have names ({some(data.state_names)}), but the environment only numbers its "
+            f"{env.n_states} states: which is which is not known. Write the names into the environment (`swirl env` "
+            "--labels), or the numbers into the table"
+        )
     # The data's own numbers of labels, where larger, are for `check` to tell.
     if env is not None and data.state_names is None:
         data.n_states = max(data.n_states, env.n_states)
@@ -334,8 +350,15 @@ def assemble(
     if "gap" in found:
         marks = read_gaps(table, found["gap"])
     session, sessions = np.zeros(len(states), np.int64), [only]
+    identities: dict[str, Identities] = {}
+    if "subject" in found:
+        identities["subject"] = read_key(table, found, "subject")
+    if "group" in found:
+        identities["group"] = read_identities(table, found["group"])
     if "session" in found:
-        session, sessions = session_names(*read_identities(table, found["session"]))
+        session, sessions = read_key(table, found, "session")
+    if {"session", "subject"} <= set(found) and len(key_columns(found, "session")) == 1:
+        session, sessions = of_each_subject(table, found, (session, sessions), identities["subject"])
     signals = {name: read_signal(table, channels) for name, channels in chosen.items()}
 
     lost = np.zeros(len(states), bool) if times is None else np.isnan(times)
@@ -346,17 +369,20 @@ def assemble(
         notes.append(f"left out {counted(int(empty.sum()), 'empty row')}")
     nowhere, lost = np.flatnonzero((session < 0) & ~empty), np.flatnonzero(lost & ~empty)
     if nowhere.size:
-        faults.add(f"{found['session']} is blank in {table.where(nowhere)}: say which session it is")
+        columns = " or ".join(key_columns(found, "session"))
+        faults.add(f"{columns} is blank in {table.where(nowhere)}: say which session it is")
     if lost.size and not times_told:
         faults.add(
             f"{found['time']} is blank or not finite in {table.where(lost)}: fill it in, or remove the column if the "
             "rows are in order"
         )
-    subjects = _constant(table, found, "subject", session, sessions)
-    groups = _constant(table, found, "group", session, sessions)
+    told = len(faults)
+    subjects = _constant(table, found, "subject", identities, session, sessions)
+    groups = _constant(table, found, "group", identities, session, sessions)
     order = None
     if not nowhere.size and not lost.size:
         order = _order(table, session, sessions, times, found.get("time", ""), empty)
+        _hint_at_subject(table, found, session, sessions, told)
     if not len(faults) and (states == MISSING).all():
         faults.add(f"{found['state']} is blank in every row: there are no data")
     faults.raise_if_any(heading)
@@ -409,13 +435,34 @@ def place_of(data: Trajectories, session: int, step: int) -> str | None:
     return None if data.source_lines is None else f"{data.source_noun} {data.source_lines[session][step]}"
 
 
+def _hint_at_subject(
+    table: Table, found: dict[str, str], session: np.ndarray, sessions: list[Any], before: int
+) -> None:
+    """Say in place of the faults after the first so many, or beside none, that sessions may be numbered by animal."""
+    if (column := unnamed_subject(table, found, session, sessions)) is None:
+        return
+    told = f"{column} changes within a session: if sessions are numbered anew for each {column}, say so: "
+    told += key_advice(found, column)
+    if after := table.faults.messages[before:]:
+        more = f"; and {counted(len(after) - 1, 'more fault')} like it" if len(after) > 1 else ""
+        table.faults.messages[before:] = [f"{told} (else, {after[0]}{more})"]
+    else:
+        table.notes.append(f"BEWARE: {told}")
+
+
 def _constant(
-    table: Table, found: dict[str, str], role: str, session: np.ndarray, sessions: list[Any]
+    table: Table,
+    found: dict[str, str],
+    role: str,
+    identities: dict[str, Identities],
+    session: np.ndarray,
+    sessions: list[Any],
 ) -> list[Any] | None:
     """Return the subject or group of each session, None where it is blank throughout."""
-    if role not in found:
+    if role not in identities:
         return None
-    codes, values = read_identities(table, found[role])
+    codes, values = identities[role]
+    column = " and ".join(key_columns(found, role))
     filled = np.flatnonzero((codes >= 0) & (session >= 0))
     first = np.full(len(sessions), len(filled), np.int64)
     np.minimum.at(first, session[filled], np.arange(len(filled)))
@@ -424,11 +471,17 @@ def _constant(
     for i in np.unique(session[differs])[:5].tolist():
         rows = differs[session[differs] == i]
         table.faults.add(
-            f"{found[role]} is {values[codes[rows[0]]]!r} in {table.where(rows)}{_of(sessions[i])} but "
-            f"{values[of_session[i]]!r} before: a session has one {role}; give each its own session"
+            f"{column} is {values[codes[rows[0]]]!r} in {table.where(rows)}{_of(sessions[i])} but "
+            f"{values[of_session[i]]!r} before: a session has one {role}; correct it, or give each its own session"
+            f"{_told_by(found, role)}"
         )
     names = [*values, None]
     return [names[i] for i in of_session]
+
+
+def _told_by(found: dict[str, str], role: str) -> str:
+    both = [*key_columns(found, "subject"), *key_columns(found, "session")]
+    return f" (--session {','.join(both)})" if role == "subject" and len(both) == 2 else ""
 
 
 def _taken(values: np.ndarray, order: np.ndarray | None) -> np.ndarray:

@@ -121,7 +121,8 @@ def read_tracks(
         A keypoint with a lower confidence counts as not seen. By default 0.6, DeepLabCut's own cutoff; for SLEAP, whose
         scores are heights of peaks and no probabilities, 0.
     columns
-        What the columns of a plain table are called, where that is not usual: x, y, time or frame, subject, session.
+        What the columns of a plain table are called, where that is not usual: x, y, time or frame, subject, session
+        (or several columns that tell it together: "mouse,session").
     unit
         Unit of x and y (px, cm, …), for the notes; by default what the file says.
     time_unit

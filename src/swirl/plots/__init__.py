@@ -29,7 +29,7 @@ from swirl.plots.predictive_checks import distribution_check, occupancy_check
 from swirl.plots.scores import objective_traces, restart_agreement, score_boxes
 from swirl.plots.segments import mode_prevalence, mode_raster, segmentation_strip
 from swirl.plots.signals import signal_by_mode, signal_correlation, triggered_average
-from swirl.plots.state_maps import graph_map, state_map, transitions_by_state
+from swirl.plots.state_maps import environment_map, graph_map, state_map, transitions_by_state
 from swirl.plots.style import mode_colours, named_mode_colours, new_axes, save
 
 __all__ = [
@@ -37,6 +37,7 @@ __all__ = [
     "arrival_map",
     "bout_durations",
     "distribution_check",
+    "environment_map",
     "goal_map",
     "graph_map",
     "history_dependence",

@@ -11,14 +11,27 @@ from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.colors import Colormap, Normalize
 
-from swirl.data.geometry import Lattice, Layout, has_places, lattice
+from swirl.data.arenas import cells_of
+from swirl.data.geometry import Lattice, Layout, has_places, lattice, possible_moves
 from swirl.data.mdp import MDP
 from swirl.plots.checks import Marks, check_marks, check_states
 from swirl.plots.grid_maps import draw_marks
-from swirl.plots.shapes import CORRIDOR_WIDTH, bars, coloured, discs, floor_plan, hatch_cells, hatch_places, name_places
+from swirl.plots.shapes import (
+    CORRIDOR_WIDTH,
+    bars,
+    coloured,
+    discs,
+    floor_plan,
+    hatch_cells,
+    hatch_places,
+    name_places,
+    plain,
+)
 from swirl.plots.style import (
+    CORRIDOR,
     IMPOSSIBLE,
     INK,
+    LABEL_SIZE,
     PROBABILITY_COLOURS,
     REWARD_COLOURS,
     SEAM,
@@ -142,6 +155,64 @@ def graph_map(
     hatch_places(ax, drawn, known)
     name_places(ax, drawn, marks)
     return finish_map(ax, title, states, label, colour_bar)
+
+
+def environment_map(env: MDP, *, title: str | None = None, ax: Axes | None = None) -> Axes:
+    """Draw an environment itself: every state with its name, walls where no move leads across, and the axes x and y.
+
+    Cells of a grid are squares; other places are the nodes of their graph. y grows upwards, as on every map.
+
+    Examples
+    --------
+    >>> from swirl.data.arenas import grid
+    >>> ax = environment_map(grid(2, 2, walls=[("A1", "A2")]))
+    >>> [text.get_text() for text in ax.texts], ax.get_ylabel()
+    (['A1', 'A2', 'B1', 'B2'], 'y (grows upwards)')
+    """
+    cells, names = cells_of(env), state_names(env)
+    if cells is None or env.coordinates is None:
+        ax, drawn = floor_plan(ax, env)
+        for name, (x, y) in zip(names, drawn.places.tolist(), strict=True):
+            ax.text(x, y, name, ha="center", va="center", fontsize=LABEL_SIZE, color=INK, zorder=4)
+        ax.set_axis_on()
+        return tidy(ax, title=title, xlabel="x", ylabel="y (grows upwards)")
+    places = np.asarray(env.coordinates)[:, :2]
+    rows, columns = (cells.max(axis=0) + 1).tolist()
+    longest = max(map(len, names))
+    if ax is None:
+        side = float(np.clip(0.09 * longest + 0.18, 0.34, 0.9))
+        ax = new_axes(min(side * columns, 11.0) + 0.8, min(side * rows, 11.0) + 0.8)
+    # Cells are 1 apart in the drawing; the ticks are their coordinates.
+    middle = np.stack([cells[:, 1], rows - 1 - cells[:, 0]], axis=1).astype(float)
+    corners = np.array([(-0.5, -0.5), (0.5, -0.5), (0.5, 0.5), (-0.5, 0.5)])
+    plain(ax, middle[:, None] + corners, CORRIDOR, "states", edge="white", line=0.8, zorder=1)
+    number = {(int(x), int(y)): s for s, (x, y) in enumerate(middle)}
+    joined = {(int(s), int(t)) for s, t in possible_moves(env)}
+    walls = []
+    for (x, y), s in number.items():
+        for (right, up), side in _SIDES.items():
+            t = number.get((x + right, y + up), -1)
+            if (s, t) not in joined and (t, s) not in joined:
+                walls.append(np.add(side, (x, y)))
+    ax.add_collection(LineCollection(walls, colors=INK, linewidths=1.4, label="walls", zorder=3, clip_on=False))
+    size = float(np.clip(axes_inches(ax)[0] / columns * 72 / (0.75 * longest + 0.6), 3.5, LABEL_SIZE))
+    for name, (x, y) in zip(names, middle.tolist(), strict=True):
+        ax.text(x, y, name, ha="center", va="center", fontsize=size, color=INK, zorder=4)
+    ax.set(xlim=(-0.6, columns - 0.4), ylim=(-0.6, rows - 0.4), aspect="equal")
+    for axis, n, set_ticks in ((0, columns, ax.set_xticks), (1, rows, ax.set_yticks)):
+        every = -(-n // 12)  # numbers that would overlap are left out evenly
+        low, unit = places[:, axis].min(), (np.ptp(places[:, axis]) / (n - 1) if n > 1 else 1.0)
+        set_ticks(range(0, n, every), [f"{low + i * unit:g}" for i in range(0, n, every)])
+    return tidy(ax, title=title, xlabel="x", ylabel="y (grows upwards)" if rows > 1 else "y")
+
+
+# Where the neighbour is, (right, up) → the ends of the side between.
+_SIDES = {
+    (1, 0): ((0.5, -0.5), (0.5, 0.5)),
+    (-1, 0): ((-0.5, -0.5), (-0.5, 0.5)),
+    (0, 1): ((-0.5, 0.5), (0.5, 0.5)),
+    (0, -1): ((-0.5, -0.5), (0.5, -0.5)),
+}
 
 
 def transitions_by_state(

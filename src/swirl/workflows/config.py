@@ -86,10 +86,10 @@ S = TypeVar("S", bound=Section)
 
 
 class Columns(Section):
-    """Names of the columns in the data file."""
+    """Names of the columns in the data file; several together may tell a session, as ["mouse", "session"]."""
 
-    session: str = "session"
-    subject: str = "subject"
+    session: str | list[str] = "session"
+    subject: str | list[str] = "subject"
     group: str = "group"
     time: str = "t"
     state: str = "state"

@@ -158,7 +158,7 @@ def of_visits(sessions: Trajectories, where: Any, *, y_down: bool = False) -> Im
 
 
 def import_table(
-    path: Any, columns: dict[str, str], signals: list[str] | None = None, sheet: str | None = None
+    path: Any, columns: dict[str, Any], signals: list[str] | None = None, sheet: str | None = None
 ) -> Imported:
     """Read a table with other column names than ours."""
     return Imported(_legible(session_table.read_table(path, columns, signals=signals, sheet=sheet)), None)

@@ -19,7 +19,7 @@ TABLES = (".csv", ".csv.gz", ".tsv", ".parquet")
 
 
 def read_sessions(
-    path: Any, columns: dict[str, str] | None = None, *, env: MDP | str | None = None, states: Any = None
+    path: Any, columns: dict[str, Any] | None = None, *, env: MDP | str | None = None, states: Any = None
 ) -> tuple[Trajectories, Any]:
     """Read a table of sessions, and their environment (None: not known).
 
@@ -48,7 +48,7 @@ def read_sessions(
 
 
 def stream_sessions(
-    path: Any, columns: dict[str, str] | None = None, *, env: MDP | str | None = None, states: Any = None
+    path: Any, columns: dict[str, Any] | None = None, *, env: MDP | str | None = None, states: Any = None
 ) -> tuple[StreamedTrajectories, Any]:
     """The same of a Parquet file, or of all those in a folder, that are read a part at a time.
 

@@ -472,7 +472,8 @@ def count_actions(notes: Notes, moves: Moves) -> dict[str, Any]:
         notes.add("fault", "actions-not-available", says, words)
     if missing and notes.data.n_states > 1 and not notes.misnamed:
         _missing_actions(notes, observed, missing, inferable, len(moves.here))
-    there = notes.n_actions if env is None else env.n_actions
+    # Without an environment, of actions that nobody recorded nothing is known.
+    there = (notes.n_actions if observed else 0) if env is None else env.n_actions
     unused = np.flatnonzero(steps[:there] == 0) if observed else np.zeros(0, np.int64)
     if unused.size:
         names = some([notes.action(label) for label in unused.tolist()], 10)

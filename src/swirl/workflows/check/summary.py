@@ -39,15 +39,30 @@ def facts_on_sessions(
     each = f"{lengths['min']:,} each"
     if lengths["min"] != lengths["max"]:
         each = f"{lengths['min']:,} to {lengths['max']:,} each, median {one_decimal(lengths['median'])}"
-    within = f", {actions['missing_within_segments']:,} of them within segments"
-    missing = f"; {actions['missing']:,} missing{within}" if actions["missing"] else ""
     short = f", {segments['short']:,} of one step" if segments["short"] else ""
     return [
         ("sessions", f"{sessions['sessions']:,}" + (f" of {', '.join(of)}" if of else "")),
         ("steps", f"{sessions['steps']:,} ({each})"),
-        ("actions", f"{actions['actions']:,}, observed at {counted(actions['observed'], 'step')}{missing}"),
+        ("actions", words_on_actions(actions)),
         ("gaps", f"{segments['gaps']:,}, so {counted(segments['segments'], 'segment')}{short}"),
     ]
+
+
+def words_on_actions(actions: dict[str, Any]) -> str:
+    """Say how many actions there are, and at how many steps one was recorded.
+
+    >>> words_on_actions({"actions": 0, "observed": 0, "missing": 8, "missing_within_segments": 6})
+    'none recorded'
+    >>> words_on_actions({"actions": 4, "observed": 0, "missing": 8, "missing_within_segments": 6})
+    'none recorded; the environment has 4'
+    >>> words_on_actions({"actions": 4, "observed": 5, "missing": 3, "missing_within_segments": 1})
+    '4, observed at 5 steps; 3 missing, 1 of them within segments'
+    """
+    if not actions["observed"]:
+        return "none recorded" + (f"; the environment has {actions['actions']:,}" if actions["actions"] else "")
+    within = f", {actions['missing_within_segments']:,} of them within segments"
+    missing = f"; {actions['missing']:,} missing{within}" if actions["missing"] else ""
+    return f"{actions['actions']:,}, observed at {counted(actions['observed'], 'step')}{missing}"
 
 
 def facts_on_states(states: dict[str, Any], transitions: dict[str, Any]) -> list[tuple[str, str]]:

@@ -1,0 +1,166 @@
+"""Which rows of a table are one session: as one column says, or several together, or the session and the animal.
+
+Sessions are often numbered for each mouse.  Then "1" is not the name of a session, but "m1 1" is: the columns of a key
+are joined (`joined_name`).  Where nobody said so, but one session belongs to several animals, it is several sessions
+(`of_each_subject`): a session is the recording of one animal.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from swirl.data.trajectory_checks import MISSING
+from swirl.io.columns import ALSO_CALLED, Table, key_columns, plain, read_identities, session_names
+from swirl.text import counted, some
+
+Identities = tuple[np.ndarray, list[Any]]
+"""Number of the value in each row, −1 where blank; the values in order of appearance."""
+
+
+def joined_name(parts: Sequence[Any]) -> str:
+    """The name of a session that several columns tell.
+
+    With spaces between the parts; where a part has a space of its own, with slashes, so that ("a b", "c") and
+    ("a", "b c") are two names.
+
+    >>> joined_name(["m1", 3]), joined_name(["a b", "c"]), joined_name(["a", "b c"])
+    ('m1 3', 'a b / c', 'a / b c')
+    """
+    words = [str(part) for part in parts]
+    return (" / " if any(" " in word for word in words) else " ").join(words)
+
+
+def read_key(table: Table, found: Mapping[str, str], role: str) -> Identities:
+    """Sessions, or subjects, by the column that tells them, or by several together.
+
+    >>> import pandas as pd
+    >>> from swirl.errors import Faults
+    >>> columns = {"mouse": pd.Series(["m1", "m1", "m2"]), "day": pd.Series([1, 2, 1])}
+    >>> read_key(Table(columns, None, Faults(), []), {"session": "mouse", "session 2": "day"}, "session")
+    (array([0, 1, 2]), ['m1 1', 'm1 2', 'm2 1'])
+    """
+    columns = key_columns(found, role)
+    if len(columns) == 1:
+        codes, values = read_identities(table, columns[0])
+        return session_names(codes, values) if role == "session" else (codes, values)
+    parts = [session_names(*read_identities(table, column)) for column in columns]
+    codes, keys = _paired(parts[0], parts[1])
+    for part in parts[2:]:
+        codes, keys = _paired((codes, keys), part)
+    names = [joined_name(key) for key in keys]
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        rows = np.flatnonzero(np.isin(codes, [i for i, name in enumerate(names) if name == twice]))
+        table.faults.add(
+            f"{' and '.join(columns)} would give two different {role}s the name {twice!r} ({table.where(rows)}): "
+            "leave the slashes out of one column"
+        )
+    return codes, names
+
+
+def _paired(one: tuple[np.ndarray, list[Any]], other: tuple[np.ndarray, list[Any]]) -> tuple[np.ndarray, list[Any]]:
+    """The pairs of values that occur, in order of appearance; blank where either is."""
+    import pandas as pd
+
+    n = max(len(other[1]), 1)
+    codes, found = pd.factorize(np.where((one[0] < 0) | (other[0] < 0), MISSING, one[0] * n + other[0]))
+    keys = [(*_parts(one[1][pair // n]), other[1][pair % n]) for pair in found.tolist() if pair >= 0]
+    blank = np.flatnonzero(found < 0)
+    if blank.size:
+        codes = np.where(codes == blank[0], MISSING, codes - (codes > blank[0]))
+    return codes.astype(np.int64), keys
+
+
+def _parts(value: Any) -> tuple[Any, ...]:
+    return value if isinstance(value, tuple) else (value,)
+
+
+def of_each_subject(table: Table, found: Mapping[str, str], sessions: Identities, subjects: Identities) -> Identities:
+    """Sessions told apart by subject, with a note, where several subjects have a session of one name; else as they are.
+
+    Left as they are, for a fault, are those that look like a slip of the pen: a subject with one row of a session, two
+    that differ in capitals only, or rows without a subject among those of several.
+
+    >>> import pandas as pd
+    >>> from swirl.errors import Faults
+    >>> table = Table({}, None, Faults(), [])
+    >>> rows, animals = (np.array([0, 0, 0, 0]), ["1"]), (np.array([0, 0, 1, 1]), ["m1", "m2"])
+    >>> of_each_subject(table, {"session": "session", "subject": "mouse"}, rows, animals)
+    (array([0, 0, 1, 1]), ['m1 1', 'm2 1'])
+    """
+    (session, names), (subject, animals) = sessions, subjects
+    known = (session >= 0) & (subject >= 0)
+    if not shared_sessions(sessions, subjects).any():
+        return sessions
+    codes, keys = _paired(
+        (np.where(known, subject, MISSING), list(range(len(animals)))), (session, list(range(len(names))))
+    )
+    of_session = np.array([key[1] for key in keys])
+    shared = np.bincount(of_session, minlength=len(names)) > 1
+    rows = np.bincount(codes[codes >= 0], minlength=len(keys))
+    alike = {(i, plain(str(animals[a]))) for a, i in keys}
+    unsure = (rows[shared[of_session]] < 2).any() or len(alike) < len(keys)
+    blank = (session >= 0) & (subject < 0)
+    if unsure or (blank & shared[session]).any():
+        return sessions
+    # A row without a subject belongs to the only one of its session, or to none that is known.
+    only = np.full(len(names), MISSING)
+    only[of_session] = np.arange(len(keys))
+    told = [joined_name([animals[a], names[i]]) for a, i in keys]
+    for i in np.flatnonzero((only < 0) & (np.bincount(session[session >= 0], minlength=len(names)) > 0)).tolist():
+        only[i] = len(told)
+        told.append(str(names[i]))
+    codes = np.where(blank, only[session], codes)
+    if len(set(told)) < len(told):
+        return sessions
+    first = int(np.flatnonzero(shared)[0])
+    others = [animals[a] for a, i in keys if i == first]
+    columns = [*key_columns(found, "subject"), *key_columns(found, "session")]
+    table.notes.append(
+        f"session {names[first]!r} is there for {counted(len(others), 'subject')} ({some(others)}): a session is what "
+        f"{' and '.join(columns)} say together, called {told[0]!r} and so on"
+    )
+    return _in_order(codes, told)
+
+
+def _in_order(codes: np.ndarray, names: list[Any]) -> Identities:
+    """The same, numbered in order of appearance."""
+    import pandas as pd
+
+    new, order = pd.factorize(np.where(codes < 0, len(names), codes))
+    blank = np.flatnonzero(order == len(names))
+    if blank.size:
+        new = np.where(new == blank[0], MISSING, new - (new > blank[0]))
+    return new.astype(np.int64), [names[i] for i in order.tolist() if i < len(names)]
+
+
+def shared_sessions(sessions: Identities, subjects: Identities) -> np.ndarray:
+    """Whether each session has rows of several subjects."""
+    (session, names), (subject, _) = sessions, subjects
+    filled = np.flatnonzero((subject >= 0) & (session >= 0))
+    first = np.full(len(names), len(filled), np.int64)
+    np.minimum.at(first, session[filled], np.arange(len(filled)))
+    of_session = np.append(subject[filled], MISSING)[first]
+    shared = np.zeros(len(names), bool)
+    shared[session[filled][subject[filled] != of_session[session[filled]]]] = True
+    return shared
+
+
+def unnamed_subject(table: Table, found: Mapping[str, str], session: np.ndarray, names: list[Any]) -> str | None:
+    """A column that may hold the subject, though nobody said so, and changes within a session; None: there is none."""
+    if "subject" in found or "session" not in found:
+        return None
+    for column, values in table.columns.items():
+        if plain(column) in ALSO_CALLED["subject"] and column not in found.values():
+            subjects = read_identities(table, column)
+            # A row's own number is no animal.
+            if 1 < len(subjects[1]) <= len(values) / 4 and shared_sessions((session, names), subjects).any():
+                return column
+    return None
+
+
+def key_advice(found: Mapping[str, str], column: str) -> str:
+    """What to type where sessions are numbered for each animal."""
+    columns = [column, *key_columns(found, "session")]
+    return f"session={tuple(columns)}, subject={column!r} (--session {','.join(columns)} --subject {column})"

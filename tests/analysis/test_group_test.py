@@ -1,0 +1,197 @@
+"""Groups of animals: no more false alarms than asked for where nothing differs, and the animal is the unit."""
+
+from itertools import combinations, product
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import ttest_ind, ttest_rel
+
+from swirl.analysis.group_test import by_animal, compare_groups
+from swirl.data.trajectories import Trajectories
+
+
+def table_of(one, other, columns=("rest",), subjects=None):
+    n = len(one), len(other)
+    subjects = range(sum(n)) if subjects is None else subjects
+    index = pd.MultiIndex.from_arrays([["a"] * n[0] + ["b"] * n[1], [f"m{i}" for i in subjects]])
+    index.names = ["group", "subject"]
+    return pd.DataFrame(np.concatenate([one, other]).reshape(sum(n), -1), index=index, columns=list(columns))
+
+
+def simulated(rng, n_animals=5, n_sessions=5, n_steps=60, between=0.8, effect=0.0):
+    """Sessions of animals that differ: a mouse is likelier to be in mode 1 the higher its own logit is."""
+    modes, subjects, groups = [], [], []
+    for group in range(2):
+        for animal in range(n_animals):
+            logit = rng.normal(scale=between) + effect * group
+            share = 1 / (1 + np.exp(-logit - rng.normal(scale=0.3, size=n_sessions)))
+            modes += [(rng.random(n_steps) < p).astype(int) for p in share]
+            subjects += [f"{'ab'[group]}{animal}"] * n_sessions
+            groups += [f"group {group}"] * n_sessions
+    return Trajectories([np.zeros(n_steps, int)] * len(modes), subjects=subjects, groups=groups), modes
+
+
+# ---- the numbers of animals
+
+
+def test_numbers_of_animals_by_hand():
+    data = Trajectories(
+        [[0] * 4, [0] * 6, [0] * 4], subjects=["m1", "m1", "m2"], groups=["x", "x", "y"], gaps=[[], [4], []],
+        signals={"dff": [[1.0, 1, 3, 3], [5, 5, 0, 0, 0, 0], [2.0, 2, 2, np.nan]]},
+    )  # fmt: skip
+    modes = [np.array([0, 1, 1, 0]), np.array([1, 1, 0, 0, 0, 0]), np.array([0, 0, 0, 1])]
+    shares = by_animal(data, modes)
+    assert shares.index.tolist() == [("x", "m1"), ("y", "m2")]
+    np.testing.assert_allclose(shares.to_numpy(), [[0.6, 0.4], [0.75, 0.25]])
+    # Starts that were seen: of mode 0 at steps 3 and (after 1, 1) 2; of mode 1 at step 1. A gap's far side is none.
+    np.testing.assert_allclose(by_animal(data, modes, "bouts").to_numpy(), [[200, 100], [0, 250]])
+    # The only bout with both ends seen is 1, 1 of the first session.
+    np.testing.assert_allclose(by_animal(data, modes, "duration").to_numpy(), [[np.nan, 2], [np.nan, np.nan]])
+    signal = by_animal(data, modes, "signal", signal="dff", mode_names=["home", "food"])
+    assert signal.columns.tolist() == ["home", "food"]
+    np.testing.assert_allclose(signal.to_numpy(), [[(1 + 3) / 6, (1 + 3 + 10) / 4], [2, np.nan]])
+
+
+def test_an_animal_in_two_groups_has_two_rows():
+    data = Trajectories([[0, 0]] * 2, subjects=["m1", "m1"], groups=["saline", "drug"])
+    assert by_animal(data, [[0, 0], [0, 1]]).index.tolist() == [("drug", "m1"), ("saline", "m1")]
+
+
+def test_faults_of_numbers_of_animals():
+    data = Trajectories([[0, 0]] * 2, subjects=["m1", None])
+    with pytest.raises(
+        ValueError, match=r"(?s)measure='shares'.*groups: some.*subjects: some sessions have none, so it"
+    ):
+        by_animal(data, [[0, 0], [0, 1]], "shares")
+    data = Trajectories([[0, 0]], subjects=["m1"], groups=["a"])
+    with pytest.raises(ValueError, match="goes with measure='signal'"):
+        by_animal(data, [[0, 0]], "share", signal="dff")
+    with pytest.raises(ValueError, match="mode_names has 1 names, but there are 2 modes"):
+        by_animal(data, [[0, 1]], mode_names=["one"])
+
+
+# ---- the test
+
+
+def test_every_way_to_deal_the_labels_by_a_plain_loop():
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=(9, 2)) + np.array([[0.0, 1.0]]) * (np.arange(9) >= 4)[:, None]
+    found = compare_groups(table_of(values[:4], values[4:], columns=("x", "y")))
+    t = []
+    for own in combinations(range(9), 5):
+        rest = [i for i in range(9) if i not in own]
+        t.append(np.abs(ttest_ind(values[list(own)], values[rest], equal_var=False).statistic))
+    real = np.abs(ttest_ind(values[4:], values[:4], equal_var=False).statistic)
+    np.testing.assert_allclose(found.p_value, (np.array(t) >= real - 1e-9).mean(axis=0))
+    assert (found.exact, found.n_ways, found.least_p_value) == (True, 126, 1 / 126)
+    welch = ttest_ind(values[4:], values[:4], equal_var=False).confidence_interval()
+    np.testing.assert_allclose([found.low, found.high], welch)
+    # The test that strays most: how often any strays as far.
+    most = int(np.argmax(real))
+    assert found.corrected_p_value[most] == pytest.approx((np.max(t, axis=1) >= real[most] - 1e-9).mean())
+    assert (found.corrected_p_value >= found.p_value - 1e-12).all()
+    np.testing.assert_allclose(found.means, [values[:4].mean(axis=0), values[4:].mean(axis=0)])
+
+
+def test_animals_in_both_groups_are_compared_with_themselves():
+    rng = np.random.default_rng(1)
+    one = rng.normal(scale=3, size=7)
+    other = one + rng.normal(0.8, 0.5, size=7)
+    shuffled = rng.permutation(7)
+    index = pd.MultiIndex.from_arrays([["a"] * 7 + ["b"] * 7, [*range(7), *shuffled]], names=["group", "subject"])
+    found = compare_groups(pd.Series([*one, *other[shuffled]], index=index, name="rest"))
+    assert (found.paired, found.exact, found.n_ways, found.least_p_value) == (True, True, 128, 2 / 128)
+    t = []
+    apart = other - one
+    for swap in product([1, -1], repeat=7):
+        d = apart * swap
+        t.append(abs(d.mean() / (d.std(ddof=1) / np.sqrt(7))))
+    real = abs(ttest_rel(other, one).statistic)
+    assert found.p_value[0] == pytest.approx((np.array(t) >= real - 1e-9).mean())
+    np.testing.assert_allclose([found.low[0], found.high[0]], ttest_rel(other, one).confidence_interval())
+    with pytest.raises(ValueError, match="animals m0 are in both groups, m1, m2 in one only"):
+        compare_groups(table_of([1.0, 2.0], [1.0, 2.0], subjects=[0, 1, 0, 2]))
+
+
+def test_many_animals_are_sampled_and_agree_with_students_test():
+    rng = np.random.default_rng(2)
+    one, other = rng.normal(size=25), rng.normal(0.6, 1, size=20)
+    found = compare_groups(table_of(one, other), n_permutations=4999)
+    assert (found.exact, found.n_ways) == (False, 5000)
+    assert found.p_value[0] == pytest.approx(ttest_ind(one, other, equal_var=False).pvalue, abs=0.012)
+    assert compare_groups(table_of(one, other), n_permutations=4999).p_value == found.p_value  # the seed is fixed
+
+
+@pytest.mark.slow
+def test_without_an_effect_false_alarms_are_as_rare_as_asked_for_and_sessions_as_units_are_not():
+    rng, n, animals, sessions = np.random.default_rng(3), 400, 0, 0
+    covered = 0
+    for _ in range(n):
+        data, modes = simulated(rng)
+        found = compare_groups(by_animal(data, modes))
+        animals += found.p_value[1] <= 0.05
+        covered += found.low[1] <= 0 <= found.high[1]
+        share, groups = np.array([path.mean() for path in modes]), np.array(data.groups)
+        sessions += ttest_ind(share[groups == "group 0"], share[groups == "group 1"]).pvalue <= 0.05
+    # 5 % of 400 is 20, ± 4.4; 12 of 252 ways (4.8 %) can be below.
+    assert 7 <= animals <= 33
+    assert 0.92 <= covered / n <= 0.985
+    assert sessions > 2.5 * 0.05 * n  # pseudoreplication
+
+
+@pytest.mark.slow
+def test_an_effect_is_found():
+    rng = np.random.default_rng(4)
+    found = [compare_groups(by_animal(*simulated(rng, between=0.3, effect=1.2))) for _ in range(60)]
+    assert np.mean([each.p_value[1] <= 0.05 for each in found]) > 0.8
+    assert all(each.difference[1] > 0 for each in found if each.p_value[1] <= 0.05)
+
+
+def test_false_alarms_of_several_tests_are_corrected_together():
+    rng, n = np.random.default_rng(5), 300
+    family = [compare_groups(table_of(rng.normal(size=(5, 6)), rng.normal(size=(5, 6)), "abcdef")) for _ in range(n)]
+    assert np.mean([(each.p_value <= 0.05).any() for each in family]) > 0.15
+    assert np.mean([(each.corrected_p_value <= 0.05).any() for each in family]) <= 0.085
+    # Shares of two modes are one number told twice: nothing is lost by testing both.
+    share = rng.normal(size=10)
+    twice = compare_groups(table_of(np.c_[share, -share][:5], np.c_[share, -share][5:], "xy"))
+    np.testing.assert_allclose(twice.corrected_p_value, twice.p_value)
+
+
+def test_missing_numbers_and_numbers_without_spread():
+    one, other = np.array([[1.0, 5.0], [2.0, np.nan], [3.0, 4.0]]), np.array([[4.0, 7.0], [5.0, 8.0], [6.0, 9.0]])
+    found = compare_groups(table_of(one, other, "xy"))
+    assert found.n_animals.tolist() == [[3, 2], [3, 3]]
+    assert found.means[0].tolist() == [2.0, 4.5]
+    same = compare_groups(table_of([1.0, 1.0, 1.0], [1.0, 1.0, 1.0]))
+    assert (same.p_value[0], same.difference[0]) == (1.0, 0.0)
+    apart = compare_groups(table_of([1.0, 1.0, 1.0], [2.0, 2.0, 2.0]))
+    assert apart.p_value[0] == pytest.approx(0.1)
+    assert "So few animals cannot give a p-value below 0.1" in str(apart)
+
+
+@pytest.mark.parametrize(
+    ("table", "options", "told"),
+    [
+        (pd.DataFrame({"x": [1.0]}), {}, "expected a DataFrame indexed by group and subject"),
+        (table_of([1.0, 2.0], [3.0], subjects=[0, 0, 1]), {}, r"several rows of m0 \(a\): the unit is the animal"),
+        (table_of([1.0], [3.0, 4.0]), {}, "a has 1 animals with a number, b 2: at least 2 in each"),
+        (table_of([1.0, 2.0], [3.0, 4.0]), {"groups": ("a", "c")}, r"groups=\('a', 'c'\): expected two of a, b"),
+        (table_of([1.0, 2.0], [3.0, 4.0]), {"level": 95}, "level=95: expected a share"),
+        (table_of([1.0, 2.0], [3.0, 4.0]), {"n_permutations": 5}, "expected 19 or more"),
+        (table_of(["u", "v"], ["w", "z"]), {}, "do not hold numbers"),
+    ],
+)
+def test_faults_of_a_comparison(table, options, told):
+    with pytest.raises(ValueError, match=told):
+        compare_groups(table, **options)
+
+
+def test_of_three_groups_two_are_named():
+    table = pd.concat([table_of([1.0, 2.0], [3.0, 4.0]), table_of([5.0, 6.0], [], subjects=[7, 8]).rename({"a": "c"})])
+    with pytest.raises(ValueError, match="the table has a, b, c: say which two to compare"):
+        compare_groups(table)
+    found = compare_groups(table, ("c", "a"))
+    assert (found.groups, found.difference[0]) == (("c", "a"), -4.0)
+    assert found.table().columns.tolist()[:3] == ["mean c", "mean a", "difference"]
