@@ -9,7 +9,7 @@ comma := ,
 unexport PYTHONDONTWRITEBYTECODE
 add = $(BIN)/uv pip install --quiet --python $(BIN)/python --editable "$(1)" || $(BIN)/python -m pip install --quiet --editable "$(1)"
 
-.PHONY: install demo test test-all lint format bench docs clean
+.PHONY: install demo test test-all lint format bench docs wheel clean
 
 install: $(STAMP)
 
@@ -43,6 +43,10 @@ format: $(STAMP)
 docs: $(STAMP)
 	$(BIN)/sphinx-build -j 2 -W --keep-going -q -b html docs build/docs
 	@echo "The pages are in build/docs: open build/docs/index.html"
+
+# The wheel and the source distribution as others get them: built, checked, installed and tried outside the checkout.
+wheel: $(STAMP)
+	$(BIN)/python packaging/try_wheel.py
 
 bench: $(STAMP)
 	$(call add,.[dev$(comma)bench])
