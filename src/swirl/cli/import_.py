@@ -171,7 +171,7 @@ def bouts(
 ) -> None:
     """Read tables of bouts (BORIS, SimBA, Raven, …) or of labels per frame: one step per bout."""
     asked = dict(locals())
-    from swirl.cli.output import listed
+    from swirl.cli.output import listed, status_line
     from swirl.workflows import import_recordings as importing
 
     _check_free(output, force, *paths, index)
@@ -179,10 +179,11 @@ def bouts(
     one = labels[0] if labels and len(labels) == 1 else labels
     columns = {"start": start, "stop": stop, "label": one, "time": time, "status": status}
     columns |= {"subject": subject, "session": session}
-    imported = importing.import_bouts(
-        list(paths), columns, fps=fps, priority=listed(priority), pauses=pauses, max_pause=max_pause,
-        drop=listed(drop), points=points, index=index, sheet=sheet,
-    )  # fmt: skip
+    with status_line(False if quiet or as_json else None) as show:
+        imported = importing.import_bouts(
+            list(paths), columns, fps=fps, priority=listed(priority), pauses=pauses, max_pause=max_pause,
+            drop=listed(drop), points=points, index=index, sheet=sheet, callback=show,
+        )  # fmt: skip
     _finish(imported, "bouts", asked)
 
 
@@ -258,17 +259,19 @@ def tracks(
 ) -> None:
     """Read position tracks as visits to places: cells of a grid, polygons, or the nodes of a maze."""
     asked = dict(locals())
+    from swirl.cli.output import status_line
     from swirl.workflows import import_recordings as importing
 
     _check_free(output, force, *paths, polygons, nodes, edges, index)
     named = {"x": x, "y": y, "time": time, "frame": frame, "subject": subject, "session": session}
-    imported = importing.import_tracks(
-        list(paths), grid=grid, bounds=bounds, polygons=polygons, nodes=nodes, edges=edges, fps=fps, keypoint=keypoint,
-        individual=individual, min_confidence=min_confidence, reach=reach, min_dwell=min_dwell,
-        max_break=max_break, on_skip=on_skip, series=series, diagonal=diagonal, y_down=y_down, index=index,
-        unit=unit, time_unit=time_unit, sheet=sheet,
-        columns={role: column for role, column in named.items() if column is not None},
-    )  # fmt: skip
+    with status_line(False if quiet or as_json else None) as show:
+        imported = importing.import_tracks(
+            list(paths), grid=grid, bounds=bounds, polygons=polygons, nodes=nodes, edges=edges, fps=fps,
+            keypoint=keypoint, individual=individual, min_confidence=min_confidence, reach=reach, min_dwell=min_dwell,
+            max_break=max_break, on_skip=on_skip, series=series, diagonal=diagonal, y_down=y_down, index=index,
+            unit=unit, time_unit=time_unit, sheet=sheet, callback=show,
+            columns={role: column for role, column in named.items() if column is not None},
+        )  # fmt: skip
     _finish(imported, "tracks", asked)
 
 
@@ -292,7 +295,7 @@ def nwb(
 ) -> None:
     """Read labelled intervals of NWB files: one step per bout (positions: swirl import tracks)."""
     asked = dict(locals())
-    from swirl.cli.output import show_json
+    from swirl.cli.output import show_json, status_line
     from swirl.workflows import import_recordings as importing
 
     if contents:
@@ -308,5 +311,8 @@ def nwb(
                 typer.echo("  " + "  ".join(str(value) for value in entry.values() if value not in (None, "")))
         return
     _check_free(output, force, *paths, index)
-    imported = importing.import_nwb(list(paths), table=table, label=label, max_pause=max_pause, index=index)
+    with status_line(False if quiet or as_json else None) as show:
+        imported = importing.import_nwb(
+            list(paths), table=table, label=label, max_pause=max_pause, index=index, callback=show
+        )
     _finish(imported, "nwb", asked)
