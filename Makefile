@@ -9,7 +9,7 @@ comma := ,
 unexport PYTHONDONTWRITEBYTECODE
 add = $(BIN)/uv pip install --quiet --python $(BIN)/python --editable "$(1)" || $(BIN)/python -m pip install --quiet --editable "$(1)"
 
-.PHONY: install demo test test-all lint format bench docs wheel clean
+.PHONY: install demo test test-all lint format bench docs picture wheel clean
 
 install: $(STAMP)
 
@@ -43,6 +43,10 @@ format: $(STAMP)
 docs: $(STAMP)
 	$(BIN)/sphinx-build -j 2 -W --keep-going -q -b html docs build/docs
 	@echo "The pages are in build/docs: open build/docs/index.html"
+
+# The picture of a report in the README.
+picture: demo
+	$(BIN)/python docs/extensions/report_picture.py swirl-demo/report.html docs/images/report.png
 
 # The wheel and the source distribution as others get them: built, checked, installed and tried outside the checkout.
 wheel: $(STAMP)

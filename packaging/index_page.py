@@ -2,7 +2,8 @@
 
 Hatchling calls this when the package is built (`[tool.hatch.metadata.hooks.custom]` in pyproject.toml).  It needs one
 address, `Repository` in `[project.urls]`: with it links and pictures become whole addresses.  Without it no address is
-made up: links become the names of the files, pictures are left out, and a last line says where the files are.
+made up: links become the names of the files, pictures and their captions are left out, and a last line says where the
+files are.
 """
 
 import re
@@ -14,7 +15,7 @@ try:
 except ImportError:  # in the tests, which need no more than the function
     MetadataHookInterface = object
 
-PICTURE = re.compile(r"!\[([^\]]*)\]\(([^)\s]+)\)")
+PICTURE = re.compile(r"!\[([^\]]*)\]\(([^)\s]+)\)(\n\n\*[^*]+\*\n)?")  # with its caption
 LINK = re.compile(r"(?<!!)\[([^\]]*)\]\(([^)\s]+)\)")
 WHOLE = re.compile(r"[a-z]+:|#")  # an address already, or a place on the same page
 CODE = re.compile(r"(^```.*?^```)", flags=re.DOTALL | re.MULTILINE)
@@ -40,10 +41,10 @@ def for_index(readme: str, repository: str | None = None) -> str:
 
 def _prose(text: str, repository: str | None) -> str:
     def picture(found: re.Match[str]) -> str:
-        words, target = found.groups()
+        words, target, caption = found.groups()
         if WHOLE.match(target):
             return found[0]
-        return f"![{words}]({repository}/raw/HEAD/{target})" if repository else ""
+        return f"![{words}]({repository}/raw/HEAD/{target}){caption or ''}" if repository else ""
 
     def link(found: re.Match[str]) -> str:
         words, target = found.groups()
@@ -51,7 +52,8 @@ def _prose(text: str, repository: str | None) -> str:
             return found[0]
         if repository:
             return f"[{words}]({repository}/blob/HEAD/{target})"
-        return f"`{target}`" if words == target else f"{words} (`{target}`)"
+        file = target.partition("#")[0]
+        return f"`{file}`" if words == target else f"{words} (`{file}`)"
 
     text = LINK.sub(link, PICTURE.sub(picture, text))
     return re.sub(r"\n{3,}", "\n\n", text)

@@ -47,6 +47,8 @@ def test_without_an_address_it_has_no_links_to_files():
     page = index_page.for_index(README)
     assert [target for target in targets(page) if not target.startswith("https://")] == []
     assert "![" not in page
+    assert "The top of a report" not in page  # the caption of a picture goes with it
+    assert "The top of a report (shortened)" in index_page.for_index(README, "https://host.example/us/swirl")
     assert "`docs/models.md`" in page
     assert page.rstrip().endswith("Files named on this page are in the source distribution.")
 
