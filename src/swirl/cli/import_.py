@@ -11,7 +11,7 @@ from swirl.cli.options import Force, Json, Quiet
 app = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
-    help="Make a table of sessions (one row per step) from recordings, with the environment beside it.",
+    help="Make a table of sessions (one row per step) from recordings, and a file with its environment.",
     epilog="Example:\n\nswirl import moseq results.h5 --fps 30 -o sessions.csv",
 )
 
@@ -85,7 +85,7 @@ def table(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Bring a table with other column names into ours: session, subject, group, t, state, action, gap."""
+    """Rename the columns of a table: session, subject, group, t, state, action, gap."""
     asked = dict(locals())
     from swirl.cli.output import listed
     from swirl.workflows import import_recordings as importing
@@ -112,7 +112,7 @@ def moseq(
         str | None, typer.Option(metavar="A,B,…", help="Syllables to keep (numbers or names); others become gaps.")
     ] = None,
     like: Annotated[
-        Path | None, typer.Option(metavar="FIT", help="Keep the syllables that a fit knows, for swirl apply.")
+        Path | None, typer.Option(metavar="FIT", help="Keep the syllables of this fit, for swirl apply.")
     ] = None,
     min_usage: Annotated[
         float, typer.Option(min=0.0, max=1.0, help="Syllables rarer than this share of bouts become gaps.")
@@ -155,7 +155,8 @@ def bouts(
         float | None, typer.Option(metavar="F", help="Frames per second, for labels per frame and times in frames.")
     ] = None,
     priority: Annotated[
-        str | None, typer.Option(metavar="A,B,…", help="Where bouts overlap, the earlier in this list stays.")
+        str | None,
+        typer.Option(metavar="A,B,…", help="Where bouts overlap, the label that is earlier in this list is kept."),
     ] = None,
     pauses: Annotated[
         str, typer.Option(help="Pauses between bouts: ignore (the next bout follows), state (“none”) or gap.")
@@ -200,7 +201,7 @@ def tracks(
     output: Output = OUTPUT,
     grid: Annotated[str | None, typer.Option(metavar="RxC", help="Places are the cells of a grid.")] = None,
     bounds: Annotated[
-        str | None, typer.Option(metavar="X0,X1,Y0,Y1", help="Edges of the grid; by default those of the tracks.")
+        str | None, typer.Option(metavar="X0,X1,Y0,Y1", help="Edges of the grid; by default the range of the tracks.")
     ] = None,
     polygons: Annotated[
         Path | None, typer.Option(metavar="FILE", help='Places are polygons (JSON: {"name": [[x, y], …]}, or GeoJSON).')
@@ -221,7 +222,9 @@ def tracks(
         float | None,
         typer.Option(min=0.0, max=1.0, help="Below it a point is missing; by default 0.6, for SLEAP's scores 0."),
     ] = None,
-    min_dwell: Annotated[float, typer.Option(min=0.0, metavar="S", help="Shorter visits (s) are flicker.")] = 0.0,
+    min_dwell: Annotated[
+        float, typer.Option(min=0.0, metavar="S", help="Shorter visits (s) are taken for tracking noise.")
+    ] = 0.0,
     max_break: Annotated[
         float | None, typer.Option(metavar="S", help="Longer stretches without a place (s) are gaps; by default 0.5.")
     ] = None,
@@ -288,7 +291,7 @@ def nwb(
         typer.Option(metavar="S", help="Longer pauses between bouts (s) are gaps; by default the median bout."),
     ] = None,
     index: Index = None,
-    contents: Annotated[bool, typer.Option("--list", help="Only show what the files hold.")] = False,
+    contents: Annotated[bool, typer.Option("--list", help="Only list what the files contain.")] = False,
     force: Force = False,
     as_json: Json = False,
     quiet: Quiet = False,
