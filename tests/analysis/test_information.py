@@ -368,7 +368,7 @@ def test_a_fit_that_is_still_climbing_is_refused(monkeypatch):
     stop = SWIRL.refitted
     monkeypatch.setattr(SWIRL, "refitted", lambda self, *given, **settings: stop(self, *given, tol=1e9, max_iter=1))
     early = SWIRL(**{**model.get_params(), "max_iter": 3, "n_restarts": 1}).fit(data)
-    with pytest.raises(NoInformationError, match="the fit is at no top"):
+    with pytest.raises(NoInformationError, match="the fit is not at a maximum"):
         information(early, data)
 
 

@@ -170,7 +170,7 @@ def fit(
 
 
 def _checkpoint(path: Path | None, every: str, resume: bool, force: bool, others: list[Any]) -> dict[str, Any]:
-    """Arguments of `fit` that keep what is done so far; say where it goes on from."""
+    """Arguments of `fit` that keep what is done so far; say where it resumes from."""
     from swirl.inference.checkpoint import iterations_made
 
     if path is None:
@@ -178,7 +178,7 @@ def _checkpoint(path: Path | None, every: str, resume: bool, force: bool, others
             raise ValueError("--resume: say from which file with --checkpoint FILE, the one that the fit was given")
         return {}
     if any(other is not None and Path(other).absolute() == path.absolute() for other in others):
-        raise ValueError(f"--checkpoint {path}: this file is needed for something else; give a name of its own")
+        raise ValueError(f"--checkpoint {path}: this file is needed for something else; give another file")
     if resume and path.exists():
         made = iterations_made(path)
         typer.echo(f"Resuming from {path}{f', after {made} iterations' if made else ''}.", err=True)
@@ -235,7 +235,7 @@ def summary(model: Any, ready: Any) -> dict[str, Any]:
 def _missing(facts: dict[str, Any]) -> str:
     """Say what was made of actions that are not known."""
     missing = f"{facts['missing_actions']:,} not recorded"
-    return f"{missing}; such a step counts by the state that it led to (taken to be missing by chance)"
+    return f"{missing}; such a step is scored by the state that it led to (taken to be missing by chance)"
 
 
 def to_text(facts: dict[str, Any]) -> str:
