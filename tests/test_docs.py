@@ -110,6 +110,27 @@ def check_mention(arguments: list[str]) -> None:
         raise ValueError(f"swirl {' '.join(arguments)}: there is no option {', '.join(unknown)}")
 
 
+PRIVATE = re.compile(
+    r"at your fingertips|earn (?:its|their) keep|up to a gauge\b(?!\]\()|the house is built|goes on where it was"
+    r"|(?:starts?|begins?|fitted|drawn) anew|rewards? sees?\b|set(?:s|ting)? (?:\w+ ){1,3}beside|you are told"
+    r"|is the fit the fit|give(?:s|n)? back (?:the )?(?:modes|truth)"
+)
+"""Words that readers stumbled over; what they were replaced by is plain English."""
+
+
+def test_pages_and_help_are_in_plain_english():
+    sys.path.insert(0, str(DOCS / "extensions"))
+    try:
+        from command_line import commands, described
+    finally:
+        sys.path.pop(0)
+    texts = {page.name: prose(page) for page in PAGES if page.name not in ("design.md", "results.md")}
+    texts["README.md"] = (ROOT / "README.md").read_text(encoding="utf-8")
+    texts |= {" ".join(path): described(path, command, context) for path, command, context in commands()}
+    found = [f"{name}: {words}" for name, text in texts.items() for words in PRIVATE.findall(" ".join(text.split()))]
+    assert found == []
+
+
 def test_links_and_images_lead_somewhere():
     broken = []
     for page in PAGES:
