@@ -146,7 +146,7 @@ def test_the_root_leaves_alone_what_is_not_known():
 
 
 def test_where_the_objective_bends_upwards_it_is_refused():
-    with pytest.raises(NoInformationError, match="no top: its objective bends upwards in 1 direction"):
+    with pytest.raises(NoInformationError, match="not at a maximum: its objective bends upwards in 1 direction"):
         inverse_root(np.array([[1.0, 3.0], [3.0, 1.0]]))
 
 
