@@ -9,7 +9,7 @@ comma := ,
 unexport PYTHONDONTWRITEBYTECODE
 add = $(BIN)/uv pip install --quiet --python $(BIN)/python --editable "$(1)" || $(BIN)/python -m pip install --quiet --editable "$(1)"
 
-.PHONY: install demo test test-all lint format bench docs clean
+.PHONY: install demo test test-all lint format bench docs picture wheel clean
 
 install: $(STAMP)
 
@@ -43,6 +43,16 @@ format: $(STAMP)
 docs: $(STAMP)
 	$(BIN)/sphinx-build -j 2 -W --keep-going -q -b html docs build/docs
 	@echo "The pages are in build/docs: open build/docs/index.html"
+
+# The picture of a report in the README: of the demo, with the verdict of swirl fit.
+picture: demo
+	$(BIN)/swirl fit swirl-demo/sessions.csv --env swirl-demo/grid.csv --modes 2 --hold-out 5 --quiet --force -o swirl-demo/picture.nc
+	$(BIN)/swirl report swirl-demo/picture.nc --title "What does the agent want?" --quiet --force -o swirl-demo/report.html
+	$(BIN)/python docs/extensions/report_picture.py swirl-demo/report.html docs/images/report.png
+
+# The wheel and the source distribution as others get them: built, checked, installed and tried outside the checkout.
+wheel: $(STAMP)
+	$(BIN)/python packaging/try_wheel.py
 
 bench: $(STAMP)
 	$(call add,.[dev$(comma)bench])

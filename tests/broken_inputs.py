@@ -436,7 +436,7 @@ texts(
     "states",
     "places.csv",
     {
-        "a name twice": ("name '0' stands there more than once", "name,x,y\n0,0,0\n0,1,1\n1,1,1\n2,2,2\n"),
+        "a name twice": ("name '0' is there more than once", "name,x,y\n0,0,0\n0,1,1\n1,1,1\n2,2,2\n"),
         "a state too few": ("state '2' is not in", "name,x,y\n0,0,0\n1,1,1\n"),
         "no name": ("no column name among x, y", "x,y\n0,0\n"),
         "no number": ("line 3, column x: 'left' is not a number", "name,x,y\n0,0,0\n1,left,0\n2,0,0\n"),
@@ -457,7 +457,7 @@ texts(
         "a line": ("no area", json.dumps({"nest": [[0, 0], [1, 1], [2, 2]]})),
         "of numbers without end": ("expected corners", '{"nest": [[0, 0], [1, 0], [1, ' + "9" * 5000 + "]]}"),
         "nested without end": ("nested too deeply", '{"nest": ' + "[" * 100_000 + "]" * 100_000 + "}"),
-        "a name twice": ("stands there more than once", '{"nest": [[0,0],[1,0],[1,1]], "nest": [[0,0],[2,0],[2,2]]}'),
+        "a name twice": ("is there more than once", '{"nest": [[0,0],[1,0],[1,1]], "nest": [[0,0],[2,0],[2,2]]}'),
         "Latin-1": ("is not text in UTF-8", json.dumps({"café": SQUARE}, ensure_ascii=False).encode("latin-1")),
         "a GeoJSON of points": (
             "is no Polygon",
@@ -474,7 +474,7 @@ texts(
         "empty": ("is empty", b""),
         "no places": ("no column x, y among name", "name\nhome\n"),
         "no numbers": ("give numbers", "name,x,y\nhome,0,left\nwater,1,1\n"),
-        "a name twice": ("stands there before", "name,x,y\nhome,0,0\nhome,1,1\nwater,1,0\n"),
+        "a name twice": ("is there already", "name,x,y\nhome,0,0\nhome,1,1\nwater,1,0\n"),
         "one place twice": ("lie in the same place", "name,x,y\nhome,0,0\nwater,0,0\n"),
     },
 )

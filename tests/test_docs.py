@@ -4,6 +4,7 @@ Links lead somewhere, commands and their options exist, Python is Python, and th
 `make docs` runs every example.
 """
 
+import importlib.util
 import re
 import shlex
 import sys
@@ -108,6 +109,25 @@ def check_mention(arguments: list[str]) -> None:
     unknown = [x for x in rest if re.match(r"--?[a-z]", x) and x.split("=")[0] not in known | {"-h"}]
     if unknown:
         raise ValueError(f"swirl {' '.join(arguments)}: there is no option {', '.join(unknown)}")
+
+
+PRIVATE = re.compile(
+    r"at your fingertips|earn (?:its|their) keep|up to a gauge\b(?!\]\()|the house is built|goes on where it was"
+    r"|(?:starts?|begins?|fitted|drawn) anew|rewards? sees?\b|set(?:s|ting)? (?:\w+ ){1,3}beside|you are told"
+    r"|is the fit the fit|give(?:s|n)? back (?:the )?(?:modes|truth)"
+)
+"""Words that readers stumbled over; what they were replaced by is plain English."""
+
+
+def test_pages_and_help_are_in_plain_english():
+    spec = importlib.util.spec_from_file_location("docs_command_line", DOCS / "extensions" / "command_line.py")
+    program = importlib.util.module_from_spec(spec)  # tests have a module of that name as well
+    spec.loader.exec_module(program)
+    texts = {page.name: prose(page) for page in PAGES if page.name not in ("design.md", "results.md")}
+    texts["README.md"] = (ROOT / "README.md").read_text(encoding="utf-8")
+    texts |= {" ".join(path): program.described(path, *command) for path, *command in program.commands()}
+    found = [f"{name}: {words}" for name, text in texts.items() for words in PRIVATE.findall(" ".join(text.split()))]
+    assert found == []
 
 
 def test_links_and_images_lead_somewhere():

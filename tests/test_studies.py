@@ -493,7 +493,7 @@ def test_habit_or_goal_on_small_draws():
             assert found.verdict != EVIDENCE or "but the sessions are few" in told
         assert set(found.models) == {"without modes", "with goals"}
         assert len(found.model.goals) == len(found.search.goals) == len(found.blocked)
-        for said in ("score:", "place +5:", "which goal next:", "What would tell: close the way"):
+        for said in ("score:", "place +5:", "which goal next:", "What would decide: close the way"):
             assert said in told
 
 

@@ -91,7 +91,7 @@ def checked_names(argument: str, names: Any, faults: Faults) -> tuple[str, ...] 
         return None
     repeated = sorted({name for name in listed if listed.count(name) > 1})
     if repeated:
-        faults.add(f"{argument} repeats {some(repeated)}: give each label a name of its own")
+        faults.add(f"{argument} repeats {some(repeated)}: give each label a different name")
         return None
     return listed
 

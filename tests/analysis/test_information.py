@@ -146,7 +146,7 @@ def test_the_root_leaves_alone_what_is_not_known():
 
 
 def test_where_the_objective_bends_upwards_it_is_refused():
-    with pytest.raises(NoInformationError, match="no top: its objective bends upwards in 1 direction"):
+    with pytest.raises(NoInformationError, match="not at a maximum: its objective bends upwards in 1 direction"):
         inverse_root(np.array([[1.0, 3.0], [3.0, 1.0]]))
 
 
@@ -368,7 +368,7 @@ def test_a_fit_that_is_still_climbing_is_refused(monkeypatch):
     stop = SWIRL.refitted
     monkeypatch.setattr(SWIRL, "refitted", lambda self, *given, **settings: stop(self, *given, tol=1e9, max_iter=1))
     early = SWIRL(**{**model.get_params(), "max_iter": 3, "n_restarts": 1}).fit(data)
-    with pytest.raises(NoInformationError, match="the fit is at no top"):
+    with pytest.raises(NoInformationError, match="the fit is not at a maximum"):
         information(early, data)
 
 

@@ -45,7 +45,7 @@ def test_p_is_uniform_where_nothing_is_there():
 
 def test_too_few_simulations_cannot_tell():
     assert found(10.0, [1.0, 2.0]).verdict() == (
-        "Too few simulations to tell: p cannot be below 0.33; 19 are the fewest."
+        "Too few simulations to decide: p cannot be below 0.33; 19 are the fewest."
     )
 
 

@@ -88,7 +88,7 @@ def test_goals_and_switching_belong_to_modes():
 def test_where_the_true_model_cannot_tell_no_data_suffice():
     result = found([[0.55] * 20, [0.56] * 20], ceiling=0.55, base=0.5)
     assert result.smallest() is None
-    assert result.verdict().startswith("No amount of data will tell these modes apart: the true model itself has 55 %")
+    assert result.verdict().startswith("No amount of data will distinguish these modes: the true model itself has 55 %")
     asked = found([[0.9] * 20], target=Target(right=0.95))
     assert asked.verdict().startswith("No amount of data will do: the true model itself has 90 %")
 
@@ -250,7 +250,7 @@ def test_modes_that_are_the_same_are_never_promised():
     assert result.smallest() is None
     assert all(result.smallest(question) is None for question in result.questions)
     assert "suffice:" not in str(result)
-    assert result.verdict().startswith("No amount of data will tell these modes apart")
+    assert result.verdict().startswith("No amount of data will distinguish these modes")
 
 
 @pytest.mark.slow

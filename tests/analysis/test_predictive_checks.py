@@ -218,7 +218,7 @@ def test_corrected_p_values_hold_the_level_of_the_family_and_keep_power():
 def test_too_few_draws_are_said_to_be_too_few():
     few, enough = (checks_of(np.random.default_rng(0).normal(size=(1 + n, 21))) for n in (20, 39))
     assert min(few.corrected.values()) >= 2 / 21
-    assert few.words.endswith("with 20 simulated data sets none can come down to 0.05: 39 are needed")
+    assert few.words.endswith("with 20 simulated data sets none can be as small as 0.05: 39 are needed")
     assert "for 21 statistics together" in enough.words
     assert "needed" not in enough.words
     assert few.table()["tests"].tolist() == [21] * 21

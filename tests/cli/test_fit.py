@@ -411,7 +411,7 @@ def test_a_checkpoint_is_gone_on_from_and_removed_when_the_fit_is_saved(folder, 
     assert "--resume" in again.output
     done = run(*asked, *kept, "-o", tmp_path / "fit.nc", "--resume")
     assert done.exit_code == 0, done.output
-    assert "Going on from" in done.stderr
+    assert "Resuming from" in done.stderr
     assert not (tmp_path / "kept").exists()
     one, other = swirl.load(tmp_path / "fit.nc"), swirl.load(tmp_path / "whole.nc")
     np.testing.assert_array_equal(one.policies_, other.policies_)

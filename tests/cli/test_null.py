@@ -19,7 +19,7 @@ def place(tmp_path, monkeypatch):
 def test_it_says_the_answer_and_keeps_it(place, capsys):
     code, printed = swirl(capsys, *ASK, "--simulations", "2", "--folder", "kept")
     assert code == 0, printed.err
-    assert "Too few simulations to tell" in printed.out
+    assert "Too few simulations to decide" in printed.out
     assert "n_modes=2 gains" in printed.out
     facts = json.loads((place / "null.json").read_text())
     assert facts["kind"] == "swirl null"

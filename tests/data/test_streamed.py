@@ -212,7 +212,7 @@ def test_bad_parquet_is_told(tmp_path):
     pytest.importorskip("pyarrow")
     mixed = pd.concat([table(3), table(1)])
     mixed.to_parquet(tmp_path / "mixed.parquet")
-    with pytest.raises(ValueError, match=r"session 'day 00' do not stand together.*sort it by session"):
+    with pytest.raises(ValueError, match=r"session 'day 00' are not next to each other.*sort it by session"):
         list(StreamedTrajectories.from_parquet(tmp_path / "mixed.parquet", part=4))
     table(2).assign(session=[None] + ["a"] * (len(table(2)) - 1)).to_parquet(tmp_path / "none.parquet")
     with pytest.raises(ValueError, match="1 rows have no session"):

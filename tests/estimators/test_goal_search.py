@@ -193,7 +193,7 @@ def test_what_cannot_be_found_is_refused():
         Goals(None, explores=False)
     with pytest.raises(ValueError, match=r"names=\('a', 'b'\): expected 1 name, one for each goal"):
         Goals((1,), names=("a", "b"))
-    with pytest.raises(ValueError, match=r"goals=\{'a': 1\} beside places=\(1,\): they are the same"):
+    with pytest.raises(ValueError, match=r"goals=\{'a': 1\} and places=\(1,\): they mean the same"):
         make("Goals", env, goals={"a": 1}, places=(1,))
     with pytest.raises(ValueError, match="data have 1 session: goals are found on folds, which needs two or more"):
         make("Goals", env).fit(data[:1])

@@ -96,7 +96,7 @@ def test_further_arguments_are_the_models():
         ("Goals", {"switching": "state"}, "Goals has switching='until-reached'; use swirl.SWIRL"),
         ("Goals-2", {"history": 3}, "history=3: Goals-2 has history=2"),
         ("Goals", {"reward": "state"}, "reward='state': Goals makes its own reward; give goals="),
-        ("Goals", {"reward": Goals((1,)), "places": (2,)}, "beside places: Goals makes its own reward"),
+        ("Goals", {"reward": Goals((1,)), "places": (2,)}, "with places: Goals makes its own reward"),
         (
             "Goals",
             {"colour": 1},

@@ -177,7 +177,7 @@ def test_a_disk_that_is_full_does_not_end_a_fit(tmp_path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(np, "savez", full)
-    with pytest.warns(Notice, match="the fit goes on"):
+    with pytest.warns(Notice, match="the fit continues"):
         fitted = model(max_iter=12, reward_prior=priors.Cauchy()).fit(
             WORLD.trajectories, checkpoint=tmp_path / "kept", checkpoint_every=0
         )

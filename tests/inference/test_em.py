@@ -91,7 +91,7 @@ def test_converged_fits_have_next_to_nothing_left_to_gain():
     model = small(max_iter=2000, tol=0.01, n_restarts=6).fit(recording())
     assert all(r.converged for r in model.restarts_)
     assert model.fit_report_.startswith("converged after")
-    assert "going on would gain" in model.fit_report_
+    assert "more iterations would gain" in model.fit_report_
     assert model.remaining_gain_ == model.restarts_[model.best_restart_].remaining_gain <= 0.01
     ended = [r.objective for r in model.restarts_]
     model.set_params(max_iter=10 * max(r.n_iterations for r in model.restarts_), tol=1e-300).fit(
@@ -113,7 +113,7 @@ def test_more_data_do_not_stop_a_fit_sooner():
 def test_a_fit_that_runs_out_says_what_may_be_to_come():
     model = small(max_iter=12, tol=1e-12).fit(recording())
     assert not model.converged_
-    assert "nats or more may be to come" in model.fit_report_
+    assert "nats or more may still be gained" in model.fit_report_
     assert model.remaining_gain_ > 0
 
 
@@ -249,7 +249,7 @@ def test_the_report_says_how_the_fit_ended():
 
     text = em.describe([restart(-50.0), restart(-50.0001), restart(-60.0)], 0, n_observed=10)
     assert text.startswith(
-        "converged after 1 iterations (going on would gain about 0.004 nats). Objective -50.000 (log"
+        "converged after 1 iterations (more iterations would gain about 0.004 nats). Objective -50.000 (log"
     )
     assert "(log-likelihood -4.90000 nats per step" in text
     assert text.endswith("; the best of 3 restarts.")

@@ -84,7 +84,7 @@ def test_a_bout_of_two_rows_is_one_step(tmp_path):
     assert [times.tolist() for times in sessions.times] == [[0.5, 3.0], [1.0], [0.0, 4.0]]
     assert [lasted.tolist() for lasted in sessions.signals["duration"]] == [[1.5, 1.5], [1.0], [1.0, 1.0]]
     assert told(sessions, "left out 1 point event (they have no duration): sneeze (1); --points takes them too")
-    assert told(sessions, "2 pauses (median 2 s, longest 3 s) passed over")
+    assert told(sessions, "2 pauses (median 2 s, longest 3 s) ignored")
     assert told(sessions, "status = 'Behavior type'")
 
 

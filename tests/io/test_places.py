@@ -177,7 +177,7 @@ POINT = {"geometry": {"type": "Point", "coordinates": [1, 2]}, "properties": Non
 BROKEN_POLYGONS = {
     '{"a": [[0, 0],\n [1, }': r"arena.json, line 2, column 6: no JSON",
     "[1, 2]": "expected {",
-    '{"a": [[0, 0], [1, 0], [1, 1]], "a": []}': "'a' stands there more than once",
+    '{"a": [[0, 0], [1, 0], [1, 1]], "a": []}': "'a' is there more than once",
     '{"a": [[0, 0], [1, 0], [1, NaN]]}': "arena.json: (.|\n)*polygon 'a': expected corners",
     '{"a": [[0, 0], ["left", 0], [1, 1]]}': "polygon 'a': expected corners",
     json.dumps(
@@ -212,7 +212,7 @@ def test_read_nodes(tmp_path):
 EDGES = "from,to\na,b\n"
 BROKEN_GRAPHS = [
     ("name,x,y\na,0,0\nb,one,2\n", EDGES, "nodes.csv, line 3: x, y are 'one', '2'"),
-    ("name,x,y\na,0,0\n\na,1,2\nb,0,1\n", EDGES, "nodes.csv, line 4: the name 'a' stands there before"),
+    ("name,x,y\na,0,0\n\na,1,2\nb,0,1\n", EDGES, "nodes.csv, line 4: the name 'a' is there already"),
     ("name,x\na,0\n", EDGES, "nodes.csv, line 1: no column y among name, x"),
     ("name,x,y\na,0,0\nb,1\n", EDGES, "nodes.csv, line 3: 2 cells, but the header has 3"),
     ("name,x,y\na,0,0\nb,1,\n", EDGES, "nodes.csv, line 3, column y: empty"),

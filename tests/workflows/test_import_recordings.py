@@ -1,7 +1,10 @@
 """From recordings to a table with its environment, by the command line: what a user does first."""
 
 import hashlib
+import io
 import json
+import re
+from contextlib import suppress
 from itertools import pairwise
 
 import h5py
@@ -14,6 +17,7 @@ from swirl import datasets
 from swirl.cli.app import app
 from swirl.io.environment_files import read_environment
 from swirl.io.session_table import read_data
+from swirl.workflows.import_recordings import import_bouts, import_nwb
 
 runner = CliRunner()
 TEXT = h5py.string_dtype()
@@ -653,3 +657,46 @@ def test_notes_that_differ_only_in_the_session_are_printed_once(tmp_path):
     assert "m2:" not in done.stdout
     notes = json.loads((tmp_path / "sessions.import.json").read_text())["notes"]
     assert [note for note in notes if note.startswith("m3: 3 of 7 frames")]
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.mark.parametrize("options", [[], ["-q"], ["--json"]])
+@pytest.mark.parametrize("terminal", [True, False])
+def test_a_terminal_shows_which_of_many_files_is_read(terminal, options, tmp_path, monkeypatch, capsys):
+    walk(tmp_path)
+    table = (tmp_path / "walk.csv").read_text(encoding="utf-8")
+    names = [f"m{number}.csv" for number in range(5)]
+    for name in names:
+        (tmp_path / name).write_text(table, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    stream = Terminal() if terminal else io.StringIO()
+    monkeypatch.setattr("sys.stderr", stream)
+    command = ["import", "tracks", *names, "--grid", "2x2", "-o", "out.csv", *options]
+    with suppress(SystemExit):
+        app(command)
+    assert (tmp_path / "out.csv").exists()
+    shown = re.findall(r"Reading file (\d) of 5: (m\d\.csv) …", stream.getvalue())
+    expected = [(str(number + 1), name) for number, name in enumerate(names)]
+    assert shown == (expected if terminal and not options else [])
+    assert "Reading" not in capsys.readouterr().out
+
+
+def test_every_reader_says_which_file_it_reads(tmp_path):
+    files = [tmp_path / f"{name}.csv" for name in "ab"]
+    for file in files:
+        file.write_text("start,stop,label\n0,1,rest\n1,2,walk\n", encoding="utf-8")
+    heard = []
+    import_bouts(files, callback=heard.append)
+    assert heard == ["Reading file 1 of 2: a.csv", "Reading file 2 of 2: b.csv"]
+    heard.clear()
+    trials = {"intervals.trials": ("TimeIntervals", bouts(["x", "y"]))}
+    nwb = [write_nwb_by_hand(tmp_path / f"{name}.nwb", **trials) for name in "cd"]
+    import_nwb(nwb, table="trials", label="label", callback=heard.append)
+    assert heard == ["Reading file 1 of 2: c.nwb", "Reading file 2 of 2: d.nwb"]
+    heard.clear()
+    import_bouts(files[:1], callback=heard.append)
+    assert heard == []

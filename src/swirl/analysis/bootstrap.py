@@ -53,8 +53,8 @@ def units_of(data: Trajectories, by: str | None) -> tuple[str, Int[np.ndarray, "
     if len(data) < MIN_UNITS:
         raise ValueError(
             f"data have {counted(len(data), 'session')}: a bootstrap draws whole sessions, and fewer than "
-            f"{MIN_UNITS} say next to nothing of how sessions differ; cut long recordings into sessions where the "
-            "animal began anew, or use swirl.uncertainty.information, which takes the model as true"
+            f"{MIN_UNITS} say next to nothing of how sessions differ; divide long recordings into sessions where the "
+            "animal started again, or use swirl.uncertainty.information, which takes the model as true"
         )
     if by == "session":
         return by, np.arange(len(data))

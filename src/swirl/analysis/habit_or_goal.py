@@ -215,7 +215,7 @@ class HabitOrGoal:
         """What would tell a habit from goals."""
         if not self.search.goals:
             return (
-                "What would tell: put something that the animal wants at a place, and look whether it is then found as "
+                "What would decide: put something that the animal wants at a place, and see if it is then found as "
                 "a goal."
             )
         ways = []
@@ -226,8 +226,8 @@ class HabitOrGoal:
                 )
         said = [*ways[:2], f"move what is at {self._of(self.search.places[0])}", "let the animal have its fill of it"]
         return (
-            f"What would tell: {'; or '.join(said)}. A habit goes on as before; a goal is walked to by the new way. "
-            "Score sessions after a change with model.transfer(env2), beside the counts from before."
+            f"What would decide: {'; or '.join(said)}. A habit continues as before; a goal is reached by the new way. "
+            "Score sessions after the change with model.transfer(env2), and compare with the counts from before."
         )
 
     def _name(self, state: int) -> str:

@@ -221,7 +221,7 @@ def inverse_root(matrix: Float[np.ndarray, "number number"]) -> Float[np.ndarray
     if (values < -1e3 * FLAT).any() or not np.isfinite(values).all():
         upwards = counted(int((values < -FLAT).sum()), "direction")
         raise NoInformationError(
-            f"the fit is at no top: its objective bends upwards in {upwards}, "
+            f"the fit is not at a maximum: its objective bends upwards in {upwards}, "
             "so that its curvature gives no intervals; fit with more iterations or a stronger prior, or use "
             "swirl.uncertainty.bootstrap"
         )
@@ -301,7 +301,7 @@ def information(
     root = inverse_root(found.matrix)
     if (left := float(np.sum((root.T @ found.slope) ** 2)) / 2) > SHORT:
         raise NoInformationError(
-            f"the fit is at no top: a further {left:.2g} nats are to be gained, and the curvature where it stands "
+            f"the fit is not at a maximum: {left:.2g} nats more can be gained, and the curvature there "
             "gives no intervals; fit with more iterations, or use swirl.uncertainty.bootstrap"
         )
     counts = unit_counts(problem.components, problem.chains, best.parameters, units[problem.encoded.chain_sessions])

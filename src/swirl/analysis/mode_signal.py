@@ -45,7 +45,7 @@ def read_signal(data: Trajectories, signal: Any) -> tuple[str, Float[np.ndarray,
     arrays = [np.asarray(part, dtype=float) for part in parts]
     faults = Faults()
     _match("signal", arrays, data, (1, 2), faults)
-    faults.raise_if_any("The signal cannot be set beside the modes")
+    faults.raise_if_any("The signal cannot be compared with the modes")
     widths = {array.shape[1] if array.ndim == 2 else 1 for array in arrays}
     if len(widths) > 1:
         raise ValueError(f"signal has {sorted(widths)} channels in different sessions: expected the same in all")

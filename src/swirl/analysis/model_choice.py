@@ -40,8 +40,8 @@ MARKOV = "Markov"
 FORMS = {
     "state": "State-dependent switching",
     "independent": "Switching that depends on the mode alone",
-    "state-table": "Switching with a table of its own for each state",
-    "state-net": "Switching that a network makes of the state",
+    "state-table": "Switching with a separate table for each state",
+    "state-net": "Switching computed from the state by a network",
 }
 SWITCHING, HISTORY, MODES = "switching", "history", "n_modes"
 
@@ -175,7 +175,7 @@ class ModelChoice(InNotebooks):
             lines.append(f"| {' | '.join([*cells, 'chosen' if row['chosen'] else ''])} |")
         if with_criteria:
             lines.append(
-                "AIC and BIC: above the lowest; parameters without gauge. They do not choose: they know of no prior."
+                "AIC and BIC: above the lowest; parameters without gauge. Not used to choose: they ignore the prior."
             )
         return "\n".join(
             [

@@ -86,7 +86,7 @@ class NullTest(InNotebooks):
         floor = f", the smallest that {len(self.simulated)} simulations can give" if self.as_large == 0 else ""
         told = f"{there if self.supported else absent} (p = {self.p_value:.2g}{floor})."
         if not self.supported and self.floor > LEVEL:
-            told = f"Too few simulations to tell: p cannot be below {self.floor:.2g}; 19 are the fewest."
+            told = f"Too few simulations to decide: p cannot be below {self.floor:.2g}; 19 are the fewest."
         if self.supported and self.within < WITHIN:
             told += (
                 f" But the mode changes in only {self.within:.0%} of the sessions: these may be differences between "

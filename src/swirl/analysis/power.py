@@ -192,8 +192,8 @@ class Power(InNotebooks):
         itself = f"the true model itself has {percent(ceiling, space=' ')} of the steps in the right mode"
         if float(self.told[i].mean()) < MIN_TOLD:
             return (
-                f"No amount of data will tell these modes apart: {itself}, naming the commonest mode everywhere "
-                f"{percent(base, space=' ')}. Modes that differ more, or last longer, can be told."
+                f"No amount of data will distinguish these modes: {itself}, naming the commonest mode everywhere "
+                f"{percent(base, space=' ')}. Modes that differ more, or last longer, can be distinguished."
             )
         if self.target.right is not None and ceiling < self.target.right:
             return (

@@ -88,7 +88,7 @@ class PredictiveChecks:
         told = f"corrected p-values are for {self.n_tests} statistics together (step-down maximum over the simulations)"
         if self.n_draws >= ENOUGH:
             return told
-        return f"{told}; with {self.n_draws} simulated data sets none can come down to {LEVEL}: {ENOUGH} are needed"
+        return f"{told}; with {self.n_draws} simulated data sets none can be as small as {LEVEL}: {ENOUGH} are needed"
 
     def table(self) -> Any:
         """One row per statistic, as a pandas DataFrame.

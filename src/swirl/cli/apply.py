@@ -22,10 +22,10 @@ def apply(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Infer the modes of sessions with a model that was fitted before; nothing is fitted anew.
+    """Infer the modes of new sessions with a fitted model; nothing is fitted again.
 
-    Writes every step with its mode (Viterbi) and the probability of each mode;
-    on the training sessions these are the fit's own.
+    Writes every step with its mode (Viterbi) and the probability of each mode.
+    On the training sessions these are the same as in the fit.
     """
     from swirl.cli.output import check_free, show_json
     from swirl.estimators.base import PER

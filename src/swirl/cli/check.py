@@ -41,13 +41,13 @@ def check(
     as_json: Annotated[bool, typer.Option("--json", help="Print what was found as JSON.")] = False,
     quiet: Annotated[
         bool,
-        typer.Option("--quiet", "-q", help="Print only what makes the command exit with 1, and what to beware of."),
+        typer.Option("--quiet", "-q", help="Print only what makes the command exit with 1, and important warnings."),
     ] = False,
 ) -> None:
-    """Look at recordings before a fit: what is there, what a fit would refuse, and what would mislead it.
+    """Check recordings before a fit: a summary, errors (a fit would refuse) and warnings (a fit may mislead).
 
-    Exits with 0 when a fit would run, with 1 when it would refuse the data
-    (--strict: or be misled), and with 2 when the files cannot be read.
+    Exits with 0 when there are no errors, with 1 when there are (--strict: or
+    warnings), and with 2 when the files cannot be read.
     """
     from swirl.cli.output import check_free, show_json
     from swirl.io.atomic_write import write_text

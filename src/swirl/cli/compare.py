@@ -69,7 +69,7 @@ def compare(
     ] = None,
     folder: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Keep each fit here; killed, the same command goes on."),
+        typer.Option(metavar="DIR", help="Keep each fit here; after an interruption the same command resumes."),
     ] = None,
     scheduler: Annotated[
         str | None,
@@ -90,20 +90,20 @@ def compare(
     as_json: shared.Json = False,
     quiet: shared.Quiet = False,
 ) -> None:
-    """Fit several models to the same sessions and score each once on the same others.
+    """Fit several models to the same training sessions and score each once on the same held-out sessions.
 
     How many modes a model has is chosen on folds of the training sessions:
     the fewest within one standard error of the best. The held-out sessions
     are only scored. The best model with modes is compared with the same
     model with one mode, and with the best other model without modes; the
-    first line says whether modes are ahead of both. A second table has what
-    the models say besides the next step: the place 1, 5 and 20 steps ahead
+    first line says whether modes are ahead of both. A second table scores
+    other predictions than the next step: the place 1, 5 and 20 steps ahead
     and, with --goals, which goal is reached next and whether modes agree
     with direct runs to them.
 
-    With --grid one model chooses all its settings on the folds; you are told
-    what it chose, how often other sessions would have chosen otherwise, and
-    what each setting is worth on the held-out sessions.
+    With --grid all settings of one model are chosen on the folds; the output
+    says what was chosen, how often other sessions would have led to another
+    choice, and what each setting is worth on the held-out sessions.
     """
     from swirl.analysis.comparison_json import write_comparison
     from swirl.cli.output import check_free, listed, show_json, status_line, whole_numbers

@@ -21,10 +21,11 @@ def demo(
 ) -> None:
     """Simulate the paper's 5 × 5 gridworld, fit MaxEnt, I-1, I-2, S-1 and S-2, and draw what was found.
 
-    Prints one table: held-out score beside the truth's own, accuracy of the
-    segmentation, reward correlation, seconds. Writes the report on S-2
-    (report.html), a page that sets the truth beside it (truth.html), the
-    figures, and the data and the fit as the other commands read them.
+    Prints one table: held-out score of each model and of the true model,
+    accuracy of the segmentation, reward correlation, seconds. Writes the
+    report on S-2 (report.html), a page that compares it with the truth
+    (truth.html), the figures, and the data and the fit as files that the
+    other commands read.
     """
     from swirl.workflows.demo import run_demo
 

@@ -17,7 +17,7 @@ def doctor(
 ) -> None:
     """Show versions, devices, memory and disk, and check in a few seconds that computing works here.
 
-    Each finding says what to do about it.  Exits with 1 when a check fails; advice is no failure.  Paste the output
+    Each finding says what to do about it.  Exits with 1 when a check fails; advice is not a failure.  Paste the output
     into a bug report.
     """
     if empty_cache:

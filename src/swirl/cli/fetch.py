@@ -28,7 +28,7 @@ def fetch(
     force: Annotated[bool, typer.Option("--force", help="Replace files that differ from the published ones.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print what is where as JSON.")] = False,
 ) -> None:
-    """Download the recordings of the paper (7.8 MB in all), so that they are at hand without a connection.
+    """Download the recordings of the paper (7.8 MB in all), for use without a connection.
 
     Says where each file is. A file that is in $SWIRL_DATA_DIR or in the cache is not downloaded again; every
     copy is checked by its SHA-256. For a machine without a connection: fetch into a folder with --output,

@@ -33,7 +33,11 @@ def fit(
     ] = None,
     history: Annotated[
         int | None,
-        typer.Option(metavar="L", help="States that a reward sees.", show_default="2; of goals: their habit sees 3"),
+        typer.Option(
+            metavar="L",
+            help="States that a reward depends on: the current one and L - 1 before it.",
+            show_default="2; with goals: their habit depends on 3",
+        ),
     ] = None,
     switching: Annotated[
         str | None,
@@ -44,15 +48,23 @@ def fit(
     ] = None,
     bouts: Annotated[
         float | None,
-        typer.Option(metavar="STEPS", help="Ask for modes that last: mean steps of a bout, as a prior."),
+        typer.Option(metavar="STEPS", help="Prior for long modes: the mean number of steps of a bout."),
     ] = None,
     bouts_strength: Annotated[
-        float | None, typer.Option(metavar="N", help="Bouts of each mode that --bouts is worth.", show_default="100")
+        float | None,
+        typer.Option(
+            metavar="N",
+            help="Strength of --bouts: it counts as much as N observed bouts of each mode.",
+            show_default="100",
+        ),
     ] = None,
     reward: Annotated[str | None, typer.Option(help="state, state-action or goals.", show_default="state")] = None,
     goals: shared.Goals = None,
     discount: Annotated[float | None, typer.Option(help="Discount, in [0, 1).", show_default="0.95")] = None,
-    temperature: Annotated[float | None, typer.Option(help="Softness of choices.", show_default="1")] = None,
+    temperature: Annotated[
+        float | None,
+        typer.Option(help="Noise of choices: low, and the best action is nearly always taken.", show_default="1"),
+    ] = None,
     impossible: shared.Impossible = None,
     restarts: shared.Restarts = None,
     max_iter: shared.Iterations = None,
@@ -66,25 +78,26 @@ def fit(
         bool,
         typer.Option(
             "--verdict/--no-verdict",
-            help="Fit both halves of the sessions too, and say whether to trust the modes.",
+            help="Also fit each half of the sessions, and say whether to trust the modes.",
         ),
     ] = True,
     stream: Annotated[
         bool,
         typer.Option(
             "--stream",
-            help="Hold a part at a time, for what is larger than memory: DATA is a Parquet file, or a folder of them.",
+            help="For data larger than memory, read in parts: DATA is a Parquet file, or a folder of them.",
         ),
     ] = False,
     checkpoint: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Keep what is done so far in this file, for fits that may be killed."),
+        typer.Option(metavar="FILE", help="Save the state of the fit in this file, for fits that may be interrupted."),
     ] = None,
     checkpoint_every: Annotated[
         str, typer.Option(metavar="TIME", help="How often: 60 (seconds), '5 min' or '100 iterations'.")
     ] = "60",
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on from the checkpoint; where there is none yet, from the beginning.")
+        bool,
+        typer.Option("--resume", help="Resume from the checkpoint; where there is none yet, start from the beginning."),
     ] = False,
     force: shared.Force = False,
     as_json: shared.Json = False,
@@ -95,8 +108,8 @@ def fit(
 ) -> None:
     """Fit a model to sessions: which modes there are, what each wants, and what makes the animal switch.
 
-    Without --env the environment is what the data show. The settings, the
-    command and the data's fingerprint are kept in the file.
+    Without --env the environment consists of the moves that occur in the data. The
+    settings, the command and a fingerprint of the data are kept in the file.
     """
     from swirl.analysis.verdicts import verdict
     from swirl.cli.output import check_free, listed, show_json, status_line
@@ -157,7 +170,7 @@ def fit(
 
 
 def _checkpoint(path: Path | None, every: str, resume: bool, force: bool, others: list[Any]) -> dict[str, Any]:
-    """Arguments of `fit` that keep what is done so far; say where it goes on from."""
+    """Arguments of `fit` that keep what is done so far; say where it resumes from."""
     from swirl.inference.checkpoint import iterations_made
 
     if path is None:
@@ -165,10 +178,10 @@ def _checkpoint(path: Path | None, every: str, resume: bool, force: bool, others
             raise ValueError("--resume: say from which file with --checkpoint FILE, the one that the fit was given")
         return {}
     if any(other is not None and Path(other).absolute() == path.absolute() for other in others):
-        raise ValueError(f"--checkpoint {path}: this file is needed for something else; give a name of its own")
+        raise ValueError(f"--checkpoint {path}: this file is needed for something else; give another file")
     if resume and path.exists():
         made = iterations_made(path)
-        typer.echo(f"Going on from {path}{f', after {made} iterations' if made else ''}.", err=True)
+        typer.echo(f"Resuming from {path}{f', after {made} iterations' if made else ''}.", err=True)
     elif force and path.exists():
         iterations_made(path)  # what is no checkpoint is not removed
         path.unlink()
@@ -222,7 +235,7 @@ def summary(model: Any, ready: Any) -> dict[str, Any]:
 def _missing(facts: dict[str, Any]) -> str:
     """Say what was made of actions that are not known."""
     missing = f"{facts['missing_actions']:,} not recorded"
-    return f"{missing}; such a step counts by the state that it led to (taken to be missing by chance)"
+    return f"{missing}; such a step is scored by the state that it led to (taken to be missing by chance)"
 
 
 def to_text(facts: dict[str, Any]) -> str:

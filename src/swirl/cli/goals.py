@@ -40,7 +40,7 @@ def goals(
     hold_out_subjects: shared.HeldOutSubjects = None,
     impossible: shared.Impossible = None,
     runs: Annotated[
-        bool, typer.Option("--runs/--no-runs", help="Check how straight places are come to, by simulation.")
+        bool, typer.Option("--runs/--no-runs", help="Check by simulation how directly places are reached.")
     ] = True,
     seed: shared.Seed = None,
     force: shared.Force = False,
@@ -49,12 +49,13 @@ def goals(
 ) -> None:
     """Find the places that the animal walks to, and say whether they are more than a habit.
 
-    Every place is tried as a goal; those stay that pay on held-out folds of
-    the sessions. Then the best model without modes (counts of what followed
-    the last states, or a habit that knows places) is set against the same
-    habit with goals. The first line says "evidence for goals", "a
-    description only" or "no sign of goals", and the last what experiment
-    would tell. It takes minutes: many models are fitted.
+    Every place is tried as a goal; kept are those that improve the prediction
+    of held-out folds of the sessions. Then the best model without modes
+    (counts of what followed the last states, or a habit that may depend on
+    the place) is compared with the same habit with goals. The first line says
+    "evidence for goals", "a description only" or "no sign of goals"; the last
+    line suggests an experiment that would decide. It takes minutes: many
+    models are fitted.
     """
     from swirl.cli.output import check_free, listed, show_json, status_line
     from swirl.workflows.config import read_config, settings

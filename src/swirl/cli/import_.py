@@ -11,7 +11,7 @@ from swirl.cli.options import Force, Json, Quiet
 app = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
-    help="Make a table of sessions (one row per step) from recordings, with the environment beside it.",
+    help="Make a table of sessions (one row per step) from recordings, and a file with its environment.",
     epilog="Example:\n\nswirl import moseq results.h5 --fps 30 -o sessions.csv",
 )
 
@@ -91,7 +91,7 @@ def table(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Bring a table with other column names into ours: session, subject, group, t, state, action, gap."""
+    """Rename the columns of a table: session, subject, group, t, state, action, gap."""
     asked = dict(locals())
     from swirl.cli.output import listed
     from swirl.workflows import import_recordings as importing
@@ -118,7 +118,7 @@ def moseq(
         str | None, typer.Option(metavar="A,B,…", help="Syllables to keep (numbers or names); others become gaps.")
     ] = None,
     like: Annotated[
-        Path | None, typer.Option(metavar="FIT", help="Keep the syllables that a fit knows, for swirl apply.")
+        Path | None, typer.Option(metavar="FIT", help="Keep the syllables of this fit, for swirl apply.")
     ] = None,
     min_usage: Annotated[
         float, typer.Option(min=0.0, max=1.0, help="Syllables rarer than this share of bouts become gaps.")
@@ -161,7 +161,8 @@ def bouts(
         float | None, typer.Option(metavar="F", help="Frames per second, for labels per frame and times in frames.")
     ] = None,
     priority: Annotated[
-        str | None, typer.Option(metavar="A,B,…", help="Where bouts overlap, the earlier in this list stays.")
+        str | None,
+        typer.Option(metavar="A,B,…", help="Where bouts overlap, the label that is earlier in this list is kept."),
     ] = None,
     pauses: Annotated[
         str, typer.Option(help="Pauses between bouts: ignore (the next bout follows), state (“none”) or gap.")
@@ -177,7 +178,7 @@ def bouts(
 ) -> None:
     """Read tables of bouts (BORIS, SimBA, Raven, …) or of labels per frame: one step per bout."""
     asked = dict(locals())
-    from swirl.cli.output import listed
+    from swirl.cli.output import listed, status_line
     from swirl.workflows import import_recordings as importing
 
     _check_free(output, force, *paths, index)
@@ -185,10 +186,11 @@ def bouts(
     one = labels[0] if labels and len(labels) == 1 else labels
     columns = {"start": start, "stop": stop, "label": one, "time": time, "status": status}
     columns |= {"subject": subject, "session": session}
-    imported = importing.import_bouts(
-        list(paths), columns, fps=fps, priority=listed(priority), pauses=pauses, max_pause=max_pause,
-        drop=listed(drop), points=points, index=index, sheet=sheet,
-    )  # fmt: skip
+    with status_line(False if quiet or as_json else None) as show:
+        imported = importing.import_bouts(
+            list(paths), columns, fps=fps, priority=listed(priority), pauses=pauses, max_pause=max_pause,
+            drop=listed(drop), points=points, index=index, sheet=sheet, callback=show,
+        )  # fmt: skip
     _finish(imported, "bouts", asked)
 
 
@@ -205,7 +207,7 @@ def tracks(
     output: Output = OUTPUT,
     grid: Annotated[str | None, typer.Option(metavar="RxC", help="Places are the cells of a grid.")] = None,
     bounds: Annotated[
-        str | None, typer.Option(metavar="X0,X1,Y0,Y1", help="Edges of the grid; by default those of the tracks.")
+        str | None, typer.Option(metavar="X0,X1,Y0,Y1", help="Edges of the grid; by default the range of the tracks.")
     ] = None,
     polygons: Annotated[
         Path | None, typer.Option(metavar="FILE", help='Places are polygons (JSON: {"name": [[X, Y], …]}, or GeoJSON).')
@@ -226,7 +228,9 @@ def tracks(
         float | None,
         typer.Option(min=0.0, max=1.0, help="Below it a point is missing; by default 0.6, for SLEAP's scores 0."),
     ] = None,
-    min_dwell: Annotated[float, typer.Option(min=0.0, metavar="S", help="Shorter visits (s) are flicker.")] = 0.0,
+    min_dwell: Annotated[
+        float, typer.Option(min=0.0, metavar="S", help="Shorter visits (s) are taken for tracking noise.")
+    ] = 0.0,
     max_break: Annotated[
         float | None, typer.Option(metavar="S", help="Longer stretches without a place (s) are gaps; by default 0.5.")
     ] = None,
@@ -264,17 +268,19 @@ def tracks(
 ) -> None:
     """Read position tracks as visits to places: cells of a grid, polygons, or the nodes of a maze."""
     asked = dict(locals())
+    from swirl.cli.output import status_line
     from swirl.workflows import import_recordings as importing
 
     _check_free(output, force, *paths, polygons, nodes, edges, index)
     named = {"x": x, "y": y, "time": time, "frame": frame, "subject": subject, "session": session}
-    imported = importing.import_tracks(
-        list(paths), grid=grid, bounds=bounds, polygons=polygons, nodes=nodes, edges=edges, fps=fps, keypoint=keypoint,
-        individual=individual, min_confidence=min_confidence, reach=reach, min_dwell=min_dwell,
-        max_break=max_break, on_skip=on_skip, series=series, diagonal=diagonal, y_down=y_down, index=index,
-        unit=unit, time_unit=time_unit, sheet=sheet,
-        columns={role: column for role, column in named.items() if column is not None},
-    )  # fmt: skip
+    with status_line(False if quiet or as_json else None) as show:
+        imported = importing.import_tracks(
+            list(paths), grid=grid, bounds=bounds, polygons=polygons, nodes=nodes, edges=edges, fps=fps,
+            keypoint=keypoint, individual=individual, min_confidence=min_confidence, reach=reach, min_dwell=min_dwell,
+            max_break=max_break, on_skip=on_skip, series=series, diagonal=diagonal, y_down=y_down, index=index,
+            unit=unit, time_unit=time_unit, sheet=sheet, callback=show,
+            columns={role: column for role, column in named.items() if column is not None},
+        )  # fmt: skip
     _finish(imported, "tracks", asked)
 
 
@@ -291,14 +297,14 @@ def nwb(
         typer.Option(metavar="S", help="Longer pauses between bouts (s) are gaps; by default the median bout."),
     ] = None,
     index: Index = None,
-    contents: Annotated[bool, typer.Option("--list", help="Only show what the files hold.")] = False,
+    contents: Annotated[bool, typer.Option("--list", help="Only list what the files contain.")] = False,
     force: Force = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Read labelled intervals of NWB files: one step per bout (positions: swirl import tracks)."""
     asked = dict(locals())
-    from swirl.cli.output import show_json
+    from swirl.cli.output import show_json, status_line
     from swirl.workflows import import_recordings as importing
 
     if contents:
@@ -315,5 +321,8 @@ def nwb(
                 typer.echo(f"  {described(entry)}")
         return
     _check_free(output, force, *paths, index)
-    imported = importing.import_nwb(list(paths), table=table, label=label, max_pause=max_pause, index=index)
+    with status_line(False if quiet or as_json else None) as show:
+        imported = importing.import_nwb(
+            list(paths), table=table, label=label, max_pause=max_pause, index=index, callback=show
+        )
     _finish(imported, "nwb", asked)

@@ -19,7 +19,7 @@ def name(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Name the modes of a fit, once you have seen in the report what they are.
+    """Name the modes of a fit, once the report has shown what they are.
 
     Only the names in the file change. The report, figures and exported tables use them from then on.
     """

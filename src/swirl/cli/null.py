@@ -41,7 +41,9 @@ def null(
     seed: shared.Seed = None,
     folder: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Keep each simulation's result here; killed, the same command goes on."),
+        typer.Option(
+            metavar="DIR", help="Keep each simulation's result here; after an interruption the same command resumes."
+        ),
     ] = None,
     scheduler: shared.Scheduler = "local",
     workers: shared.Workers = None,
@@ -53,9 +55,10 @@ def null(
 
     A model with more modes always fits better. So sessions without modes are
     simulated, as many and as long as yours, from the best model that has
-    none; both models are fitted to each; and the gain in your sessions is
-    set beside those. p is the share of data sets, yours among them, that
-    gain as much: with 19 simulations it is never below 0.05.
+    none. Both models are fitted to each data set, and the gain in your
+    sessions is compared with the gains in the simulated ones. p is the share
+    of data sets, yours included, that gain as much: with 19 simulations it
+    is never below 0.05.
     """
     from swirl.analysis.null_test import QUESTIONS
     from swirl.cli.output import check_free, save_facts, show_json

@@ -14,7 +14,7 @@ Table = Annotated[
 ]
 Fit = Annotated[Path, typer.Argument(metavar="FIT", help="A model that swirl fit saved.", show_default=False)]
 Sessions = Annotated[
-    Path | None, typer.Option(metavar="DATA", help="Sessions; by default those of the fit, from where they were.")
+    Path | None, typer.Option(metavar="DATA", help="Sessions; by default those of the fit, read from their file.")
 ]
 Environment = Annotated[
     str | None,
@@ -30,7 +30,7 @@ States = Annotated[
 Config = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Settings in a TOML file; options given here take precedence.")
 ]
-Signal = Annotated[str | None, typer.Option(metavar="NAME", help="A column to set beside the modes.")]
+Signal = Annotated[str | None, typer.Option(metavar="NAME", help="A column to show together with the modes.")]
 
 # How a model is fitted.
 Goals = Annotated[
@@ -43,17 +43,24 @@ Goals = Annotated[
 ]
 Impossible = Annotated[
     str | None,
-    typer.Option(help="Moves that the environment rules out: error, gap or forget.", show_default="error"),
+    typer.Option(
+        help="What to do with moves that the environment rules out: error, gap or forget.", show_default="error"
+    ),
 ]
-Restarts = Annotated[int | None, typer.Option(metavar="N", help="Random starts; of many, 8 go on.", show_default="8")]
-Iterations = Annotated[int | None, typer.Option(metavar="N", help="EM iterations at most.", show_default="2000")]
+Restarts = Annotated[
+    int | None,
+    typer.Option(metavar="N", help="Random starts; of more than 8, only the best 8 are continued.", show_default="8"),
+]
+Iterations = Annotated[
+    int | None, typer.Option(metavar="N", help="Maximum number of EM iterations.", show_default="2000")
+]
 Tolerance = Annotated[
     float | None,
-    typer.Option("--tol", metavar="NATS", help="Gain that may remain when a fit ends.", show_default="0.01"),
+    typer.Option("--tol", metavar="NATS", help="A fit ends when less than this is left to gain.", show_default="0.01"),
 ]
 Seed = Annotated[int | None, typer.Option(metavar="N", help="Seed.", show_default="0")]
 HeldOutSubjects = Annotated[
-    str | None, typer.Option(metavar="A,B,…", help="Hold out and score all sessions of these subjects instead.")
+    str | None, typer.Option(metavar="A,B,…", help="Instead, hold out and score all sessions of these subjects.")
 ]
 
 # Where many fits are made.
@@ -67,6 +74,6 @@ Workers = Annotated[
 ]
 
 # What is written and said.
-Force = Annotated[bool, typer.Option("--force", help="Replace files that are there.")]
-Json = Annotated[bool, typer.Option("--json", help="Print the outcome as JSON.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but faults, and what to beware of.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace existing files.")]
+Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors and important warnings.")]

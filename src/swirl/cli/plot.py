@@ -16,7 +16,8 @@ def plot(
         Path | None, typer.Argument(metavar="FIT", help="A model that swirl fit saved.", show_default=False)
     ] = None,
     output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="DIR", help="Folder for figures and tables; made if need be.")
+        Path,
+        typer.Option("--output", "-o", metavar="DIR", help="Folder for figures and tables; made if it does not exist."),
     ] = Path("figures"),
     data: Sessions = None,
     comparison: Annotated[
@@ -31,10 +32,10 @@ def plot(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Draw every figure that a fit has something for: rewards, policies, modes over time, durations, a signal.
+    """Draw every figure that applies to a fit: rewards, policies, modes over time, durations, a signal.
 
-    Beside each figure stands a CSV with the numbers that it draws. Maps are drawn as the environment
-    is: cells of a grid, a graph of places, or names.
+    Each figure comes with a CSV of the numbers that it draws. Maps show the environment as cells of a
+    grid, as a graph of places, or as names.
     """
     from swirl.analysis.comparison_json import read_comparison
     from swirl.cli.output import parts, show_json

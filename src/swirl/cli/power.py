@@ -39,7 +39,7 @@ def power(
         str | None,
         typer.Option(
             metavar="X",
-            help="Sketch: noise of choices; low: it walks straight, high: it strays.",
+            help="Sketch: noise of choices; low: it walks straight to its goal, high: it strays.",
             show_default="0.5",
         ),
     ] = None,
@@ -47,7 +47,7 @@ def power(
         str | None,
         typer.Option(help="Sketch: where a mode ends, at its goal or anywhere.", show_default="goal"),
     ] = None,
-    explore: Annotated[bool, typer.Option("--explore", help="Sketch: one mode more, which wants nothing.")] = False,
+    explore: Annotated[bool, typer.Option("--explore", help="Sketch: one more mode, without a goal.")] = False,
     sessions: Annotated[
         str | None,
         typer.Option(
@@ -81,7 +81,7 @@ def power(
         typer.Option(
             "--ask",
             metavar="A,B,…",
-            help="What to give back: modes, goals, policies, switching.",
+            help="What must be recovered: modes, goals, policies, switching.",
             show_default="modes,goals,switching",
         ),
     ] = None,
@@ -89,12 +89,12 @@ def power(
         str | None,
         typer.Option(
             metavar="A=X,…",
-            help="What counts as given back, as in modes=0.95,switching=0.2,right=0.9.",
+            help="What counts as recovered, as in modes=0.95,switching=0.2,right=0.9.",
             show_default="modes=0.9,goals=0.5,policies=0.1,switching=0.3",
         ),
     ] = None,
     share: Annotated[
-        float, typer.Option("--power", metavar="SHARE", help="Share of data sets that must give it back.")
+        float, typer.Option("--power", metavar="SHARE", help="Share of data sets from which it must be recovered.")
     ] = 0.8,
     simulations: Annotated[int, typer.Option(metavar="N", min=1, help="Simulated data sets of each size.")] = 20,
     model: Annotated[
@@ -112,7 +112,8 @@ def power(
     folder: Annotated[
         Path | None,
         typer.Option(
-            metavar="DIR", help="Keep each result here; killed, or with more asked, the same command goes on."
+            metavar="DIR",
+            help="Keep each result here; after an interruption, or to add simulations, give the same command.",
         ),
     ] = None,
     scheduler: shared.Scheduler = "local",
@@ -125,9 +126,10 @@ def power(
 
     Sessions are simulated from a fit, or from a sketch of what you expect:
     places, goals, how long a mode lasts, how noisy choices are. The model is
-    fitted to each data set, and what comes back is set beside the truth. The
-    first line names the smallest number of sessions for which 80 % of the
-    data sets give back modes, goals and switching, or says that none does.
+    fitted to each data set, and the result is compared with the truth. The
+    first line names the smallest number of sessions for which modes, goals
+    and switching are recovered from 80 % of the data sets, or says that none
+    is enough.
     """
     from swirl.analysis.power import cost
     from swirl.cli.output import check_free, listed, numbers, save_facts, show_json, whole_numbers
@@ -157,7 +159,7 @@ def power(
     )
     silent = quiet or as_json
     if not silent:
-        typer.echo(f"{cost(question.designs, simulations)}; how long is left is told as they end", err=True)
+        typer.echo(f"{cost(question.designs, simulations)}; the time left is shown as they end", err=True)
     with progress_lines(silent) as show:
         found = run_power(
             question,

@@ -48,30 +48,34 @@ def report(
     output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="The page.")] = Path("report.html"),
     data: Sessions = None,
     comparison: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="What swirl compare saved, for a section on how models did.")
+        Path | None, typer.Option(metavar="FILE", help="What swirl compare saved, for a section that compares models.")
     ] = None,
     signal: Signal = None,
     title: Annotated[str | None, typer.Option(metavar="TEXT", help="Title of the page.")] = None,
     draws: Annotated[int, typer.Option(min=0, metavar="N", help="Simulated datasets of the checks; 0: none.")] = 5,
     bootstrap: Annotated[
-        int, typer.Option(min=0, metavar="N", help="Draw the fit's sessions anew N times, for intervals; 0: none.")
+        int, typer.Option(min=0, metavar="N", help="Resample the fit's sessions N times, for intervals; 0: none.")
     ] = 0,
     information: Annotated[
         bool,
         typer.Option(
-            "--information", help="Intervals from how sharply the fit is peaked (observed information): no refits."
+            "--information",
+            help="Intervals from the curvature of the likelihood (observed information), without refits.",
         ),
     ] = False,
     folder: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="With --bootstrap: keep each refit here; killed, the same command goes on."),
+        typer.Option(
+            metavar="DIR",
+            help="With --bootstrap: keep each refit here; after an interruption the same command resumes.",
+        ),
     ] = None,
     scheduler: Scheduler = "here",
     workers: Workers = None,
     force: Force = False,
     quiet: Quiet = False,
 ) -> None:
-    """Make one self-contained HTML page about a fit, to look at, print or mail; it opens without a connection."""
+    """Make one self-contained HTML page about a fit, to read, print or mail; it opens without a connection."""
     from swirl import report as pages
     from swirl.analysis.comparison_json import read_comparison
     from swirl.cli.output import check_free

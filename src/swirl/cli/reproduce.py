@@ -1,4 +1,4 @@
-"""`swirl reproduce`: the paper's experiments, with our figures beside the published ones."""
+"""`swirl reproduce`: the paper's experiments, with our figures compared to the published ones."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -23,17 +23,17 @@ def reproduce(
     experiment: Annotated[Name, typer.Argument(help="Which experiment.", show_default=False)],
     output: Annotated[
         Path,
-        typer.Option("--output", "-o", metavar="DIR", help="Folder for the results; an earlier run there goes on."),
+        typer.Option("--output", "-o", metavar="DIR", help="Folder for the results; an earlier run there is resumed."),
     ] = Path("reproduction"),
     quick: Annotated[bool, typer.Option("--quick", help="Fewer runs and sessions: minutes on two cores.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Write into a folder that has other files.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print only where the pages are, as JSON.")] = False,
 ) -> None:
-    """Reproduce the paper: fit every model it compares, draw its figures, set ours beside the published ones.
+    """Reproduce the paper: fit every model it compares, draw its figures, and compare them with the published ones.
 
     Writes a folder for each experiment: index.html, figures (PDF, SVG, PNG), a
     tidy CSV of every number drawn, results.json. What was computed stays in
-    DIR/fits, so a run that was stopped goes on where it was.
+    DIR/fits, so a run that was interrupted resumes.
     """
     import json
 

@@ -38,10 +38,10 @@ def sweep(
 ) -> None:
     """Fit every combination of some settings, on every fold, with several seeds.
 
-    The folder is the truth: each result is written whole as soon as it is
-    there. Killed, the same command goes on where it was; a fit that fails is
-    written down with its error, and the others go on. `swirl sweep status
-    FOLDER` says how far it has come.
+    Each result is written to the folder as soon as it is done. After an
+    interruption the same command resumes; a fit that fails is recorded with
+    its error, and the others continue. `swirl sweep status FOLDER` shows the
+    progress.
     """
     from swirl.cli.output import show_json
     from swirl.workflows.config import checked, read_config
@@ -56,7 +56,9 @@ def sweep(
     if len(what) != 1:
         raise ValueError(f"{' '.join(what)}: expected one TOML file with a [grid], or: status FOLDER")
     if output is None:
-        raise ValueError("-o: give a folder for the results, as in -o sweep; a folder of before goes on where it was")
+        raise ValueError(
+            "-o: give a folder for the results, as in -o sweep; with the folder of an earlier sweep, that one resumes"
+        )
     run = checked(read_config(what[0]), what[0])
     command = shlex.join(["swirl", *sys.argv[1:]])
     with progress_lines(quiet or as_json) as show:

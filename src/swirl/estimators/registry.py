@@ -200,12 +200,12 @@ def _with_form(name: str, entry: _Entry, parameters: dict[str, Any]) -> dict[str
     parameters = dict(parameters)
     goals = parameters.pop("goals", None)
     if goals is not None and "places" in parameters:
-        raise ValueError(f"goals={goals!r} beside places={parameters['places']!r}: they are the same; give one of them")
+        raise ValueError(f"goals={goals!r} and places={parameters['places']!r}: they mean the same; give one of them")
     own = {key: parameters[key] for key in _form_fields(entry) if key in parameters}
     rest = {key: value for key, value in parameters.items() if key not in own}
     given = rest.pop("reward", None)
     if given is not None and (own or goals is not None or not isinstance(given, form)):
-        beside = f" beside {', '.join(own) or 'goals'}" if own or goals is not None else ""
+        beside = f" with {', '.join(own) or 'goals'}" if own or goals is not None else ""
         raise ValueError(
             f"reward={given!r}{beside}: {name} makes its own reward; give goals=…, or reward=rewards.{entry.form}(…)"
         )

@@ -173,7 +173,7 @@ def load_model(find: Callable[[str], Any], path: Path) -> Any:
         raise ValueError(f"{path}: holds {header.get('model')!r}, expected a saved swirl model")
     _check_parts(cls, path, arrays, header)
     _check_shapes(cls, path, arrays, header)
-    with hdf5.explained(path, "is damaged, or not as save() writes it: copy it again or save the model anew"):
+    with hdf5.explained(path, "is damaged, or not as save() writes it: copy it again or save the model again"):
         return _rebuilt(cls, arrays, header)
 
 
@@ -216,7 +216,7 @@ def _check_parts(cls: Any, path: Path, arrays: dict[str, np.ndarray], header: di
     missing += [name for name in ["parameters"] + ["env"] * needs_env if not isinstance(header.get(name), dict)]
     if missing:
         raise ValueError(
-            f"{path}: lacks {', '.join(missing)}; the file is damaged: copy it again or save the model anew"
+            f"{path}: lacks {', '.join(missing)}; the file is damaged: copy it again or save the model again"
         )
     unknown = [name for name in header["parameters"] if name not in inspect.signature(cls).parameters]
     if unknown:
@@ -235,7 +235,7 @@ def _check_shapes(cls: Any, path: Path, arrays: dict[str, np.ndarray], header: d
             if n != length:
                 raise ValueError(
                     f"{path}: {name} is for {n} of axis {axis}, but {where} for {length}; the file is damaged: copy it "
-                    "again or save the model anew"
+                    "again or save the model again"
                 )
     history, lags = header["parameters"].get("history"), lengths.get("lag")
     if isinstance(history, int) and lags is not None and history != lags[0]:

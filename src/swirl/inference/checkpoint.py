@@ -28,8 +28,8 @@ FACTS = "facts"
 EM = "em"  # the piece of EM's own iterations
 SECONDS = 60.0
 NO_ORDER = Notice(
-    "checkpoint: on this GPU sums have no fixed order, so a fit that was killed and goes on may end with other last "
-    f"digits; to have the same bits, set XLA_FLAGS={IN_ORDER}=true before JAX is imported"
+    "checkpoint: on this GPU sums have no fixed order, so a fit that was killed and resumed may differ in the last "
+    f"digits; to have identical results, set XLA_FLAGS={IN_ORDER}=true before JAX is imported"
 )
 MARKS = {"data": "sessions", "settings": "settings of the model or of the fit", "code": "code of swirl"}
 
@@ -89,7 +89,7 @@ class Checkpoint:
         if not resume or not path.exists():
             if path.exists() and not overwrite:
                 raise FileExistsError(
-                    f"checkpoint: {path} exists already: resume=True (--resume) goes on from it; or choose another "
+                    f"checkpoint: {path} exists already: resume=True (--resume) continues from it; or choose another "
                     "name, or remove it"
                 )
             check_target(path, overwrite=True)
@@ -99,7 +99,7 @@ class Checkpoint:
         if other:
             raise ValueError(
                 f"checkpoint: {path} is of another fit: its {' and its '.join(other)} differ from those given now; "
-                "go on with what it was made with, or give another file"
+                "continue with what it was made with, or give another file"
             )
         return cls(path, dict(marks), asked, pieces)
 
@@ -150,7 +150,7 @@ class Checkpoint:
             with whole_file(self.path, overwrite=True) as temporary, temporary.open("wb") as file:
                 np.savez(file, **{FACTS: np.array(facts)}, **arrays)  # type: ignore[arg-type]
         except OSError as fault:
-            warnings.warn(Notice(f"checkpoint: {fault}; the fit goes on, and it is tried again"), stacklevel=2)
+            warnings.warn(Notice(f"checkpoint: {fault}; the fit continues, and it is tried again"), stacklevel=2)
 
 
 def _read(path: Path) -> tuple[dict[str, Any], dict[str, list[np.ndarray]]]:

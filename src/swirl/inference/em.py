@@ -344,7 +344,7 @@ def _to_come(kept: Restart) -> str:
     """Say what the objective may still gain."""
     if not np.isfinite(kept.remaining_gain):
         return ""
-    return f", and {kept.remaining_gain:,.2g} nats or more may be to come" if kept.remaining_gain > 0 else ""
+    return f", and {kept.remaining_gain:,.2g} nats or more may still be gained" if kept.remaining_gain > 0 else ""
 
 
 def describe(restarts: list[Restart], best: int, n_observed: int, agreement: str | None = None) -> str:
@@ -352,10 +352,10 @@ def describe(restarts: list[Restart], best: int, n_observed: int, agreement: str
     kept = restarts[best]
     n = kept.n_iterations
     ending = {
-        "converged": f"converged after {n} iterations (going on would gain {small(kept.remaining_gain)} nats)",
+        "converged": f"converged after {n} iterations (more iterations would gain {small(kept.remaining_gain)} nats)",
         "iterations ran out": f"not converged: the {n} iterations ran out{_to_come(kept)}; raise max_iter, or fit with "
         "resume=True",
-        "interrupted": f"interrupted after {n} iterations; fit again with resume=True to go on",
+        "interrupted": f"interrupted after {n} iterations; fit again with resume=True to continue",
         "objective fell": f"stopped: the objective fell at iteration {n}, which should not happen; please report it",
         "not finite": f"failed: the objective is not finite after {n} iterations; use a stronger prior",
     }[kept.status]

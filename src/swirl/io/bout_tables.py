@@ -127,6 +127,7 @@ def read_bout_tables(
     drop: Sequence[str] | None = None,
     points: bool = False,
     sheet: str | None = None,
+    callback: Callable[[Any], Any] | None = None,
 ) -> Trajectories:
     """Read tables of bouts or of labels per frame: state = label, action = the next label (see `bouts.bout_sessions`).
 
@@ -148,6 +149,8 @@ def read_bout_tables(
         As in `bouts.bout_sessions`.
     sheet
         Of Excel files that have several.
+    callback
+        Called with each file before it is read.
 
     Examples
     --------
@@ -172,7 +175,11 @@ def read_bout_tables(
         faults.add(f"{some(twice)} is given more than once: give each file once")
     faults.raise_if_any(CANNOT)
     notes: dict[str, int] = {}
-    read = [bouts for path in listed for bouts in _read(path, named, fps, sheet, notes, faults)]
+    read: list[Bouts] = []
+    for path in listed:
+        if callback is not None:
+            callback(path)
+        read += _read(path, named, fps, sheet, notes, faults)
     faults.raise_if_any(CANNOT)
     sessions = bout_sessions(
         _told_apart(read), priority=priority, pauses=pauses, max_pause=max_pause, drop=drop, points=points

@@ -342,7 +342,7 @@ def _notes(kept: list[Bouts], made: list[_Steps], pauses: str, max_pause: float 
         notes.append(f"{told} became the state {NONE!r}")
     elif told:
         notes.append(
-            f"{told} passed over: a bout is followed by the next one. For a state {NONE!r} in between: --pauses state; "
+            f"{told} ignored: a bout is followed by the next one. For a state {NONE!r} in between: --pauses state; "
             "for gaps: --pauses gap, or --max-pause S for those that are longer than S seconds"
         )
     if n_again:

@@ -359,7 +359,7 @@ def as_columns(given: Any) -> Columns:
     'arm'
     >>> as_columns({"stat": "arm"})
     Traceback (most recent call last):
-    ValueError: The columns cannot be told: 1 fault.
+    ValueError: The columns cannot be identified: 1 fault.
       1. columns has 'stat', which swirl does not know: expected session, subject, ...; did you mean 'state'?
     """
     if given is None or isinstance(given, Columns):
@@ -381,7 +381,7 @@ def as_columns(given: Any) -> Columns:
         elif not isinstance(name, str) and (name is not None or role == "state"):
             such = "" if name is None or isinstance(name, list | tuple | dict) else f", such as {str(name)!r}"
             faults.add(f"columns[{role!r}] is {name!r}: give the name of the column as text{such}")
-    faults.raise_if_any("The columns cannot be told")
+    faults.raise_if_any("The columns cannot be identified")
     named: dict[str, Any] = {role: tuple(name) if isinstance(name, list) else name for role, name in given.items()}
     return Columns(**named)
 
@@ -443,7 +443,7 @@ def distinct_names(names: list[str], faults: Faults) -> dict[int, str]:
     named = {i: name for i, name in enumerate(names) if not NO_NAME.fullmatch(name)}
     repeated = [name for name, n in Counter(named.values()).items() if n > 1]
     if repeated:
-        faults.add(f"columns occur more than once: {some(repeated)}; give each a name of its own")
+        faults.add(f"columns occur more than once: {some(repeated)}; give each a different name")
     return named
 
 

@@ -72,7 +72,7 @@ def read_environment(path: Any, states: Any = None) -> MDP:
         faults.add(f"{path}: state {some([repr(x) for x in unknown])} is not in {beside.name}: add it there")
     repeated = sorted(name for name, n in Counter(names).items() if n > 1)
     if repeated:
-        faults.add(f"{beside}: name {some([repr(x) for x in repeated])} stands there more than once")
+        faults.add(f"{beside}: name {some([repr(x) for x in repeated])} is there more than once")
     state_names, action_names = _names(names or found), _names([row["action"] for _, row in rows])
     if all(row["action"] == row["next_state"] for _, row in rows):
         action_names = state_names  # the action is the next state: it has its number too

@@ -288,7 +288,7 @@ def _check_together(runs: list[_Runs], faults: Faults) -> None:
     """Recordings have names of their own, all have times or none, and a signal has one width."""
     if repeated := [name for name, n in Counter(r.name for r in runs).items() if n > 1]:
         which = some(list(dict.fromkeys(r.where for r in runs if r.name in repeated)))
-        faults.add(f"several recordings are called {some(repeated)} ({which}): give each a name of its own")
+        faults.add(f"several recordings are called {some(repeated)} ({which}): give each a different name")
     without = [r.name for r in runs if not r.timed]
     if 0 < len(without) < len(runs):
         faults.add(f"recordings {some(without)} have no times, but others have: give times for all, or for none")

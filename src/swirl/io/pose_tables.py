@@ -194,7 +194,7 @@ def _increasing(title: str, times: np.ndarray, rows: np.ndarray, where: str, row
     elif late.size:
         got = f"{where}, {row(late[:4])}, column {title}: {times[late[0]]:g}"
         faults.add(
-            f"{got} is not after the row before: sort the rows; if several animals or sessions stand in one table, say "
+            f"{got} is not after the row before: sort the rows; if several animals or sessions are in one table, say "
             "which column tells them apart (--subject, --session)"
         )
 

@@ -75,6 +75,7 @@ EXTRAS = {
     "nwb": ("pynwb", "ndx-pose", "ndx-ethogram"),
     "report": ("plotly", "jinja2"),
     "excel": ("openpyxl",),
+    "cluster": ("distributed",),
 }
 OPTIONAL = {
     name: f"not installed (optional: pip install 'swirl-irl[{extra}]')"

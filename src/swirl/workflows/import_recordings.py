@@ -5,7 +5,7 @@ Each format's reader is imported where it is called: a table is read before the 
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -155,6 +155,26 @@ def of_visits(sessions: Trajectories, where: Any, *, y_down: bool = False) -> Im
     sessions = _legible(sessions)
     env = environment_of_places(where, y_down=y_down, state_names=sessions.state_names)
     return Imported(sessions.with_labels(action_names=env.action_names), env)
+
+
+def _counted(n_files: int, callback: Callable[[str], Any] | None) -> Callable[[Any], None]:
+    """A function that is called with each file before it is read, and says how many have come.
+
+    >>> say = _counted(2, print)
+    >>> say("tracks/m1.csv"), say("tracks/m2.csv")
+    Reading file 1 of 2: m1.csv
+    Reading file 2 of 2: m2.csv
+    (None, None)
+    """
+    n_read = 0
+
+    def say(path: Any) -> None:
+        nonlocal n_read
+        n_read += 1
+        if callback is not None and n_files > 1:
+            callback(f"Reading file {n_read} of {n_files}: {Path(path).name}")
+
+    return say
 
 
 def import_table(
@@ -320,10 +340,12 @@ def import_tracks(
     unit: str | None = None,
     time_unit: str | None = None,
     sheet: str | None = None,
+    callback: Callable[[str], Any] | None = None,
 ) -> Imported:
     """Read position tracks (DeepLabCut, SLEAP, movement, tables, NWB) as visits to places.
 
     `y_down=None`: y grows downwards in poses, which are in pixels of a video, and upwards in tables and NWB positions.
+    `callback` is called with a line of words before each of several files.
     """
     from swirl.io.nwb.reading import read_nwb_tracks
     from swirl.io.places import Grid
@@ -337,18 +359,22 @@ def import_tracks(
         told = (note,)
     of_nwb = [path for path in paths if str(path).lower().endswith(".nwb")]
     found: list[Any] = []
+    say = _counted(len(paths), callback)
     if of_nwb:
         found += read_nwb_tracks(
-            of_nwb, series=series, keypoint=keypoint, individual=individual, fps=fps, min_confidence=min_confidence
-        )
+            of_nwb, series=series, keypoint=keypoint, individual=individual, fps=fps, min_confidence=min_confidence,
+            callback=say,
+        )  # fmt: skip
     others = [path for path in paths if path not in of_nwb]
-    read = [
-        read_tracks(
-            path, keypoint=keypoint, individual=individual, fps=fps, min_confidence=min_confidence, columns=columns,
-            unit=unit, time_unit=time_unit, sheet=sheet,
-        )
-        for path in others
-    ]  # fmt: skip
+    read = []
+    for path in others:
+        say(path)
+        read.append(
+            read_tracks(
+                path, keypoint=keypoint, individual=individual, fps=fps, min_confidence=min_confidence, columns=columns,
+                unit=unit, time_unit=time_unit, sheet=sheet,
+            )
+        )  # fmt: skip
     found += _told_apart(others, read)
     told += () if index is not None else numbered_tracks(found)
     if isinstance(where, tuple):
@@ -375,13 +401,14 @@ def import_bouts(
     points: bool = False,
     index: Any = None,
     sheet: str | None = None,
+    callback: Callable[[str], Any] | None = None,
 ) -> Imported:
     """Read tables of bouts (BORIS, SimBA, …) or of labels per frame: one step per bout."""
     from swirl.io.bout_tables import read_bout_tables
 
     sessions = read_bout_tables(
         paths, columns, fps=fps, priority=priority, pauses=pauses, max_pause=max_pause, drop=drop, points=points,
-        sheet=sheet,
+        sheet=sheet, callback=_counted(len(paths), callback),
     )  # fmt: skip
     return of_syllables(sessions if index is None else label_sessions(sessions, index))
 
@@ -393,9 +420,11 @@ def import_nwb(
     label: str | None = None,
     max_pause: float | None = None,
     index: Any = None,
+    callback: Callable[[str], Any] | None = None,
 ) -> Imported:
     """Read labelled intervals of NWB files: one step per bout."""
     from swirl.io.nwb.reading import read_nwb_bouts
 
-    sessions = read_nwb_bouts(paths, table=table, label=label, max_pause=max_pause)
+    say = _counted(len(paths), callback)
+    sessions = read_nwb_bouts(paths, table=table, label=label, max_pause=max_pause, callback=say)
     return of_syllables(sessions if index is None else label_sessions(sessions, index))

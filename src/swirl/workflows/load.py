@@ -117,7 +117,7 @@ def sessions_of(model: Any, data: Any = None, *, some: bool = False) -> Trajecto
         sample = sessions.sample()
         if len(sample) < len(sessions.inventory.lengths):
             all_ = counted(len(sessions.inventory.lengths), "session")
-            words = f"{path} was streamed: shown are {len(sample):,} of its {all_}, which stand for all"
+            words = f"{path} was streamed: shown are {len(sample):,} of its {all_}, a sample of all"
             warnings.warn(words, Notice, stacklevel=2)
         return sample
     return sessions

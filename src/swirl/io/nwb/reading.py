@@ -5,7 +5,7 @@ here as tracks, intervals by `bouts`.  pynwb is not needed.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -151,6 +151,7 @@ def read_nwb_tracks(
     individual: str | None = None,
     fps: float | int | None = None,
     min_confidence: float | int | None = None,
+    callback: Callable[[Any], Any] | None = None,
 ) -> list[Track]:
     """Read positions: a SpatialSeries, or the body parts of an ndx-pose PoseEstimation.
 
@@ -173,6 +174,8 @@ def read_nwb_tracks(
         means seconds; `fps=1` says that they are seconds.
     min_confidence
         A body part with less confidence counts as not seen; by default 0.6, for SLEAP 0.
+    callback
+        Called with each file before it is read.
 
     Examples
     --------
@@ -183,6 +186,8 @@ def read_nwb_tracks(
     check_rate(fps, faults)
     faults.raise_if_any(_NO_POSITIONS)
     for one in paths:
+        if callback is not None:
+            callback(one)
         with opened(one) as file:
             kinds = ("pose",) if keypoint is not None and series is None else TRACKS
             before = len(faults)
@@ -223,6 +228,7 @@ def read_nwb_bouts(
     table: str | None = None,
     label: str | None = None,
     max_pause: float | int | None = None,
+    callback: Callable[[Any], Any] | None = None,
 ) -> Trajectories:
     """Read labelled intervals or events: one step per bout, state = its label, action = the next label.
 
@@ -247,6 +253,8 @@ def read_nwb_bouts(
     max_pause
         Seconds without a bout that are not yet a gap. By default the median duration of the bouts, since another
         bout would have had room in a longer pause; ``inf`` for no such gaps.
+    callback
+        Called with each file before it is read.
 
     Examples
     --------
@@ -257,6 +265,8 @@ def read_nwb_bouts(
     if max_pause is not None and not max_pause >= 0:
         faults.add(f"max_pause={max_pause}: give seconds, 0 or more")
     for one in paths:
+        if callback is not None:
+            callback(one)
         with opened(one) as file:
             found = chosen(file, BOUTS, "table", table, faults)
             bouts = None if found is None else read_bouts(file[found[1]], found[0], label, faults)

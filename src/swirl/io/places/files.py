@@ -39,7 +39,7 @@ def read_polygons(path: Any, neighbours: Any = None) -> Polygons:
 
     def once(items: list[tuple[str, Any]]) -> dict[str, Any]:
         for name in sorted(name for name, n in Counter(name for name, _ in items).items() if n > 1):
-            faults.add(f"{name!r} stands there more than once: give each polygon a name of its own")
+            faults.add(f"{name!r} is there more than once: give each polygon a different name")
         return dict(items)
 
     try:
@@ -75,7 +75,7 @@ def _features(features: Any, faults: Faults) -> dict[str, Any]:
         elif len(rings) > 1:
             faults.add(f"feature {i} ({name!r}) has a hole: give what is in the hole as a polygon before it instead")
         elif name in found:
-            faults.add(f"{name!r} stands there more than once: give each polygon a name of its own")
+            faults.add(f"{name!r} is there more than once: give each polygon a different name")
         else:
             # GeoJSON allows a height as a third number.
             found[name] = [corner[:2] if isinstance(corner, list) else corner for corner in rings[0]]
@@ -102,7 +102,9 @@ def read_nodes(nodes: Any, edges: Any, *, reach: float | int | None = None, corr
             faults.add(f"{path}, line {line}: x, y are {row['x']!r}, {row['y']!r}: give numbers")
             continue
         if row["name"] in places:
-            faults.add(f"{path}, line {line}: the name {row['name']!r} stands there before: give each node its own")
+            faults.add(
+                f"{path}, line {line}: the name {row['name']!r} is there already: give each node a different one"
+            )
         places[row["name"]] = place
     pairs = _edge_rows(Path(edges), places, faults) if places else []
     faults.raise_if_any(f"The graph of {path} and {edges} cannot be read")

@@ -28,10 +28,10 @@ from swirl.workflows.demo.page import TEXT, write_page
 
 MODELS = {
     "MaxEnt": "one goal throughout, a reward for each place: maximum-entropy inverse reinforcement learning",
-    "I-1": "two goals, and it changes its mind anywhere alike (I: independent of the place)",
-    "I-2": "the same, and a reward sees 2 places: this one and the one before",
-    "S-1": "two goals, and whether it changes its mind depends on the place; a reward sees 1 place",
-    "S-2": "the same, and a reward sees 2 places: SWIRL",
+    "I-1": "two goals, and switching does not depend on the place (I: independent)",
+    "I-2": "the same, and a reward depends on 2 places: this one and the one before",
+    "S-1": "two goals, and switching depends on the place; a reward depends on 1 place",
+    "S-2": "the same, and a reward depends on 2 places: SWIRL",
 }
 HOLD_OUT = 5  # every fifth session is for testing
 N_DRAWS = 5  # simulated datasets of the report's checks, as `swirl report` has it
@@ -162,7 +162,7 @@ def _commands(output: Path, model: Path, names: list[str]) -> dict[str, str]:
     plots, data, grid, goals = (str(output / name) for name in ("plots", "sessions.csv", "grid.csv", "goals.nc"))
     anew = ["fit", data, "--env", grid, "--reward", "goals", "--goals", "home=(0, 0),water=(4, 3)", "-o", goals]
     tries = {
-        "Call S-2’s modes by their names, in all that is made of the fit from now on:": ["name", fit, *names],
+        "Name the modes of S-2, for all later reports, figures and tables:": ["name", fit, *names],
         "Draw every figure of the fit, for a paper or a talk, each with its numbers:": ["plot", fit, "-o", plots],
         "Fit the same sessions with goals that you name, and one mode that explores (two minutes); your own recordings "
         "are fitted in the same way:": anew,
@@ -185,7 +185,7 @@ def _ending(output: Path, with_report: bool, commands: dict[str, str]) -> str:
     """Which files there are, and what to try next."""
     files = {
         "report.html": "the report on S-2: open it in a web browser",
-        "truth.html": "what was true beside what was found, and what to try next",
+        "truth.html": "the truth compared with the fit, and what to try next",
         "figures/": "the figures of that page",
         "sessions.csv, grid.csv": "the data, as swirl check, fit and compare read them",
         "S-2.nc, comparison.json": "the fit and the scores, as swirl report, plot and export read them",
