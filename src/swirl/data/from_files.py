@@ -159,16 +159,19 @@ class FromFiles:
         min_confidence: float | int | None = None,
         min_dwell: float | int = 0.0,
         on_skip: str = "gap",
+        series: str | None = None,
     ) -> T:
         """Build from positions: one step per visit to a place.
 
         Parameters
         ----------
         source
-            What `io.tracks.read_tracks` reads (DeepLabCut, SLEAP, movement, a table with x and y), or a list of
-            `Track`.
+            What `io.tracks.read_tracks` reads (DeepLabCut, SLEAP, movement, a table with x and y), an NWB file or an
+            open `pynwb.NWBFile` (or a list of these), or a list of `Track`.
         places
             `io.places.Grid`, `Polygons` or `Nodes`; `environments.environment_of_places` makes their MDP.
+        series
+            Of an NWB file that holds several: its path inside the file, or the last part of it.
 
         Examples
         --------
@@ -182,13 +185,16 @@ class FromFiles:
         array([0, 1, 3])
         """
         from swirl.io import tracks
+        from swirl.io.nwb.file import is_nwb
+        from swirl.io.nwb.reading import read_nwb_tracks
         from swirl.io.visits import visits
 
+        asked: Any = {"keypoint": keypoint, "individual": individual, "fps": fps, "min_confidence": min_confidence}
         found = source
-        if not (isinstance(source, list) and source and all(isinstance(x, tracks.Track) for x in source)):
-            found = tracks.read_tracks(
-                source, keypoint=keypoint, individual=individual, fps=fps, min_confidence=min_confidence
-            )
+        if is_nwb(source):
+            found = read_nwb_tracks(source, series=series, **asked)
+        elif not (isinstance(source, list) and source and all(isinstance(x, tracks.Track) for x in source)):
+            found = tracks.read_tracks(source, **asked)
         return cls._told(visits(found, places, min_dwell=min_dwell, on_skip=on_skip))
 
     @classmethod
@@ -198,7 +204,7 @@ class FromFiles:
     ) -> T:
         """Build from labelled intervals or events of NWB files, one step each (see `io.nwb.reading.read_nwb_bouts`).
 
-        Positions of NWB files: `from_tracks(io.nwb.reading.read_nwb_tracks(path), places)`.
+        `path` may be an open `pynwb.NWBFile` as well. Positions of NWB files: `from_tracks(path, places)`.
         """
         from swirl.io.nwb import reading
 

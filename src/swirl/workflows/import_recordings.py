@@ -271,6 +271,7 @@ def import_tracks(
 
     `y_down=None`: y grows downwards in poses, which are in pixels of a video, and upwards in tables and NWB positions.
     """
+    from swirl.io.nwb.file import is_nwb
     from swirl.io.nwb.reading import read_nwb_tracks
     from swirl.io.places import Grid
     from swirl.io.tracks import read_tracks
@@ -281,14 +282,14 @@ def import_tracks(
     if polygons and not edges:
         where, note = ways_between(where)
         told = (note,)
-    of_nwb = [path for path in paths if str(path).lower().endswith(".nwb")]
+    of_nwb = [path for path in paths if is_nwb(path)]
     found: list[Any] = []
     if of_nwb:
         found += read_nwb_tracks(
             of_nwb, series=series, keypoint=keypoint, individual=individual, fps=fps, min_confidence=min_confidence
         )
     for path in paths:
-        if path not in of_nwb:
+        if not is_nwb(path):
             found += read_tracks(
                 path, keypoint=keypoint, individual=individual, fps=fps, min_confidence=min_confidence, columns=columns,
                 unit=unit, time_unit=time_unit, sheet=sheet,
