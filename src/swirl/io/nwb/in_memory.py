@@ -164,9 +164,12 @@ class Dataset:
         import h5py
 
         of, own = self.builder.dtype, self.values.dtype
-        if isinstance(own, np.dtype) and (own.kind in "US" or (isinstance(of, str) and of in _TEXT)):
-            return h5py.string_dtype()
-        return own if isinstance(own, np.dtype) else np.dtype(object)
+        if not isinstance(own, np.dtype):
+            return np.dtype(object)
+        text = own.kind in "US" or (isinstance(of, str) and of in _TEXT)
+        if own.kind == "O" and not text and h5py.check_string_dtype(own) is None and self.size:  # Zarr has text so
+            text = isinstance(self.values[(0,) * self.ndim], str | bytes)
+        return h5py.string_dtype() if text else own
 
     def __len__(self) -> int:
         return self.shape[0]
