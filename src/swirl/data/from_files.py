@@ -243,3 +243,18 @@ class FromFiles:
         """
         frame = self.to_dataframe(modes=modes, probabilities=probabilities, mode_names=mode_names)
         return frame.rename_axis("row").to_xarray()
+
+    def to_pynapple(self, *, modes: Any = None, probabilities: Any = None, mode_names: Any = None) -> Any:
+        """Sessions, and what a fit found in them, as pynapple's objects (see `io.pynapple_objects.to_pynapple`).
+
+        A dict, name of the session → `states` and `modes` (Tsd), `bouts` (IntervalSet with the columns mode and label)
+        and `probabilities` (TsdFrame).
+
+        >>> from swirl import Trajectories
+        >>> data = Trajectories([[0, 1]], times=[[0.0, 0.5]], names=["m1"])
+        >>> data.to_pynapple(modes=[[0, 1]])["m1"].bouts.label  # doctest: +SKIP
+        """
+        from swirl.io import pynapple_objects
+
+        own: Any = self
+        return pynapple_objects.to_pynapple(own, modes=modes, probabilities=probabilities, mode_names=mode_names)

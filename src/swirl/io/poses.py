@@ -38,6 +38,7 @@ class Poses:
     """One animal in one recording, as its file tells it.
 
     `min_confidence` is the program's own cutoff, and `y_down` says that y grows downwards, as in the pixels of a video.
+    `resumed` are the frames (their positions in the arrays) at which the recording goes on after a break.
 
     Examples
     --------
@@ -56,6 +57,7 @@ class Poses:
     min_confidence: float = CUTOFF
     y_down: bool = False
     notes: tuple[str, ...] = ()
+    resumed: tuple[int, ...] = ()
 
 
 def from_movement(dataset: Any, where: str = "the dataset") -> list[Poses]:

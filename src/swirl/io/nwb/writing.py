@@ -67,6 +67,7 @@ def checked(
     definitions: Any,
     parameters: Mapping[str, Any] | None,
     chosen: list[int],
+    cannot: str = _CANNOT,
 ) -> Modes:
     """Check what is to be written, and fill in what was left out."""
     faults, lengths = Faults(), data.lengths.tolist()
@@ -104,7 +105,7 @@ def checked(
         encoded = None if parameters is None else json.dumps(plain(parameters, other=str), allow_nan=False)
     except (TypeError, ValueError) as error:
         faults.add(f"parameters cannot be written as JSON: {error}")
-    faults.raise_if_any(_CANNOT)
+    faults.raise_if_any(cannot)
     ends = step_ends(data.times or [], data.gaps)
     return Modes(paths, ends, None if given is None else rows, names, texts, encoded)
 
