@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from swirl._version import __version__
 
 if TYPE_CHECKING:
-    from swirl import datasets, plots, priors, report, rewards, switching
+    from swirl import datasets, errors, plots, priors, report, rewards, switching
     from swirl import estimators as baselines
     from swirl.analysis import bootstrap as uncertainty
     from swirl.analysis import grid_search as selection
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from swirl.estimators.swirl import SWIRL
     from swirl.inference.online_filter import OnlineFilter
     from swirl.system import keep_compiled
+    from swirl.workflows import import_recordings as recordings
 
 _HOMES = {
     "MDP": "swirl.data.mdp",
@@ -47,13 +48,14 @@ _HOMES = {
     "make": "swirl.estimators.registry",
     "models": "swirl.estimators.registry",
 }
-_MODULES = ("datasets", "plots", "priors", "report", "rewards", "switching")
+_MODULES = ("datasets", "errors", "plots", "priors", "report", "rewards", "switching")
 # Public modules whose code stands in a package: swirl.metrics is swirl.analysis.metrics, and so on.
 _SHORT = {
     "baselines": ("swirl.estimators",),
     "environments": ("swirl.data.environments", "swirl.io.environment_files"),
     "metrics": ("swirl.analysis.metrics", "swirl.analysis.panel", "swirl.analysis.forecasts"),
     "predictive": ("swirl.analysis.predictive_checks",),
+    "recordings": ("swirl.workflows.import_recordings",),
     "selection": (
         "swirl.analysis.grid_search",
         "swirl.analysis.goal_discovery",
@@ -109,6 +111,7 @@ __all__ = [
     "compare",
     "datasets",
     "environments",
+    "errors",
     "keep_compiled",
     "load",
     "make",
@@ -117,6 +120,7 @@ __all__ = [
     "plots",
     "predictive",
     "priors",
+    "recordings",
     "report",
     "rewards",
     "selection",

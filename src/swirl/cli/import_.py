@@ -1,12 +1,16 @@
 """`swirl import`: users' recordings, made into one table and its environment."""
 
 import shlex
+import warnings
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from swirl.cli.options import Force, Json, Quiet
+from swirl.errors import ImportNotice
 
 app = typer.Typer(
     add_completion=False,
@@ -24,12 +28,15 @@ Sheet = Annotated[str | None, typer.Option(metavar="NAME", help="Sheet of an Exc
 OUTPUT = Path("sessions.csv")
 
 
-def _finish(imported: Any, kind: str, asked: dict[str, Any]) -> None:
-    """Save what was read, with a record of what was asked for; then say what was done."""
+def _finish(read: Callable[[], Any], kind: str, asked: dict[str, Any]) -> None:
+    """Read, and save what was read, with a record of what was asked for; then say what was done."""
     from swirl.cli.output import show_json
     from swirl.io.notes import is_loud
     from swirl.workflows import import_recordings as importing
 
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ImportNotice)  # the notes are said below, all of them
+        imported = read()
     output, as_json, quiet = asked["output"], asked["as_json"], asked["quiet"]
     own = ("output", "force", "as_json", "quiet", "path", "paths")
     given = {name: value for name, value in asked.items() if name not in own and value not in (None, False)}
@@ -93,7 +100,7 @@ def table(
     _check_free(output, force, path)
     named = {"session": session, "subject": subject, "group": group, "time": time, "state": state, "action": action}
     columns = {name: column for name, column in {**named, "gap": gap}.items() if column is not None}
-    _finish(importing.import_table(path, columns, listed(signals), sheet), "table", asked)
+    _finish(partial(importing.import_table, path, columns, listed(signals), sheet), "table", asked)
 
 
 @app.command("moseq", epilog="Example:\n\nswirl import moseq results.h5 --fps 30 --index index.csv -o sessions.csv")
@@ -127,10 +134,17 @@ def moseq(
     from swirl.workflows import import_recordings as importing
 
     _check_free(output, force, path, index, syllable_info, like)
-    imported = importing.import_moseq(
-        path, fps=fps, index=index, syllable_info=syllable_info, keep=listed(keep), min_usage=min_usage, like=like
+    read = partial(
+        importing.import_moseq,
+        path,
+        fps=fps,
+        index=index,
+        syllable_info=syllable_info,
+        keep=listed(keep),
+        min_usage=min_usage,
+        like=like,
     )
-    _finish(imported, "moseq", asked)
+    _finish(read, "moseq", asked)
 
 
 @app.command("bouts", epilog="Example:\n\nswirl import bouts boris.csv --priority attack,sniff -o sessions.csv")
@@ -179,11 +193,11 @@ def bouts(
     one = labels[0] if labels and len(labels) == 1 else labels
     columns = {"start": start, "stop": stop, "label": one, "time": time, "status": status}
     columns |= {"subject": subject, "session": session}
-    imported = importing.import_bouts(
-        list(paths), columns, fps=fps, priority=listed(priority), pauses=pauses, max_pause=max_pause,
-        drop=listed(drop), points=points, index=index, sheet=sheet,
+    read = partial(
+        importing.import_bouts, list(paths), columns, fps=fps, priority=listed(priority), pauses=pauses,
+        max_pause=max_pause, drop=listed(drop), points=points, index=index, sheet=sheet,
     )  # fmt: skip
-    _finish(imported, "bouts", asked)
+    _finish(read, "bouts", asked)
 
 
 @app.command(
@@ -262,14 +276,14 @@ def tracks(
 
     _check_free(output, force, *paths, polygons, nodes, edges, index)
     named = {"x": x, "y": y, "time": time, "frame": frame, "subject": subject, "session": session}
-    imported = importing.import_tracks(
-        list(paths), grid=grid, bounds=bounds, polygons=polygons, nodes=nodes, edges=edges, fps=fps, keypoint=keypoint,
-        individual=individual, min_confidence=min_confidence, reach=reach, min_dwell=min_dwell,
-        max_break=max_break, on_skip=on_skip, series=series, diagonal=diagonal, y_down=y_down, index=index,
-        unit=unit, time_unit=time_unit, sheet=sheet,
+    read = partial(
+        importing.import_tracks, list(paths), grid=grid, bounds=bounds, polygons=polygons, nodes=nodes, edges=edges,
+        fps=fps, keypoint=keypoint, individual=individual, min_confidence=min_confidence, reach=reach,
+        min_dwell=min_dwell, max_break=max_break, on_skip=on_skip, series=series, diagonal=diagonal, y_down=y_down,
+        index=index, unit=unit, time_unit=time_unit, sheet=sheet,
         columns={role: column for role, column in named.items() if column is not None},
     )  # fmt: skip
-    _finish(imported, "tracks", asked)
+    _finish(read, "tracks", asked)
 
 
 @app.command(
@@ -308,5 +322,5 @@ def nwb(
                 typer.echo("  " + "  ".join(str(value) for value in entry.values() if value not in (None, "")))
         return
     _check_free(output, force, *paths, index)
-    imported = importing.import_nwb(list(paths), table=table, label=label, max_pause=max_pause, index=index)
-    _finish(imported, "nwb", asked)
+    read = partial(importing.import_nwb, list(paths), table=table, label=label, max_pause=max_pause, index=index)
+    _finish(read, "nwb", asked)

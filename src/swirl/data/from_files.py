@@ -10,6 +10,15 @@ from swirl.errors import renamed
 T = TypeVar("T", bound="FromFiles")
 
 
+def _columns(columns: Any, *named: Any) -> Any:
+    """What columns are called, by a dict (or `Columns`), or by keywords of their own."""
+    roles = ("session", "subject", "group", "time", "state", "action", "gap")
+    given = {role: name for role, name in zip(roles, named, strict=True) if name is not None}
+    if given and columns is not None:
+        raise ValueError(f"columns and {' and '.join(given)} both say what columns are called: give one of them")
+    return given or columns
+
+
 class FromFiles:
     """Class methods that build sessions from users' files; `Trajectories` has them.
 
@@ -34,10 +43,18 @@ class FromFiles:
         signals: Any = None,
         state_names: Any = None,
         action_names: Any = None,
+        session: Any = None,
+        subject: Any = None,
+        group: Any = None,
+        time: Any = None,
+        state: Any = None,
+        action: Any = None,
+        gap: Any = None,
     ) -> T:
         """Build from a long table, one row per step (see `io.session_table.from_frame`).
 
-        `columns={"state": "arm", "time": "seconds"}` says what its columns are called, where that is not usual.
+        `state="arm", time="seconds"` says what its columns are called, where that is not usual; so does
+        `columns={"state": "arm", "time": "seconds"}`.
 
         >>> import pandas as pd
         >>> from swirl import Trajectories
@@ -46,6 +63,7 @@ class FromFiles:
         """
         from swirl.io import session_table
 
+        columns = _columns(columns, session, subject, group, time, state, action, gap)
         read = session_table.from_frame(
             frame, columns, signals=signals, state_names=state_names, action_names=action_names
         )
@@ -60,10 +78,17 @@ class FromFiles:
         signals: Any = None,
         state_names: Any = None,
         action_names: Any = None,
+        session: Any = None,
+        subject: Any = None,
+        group: Any = None,
+        time: Any = None,
+        state: Any = None,
+        action: Any = None,
+        gap: Any = None,
     ) -> T:
         """Build from a CSV with columns session, subject, group, t, state, action, gap and signals.
 
-        Only state is needed. `columns={"state": "node"}` gives them other names.
+        Only state is needed. `state="node"`, or `columns={"state": "node"}`, gives them other names.
 
         >>> import tempfile, pathlib
         >>> from swirl import Trajectories
@@ -74,6 +99,7 @@ class FromFiles:
         """
         from swirl.io import session_table
 
+        columns = _columns(columns, session, subject, group, time, state, action, gap)
         read = session_table.read_csv(
             path, columns, signals=signals, state_names=state_names, action_names=action_names
         )
@@ -88,10 +114,18 @@ class FromFiles:
         signals: Any = None,
         state_names: Any = None,
         action_names: Any = None,
+        session: Any = None,
+        subject: Any = None,
+        group: Any = None,
+        time: Any = None,
+        state: Any = None,
+        action: Any = None,
+        gap: Any = None,
     ) -> T:
         """Build from a Parquet file with the columns of `from_csv`; needs pyarrow."""
         from swirl.io import session_table
 
+        columns = _columns(columns, session, subject, group, time, state, action, gap)
         read = session_table.read_parquet(
             path, columns, signals=signals, state_names=state_names, action_names=action_names
         )
