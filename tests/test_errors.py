@@ -1,6 +1,64 @@
+import ast
+import importlib
+from pathlib import Path
+
 import pytest
 
+import swirl
 from swirl.errors import Faults, checked_names
+
+FORMER_HOMES = {
+    "NotFittedError": "swirl.estimators.base",
+    "UnseenStatesWarning": "swirl.estimators.base",
+    "GaugeWarning": "swirl.estimators.transfer",
+    "GaugeTooLargeError": "swirl.rewards.gauge",
+    "SameAnimalsWarning": "swirl.data.folds",
+    "TooFewRefitsError": "swirl.analysis.bootstrap",
+    "NoInformationError": "swirl.analysis.information",
+    "TasksFailedError": "swirl.analysis.tasks",
+    "DoesNotApply": "swirl.analysis.state_summaries",
+    "Notice": "swirl",
+    "ImportNotice": "swirl",
+}
+
+
+@pytest.mark.parametrize("name", FORMER_HOMES)
+def test_a_class_can_be_imported_from_where_it_stood(name):
+    ours = getattr(swirl.errors, name)
+    assert getattr(importlib.import_module(FORMER_HOMES[name]), name) is ours
+    assert ours.__module__ == "swirl.errors"
+
+
+def kinds_of_errors(tree):
+    """Public classes in a syntax tree whose names, or whose bases, are those of errors or warnings."""
+    ends = ("Error", "Warning", "Exception", "Notice")
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+            names = [node.name, *(ast.unparse(base).rpartition(".")[2] for base in node.bases)]
+            if any(name.endswith(ends) for name in names):
+                yield node.name
+
+
+def test_all_classes_of_errors_and_warnings_stand_in_one_place_and_in_the_docs():
+    root = Path(swirl.__file__).parent
+    elsewhere = {
+        f"{path.relative_to(root)}: {name}"
+        for path in root.rglob("*.py")
+        if path.name != "errors.py"
+        for name in kinds_of_errors(ast.parse(path.read_text()))
+    }
+    assert elsewhere == set()
+    here = set(kinds_of_errors(ast.parse((root / "errors.py").read_text())))
+    assert here == set(FORMER_HOMES)
+    page = (root.parent.parent / "docs" / "api" / "errors.md").read_text()
+    assert all(f".. autoclass:: {name}\n" in page for name in here)
+
+
+def test_the_search_for_kinds_of_errors_sees_them():
+    tree = ast.parse(
+        "class AError(X): pass\nclass B(errors.Notice): pass\nclass C(D): pass\nclass _E(ValueError): pass"
+    )
+    assert set(kinds_of_errors(tree)) == {"AError", "B"}
 
 
 def test_nothing_is_raised_without_faults():

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from swirl._version import __version__
 
 if TYPE_CHECKING:
-    from swirl import datasets, plots, priors, report, rewards, switching
+    from swirl import datasets, errors, plots, priors, report, rewards, switching
     from swirl import estimators as baselines
     from swirl.analysis import bootstrap as uncertainty
     from swirl.analysis import grid_search as selection
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from swirl.estimators.swirl import SWIRL
     from swirl.inference.online_filter import OnlineFilter
     from swirl.system import keep_compiled
+    from swirl.workflows import import_recordings as recordings
 
 _HOMES = {
     "MDP": "swirl.data.mdp",
@@ -48,7 +49,7 @@ _HOMES = {
     "make": "swirl.estimators.registry",
     "models": "swirl.estimators.registry",
 }
-_MODULES = ("datasets", "plots", "priors", "report", "rewards", "switching")
+_MODULES = ("datasets", "errors", "plots", "priors", "report", "rewards", "switching")
 # Public modules whose code stands in a package: swirl.metrics is swirl.analysis.metrics, and so on.
 _SHORT = {
     "baselines": ("swirl.estimators",),
@@ -56,6 +57,7 @@ _SHORT = {
     "groups": ("swirl.analysis.group_test",),
     "metrics": ("swirl.analysis.metrics", "swirl.analysis.panel", "swirl.analysis.forecasts"),
     "predictive": ("swirl.analysis.predictive_checks",),
+    "recordings": ("swirl.workflows.import_recordings",),
     "selection": (
         "swirl.analysis.grid_search",
         "swirl.analysis.goal_discovery",
@@ -111,6 +113,7 @@ __all__ = [
     "compare",
     "datasets",
     "environments",
+    "errors",
     "groups",
     "keep_compiled",
     "load",
@@ -120,6 +123,7 @@ __all__ = [
     "plots",
     "predictive",
     "priors",
+    "recordings",
     "report",
     "rewards",
     "selection",

@@ -1,4 +1,7 @@
-"""Faults in what the user gave are collected, and told all at once: one error, not one per run."""
+"""What goes wrong, and what a user should know: all classes of errors and warnings, and how faults are told.
+
+Faults in what the user gave are collected, and told all at once: one `ValueError`, not one per run.
+"""
 
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Set
@@ -18,6 +21,42 @@ class Notice(UserWarning):
 
 class ImportNotice(Notice):
     """What to beware of in recordings as they were read: times that are frames, rows that are all one session, …"""
+
+
+class SameAnimalsWarning(Notice):
+    """The same animals are in the training and in the test sessions, though there are enough to hold some out."""
+
+
+class UnseenStatesWarning(Notice):
+    """Some scored states were never visited in training: their part of the score is the prior's."""
+
+
+class GaugeWarning(Notice):
+    """Rewards with the same policies in the environment of the fit have other policies in the new one."""
+
+
+class NotFittedError(ValueError, AttributeError):
+    """A fitted model is needed (both kinds, as scikit-learn has it, so that either `except` works)."""
+
+
+class GaugeTooLargeError(ValueError):
+    """The gauge class of r(h) in a large stochastic environment is more than a dense null space can hold."""
+
+
+class TooFewRefitsError(ValueError):
+    """A bootstrap has no intervals to give, because next to none of its refits came to an end."""
+
+
+class NoInformationError(ValueError):
+    """The observed information cannot be had, or is none: the bootstrap is the way out."""
+
+
+class TasksFailedError(ValueError):
+    """Some of many tasks failed, and what they were for cannot be had without them."""
+
+
+class DoesNotApply(ValueError):
+    """What this fit has nothing for."""
 
 
 class Faults:

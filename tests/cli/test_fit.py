@@ -1,8 +1,11 @@
 """`swirl fit`, `apply`, `export`: from a table to modes, in a folder of the user's own."""
 
+import contextlib
 import json
 import re
+from datetime import UTC, datetime
 
+import h5py
 import numpy as np
 import pandas as pd
 import pytest
@@ -173,6 +176,68 @@ def test_matlab(folder, tmp_path):
 
     assert run("export", folder / "fit.nc", "-o", tmp_path / "out.mat", "--quiet").output == ""
     assert loadmat(tmp_path / "out.mat", simplify_cells=True)["sessions"][0]["modes"].shape == (40,)
+
+
+@pytest.fixture(scope="module")
+def day(folder):
+    """The NWB file of the fit's session 3, which is of animal m0."""
+    from pynwb import NWBHDF5IO, NWBFile
+    from pynwb.file import Subject
+
+    path, started = folder / "tag3.nwb", datetime(2026, 1, 2, 3, tzinfo=UTC)
+    file = NWBFile("mine", "abc", started, session_id="3", subject=Subject(subject_id="m0"))
+    with NWBHDF5IO(path, "w") as io:
+        io.write(file)
+    return path
+
+
+@pytest.mark.slow
+def test_nwb_of_a_session_whose_file_there_is(folder, day, tmp_path):
+    from swirl.io.nwb.reading import read_nwb_bouts
+
+    before = day.read_bytes()
+    done = run("export", folder / "fit.nc", "--append-to", day, "-o", tmp_path / "new.nwb")
+    assert done.exit_code == 0, done.output
+    written = read_nwb_bouts(tmp_path / "new.nwb")
+    assert (written.names, written.subjects, day.read_bytes()) == (("3",), ("m0",), before)
+    done = run("export", folder / "fit.nc", "--session", "3", "--what", "bouts", "-o", tmp_path / "bouts.csv")
+    assert done.exit_code == 0, done.output
+    bouts = pd.read_csv(tmp_path / "bouts.csv")
+    names = np.array(written.state_names)[written.states[0]]
+    assert [f"mode {k}" for k in bouts["mode"]] == names.tolist()
+
+    options = ["--session", "4", "--species", "Mus musculus", "--session-start", "2026-03-01T14:30+00:00"]
+    done = run("export", folder / "fit.nc", *options, "-o", tmp_path / "four.nwb")
+    assert done.exit_code == 0, done.output
+    with h5py.File(tmp_path / "four.nwb") as file:
+        assert file["general/subject/species"][()] == b"Mus musculus"
+        assert file["session_start_time"][()] == b"2026-03-01T14:30:00+00:00"
+        assert file["general/session_id"][()] == b"4"
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["--append-to", "DAY", "--session", "4"], "is of subject 'm0', but session '4' is of 'm1'"),
+        (["--append-to", "DAY", "--session", "11"], "--session 11: give the name of one session; there are '0', '1'"),
+        (["--append-to", "DAY", "--session-start", "2026-01-01"], "session_start is that of the file in append_to"),
+        (["--append-to", "DAY", "--species", "Mus musculus"], "species is that of the file"),
+        (["--append-to", "nowhere.nwb"], "append_to='nowhere.nwb' does not exist"),
+        (["--append-to", "DAY", "-o", "DAY", "--force"], "is what is being read"),
+        (["--append-to", "DAY", "-o", "x.csv"], "--append-to: only an NWB file is written with that"),
+        (["--what", "rewards", "--session", "4", "-o", "x.csv"], "rewards are those of the fit, not of a session"),
+        (["--session-start", "2026-01-01,2026-01-02"], "session_start has 2 times: give one, or one for each of 10"),
+    ],
+)
+def test_nwb_that_cannot_be_written(folder, day, tmp_path, options, told):
+    before = day.read_bytes()
+    options = [str(day) if word == "DAY" else word for word in options]
+    output = [] if "-o" in options else ["-o", "new.nwb"]
+    with contextlib.chdir(tmp_path):
+        done = run("export", folder / "fit.nc", *options, *output)
+    assert done.exit_code == 2
+    assert told in " ".join(done.stderr.split())
+    assert (day.read_bytes(), list(tmp_path.iterdir())) == (before, [])
 
 
 def test_data_that_moved_or_changed(folder, tmp_path):

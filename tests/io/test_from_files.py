@@ -47,6 +47,16 @@ def test_columns_are_named_by_a_dict_or_by_columns(door, columns):
     assert data.times[0].tolist() == [0.0, 1.0, 2.0]
 
 
+def test_columns_are_named_by_keywords_too(door):
+    data = door(ARMS, None, state="arm", time="sec")
+    assert data.state_names == ("left", "right")
+    assert data.times[0].tolist() == [0.0, 1.0, 2.0]
+    with pytest.raises(ValueError, match="columns and time and state both say what columns are called"):
+        door(ARMS, {"state": "arm"}, state="arm", time="sec")
+    with pytest.raises(ValueError, match=r"columns\['state'\] is 3: give the name of the column as text"):
+        door(ARMS, None, state=3)
+
+
 @pytest.mark.parametrize(
     ("columns", "told"),
     [

@@ -153,8 +153,10 @@ def test_the_users_file_is_never_the_target(data, mine, tmp_path):
     before = mine.read_bytes()
     with pytest.raises(ValueError, match=r"is the file in append_to, which is never changed"):
         write_nwb(mine, data, MODES, session=0, append_to=mine, overwrite=True)
-    with pytest.raises(ValueError, match="a file of one session, but there are 2: choose one with session="):
+    with pytest.raises(ValueError, match=r"file of session 'own', and no session is called so: .*session='day 1'"):
         write_nwb(tmp_path / "x.nwb", data, MODES, append_to=mine)
+    with pytest.raises(ValueError, match="species is that of the file in append_to"):
+        write_nwb(tmp_path / "x.nwb", data, MODES, session=0, append_to=mine, species="Mus musculus")
     with pytest.raises(ValueError, match="session_start is that of the file in append_to"):
         write_nwb(tmp_path / "x.nwb", data, MODES, session=0, append_to=mine, session_start="2026-01-01")
     for content, match in ((b"text", "is not an HDF5 file"), (before[: len(before) // 2], "cannot be added to")):
@@ -166,6 +168,75 @@ def test_the_users_file_is_never_the_target(data, mine, tmp_path):
         write_nwb(tmp_path / "x.nwb", data, MODES, session=0, append_to=tmp_path / "nowhere.nwb")
     assert mine.read_bytes() == before
     assert sorted(path.name for path in tmp_path.iterdir()) == ["broken.nwb", "mine.nwb"]
+
+
+def own_file(folder, session_id, subject, name="own.nwb"):
+    from pynwb import NWBHDF5IO, NWBFile
+    from pynwb.file import Subject
+
+    who = None if subject is None else Subject(subject_id=subject, species="Rattus norvegicus")
+    file = NWBFile("mine", "abc", datetime(2026, 1, 2, tzinfo=UTC), session_id=session_id, subject=who)
+    with NWBHDF5IO(folder / name, "w") as io:
+        io.write(file)
+    return folder / name
+
+
+@pytest.mark.parametrize(("session_id", "name"), [("day 1", "x.nwb"), ("other", "day 1.nwb"), (None, "day 1.nwb")])
+def test_the_session_of_a_file_is_found_by_its_name(data, tmp_path, session_id, name):
+    file = own_file(tmp_path, session_id, "m1", name)
+    [written] = write_nwb(tmp_path / "new.nwb", data, MODES, append_to=file)
+    assert read_nwb_bouts(written).states[0].tolist() == [0, 1, 1, 0]  # of day 1, not of the second session
+    start, subject = opened(written, lambda file: (file.session_start_time, file.subject))
+    assert (start, subject.species) == (datetime(2026, 1, 2, tzinfo=UTC), "Rattus norvegicus")
+
+
+def test_modes_are_not_added_to_the_file_of_another(data, tmp_path):
+    file = own_file(tmp_path, "day 1", "m2")
+    before = file.read_bytes()
+    for session in (None, "day 1", 0):
+        with pytest.raises(ValueError, match=r"is of subject 'm2', but session 'day 1' is of 'm1'"):
+            write_nwb(tmp_path / "new.nwb", data, MODES, append_to=file, session=session)
+    assert write_nwb(tmp_path / "new.nwb", data, MODES, append_to=file, session=1)  # of which no subject is known
+    twice = Trajectories([[0, 1]] * 2, times=[[0.0, 1.0]] * 2, names=["own", "abc"])
+    with pytest.raises(ValueError, match="several sessions are called so"):
+        write_nwb(tmp_path / "x.nwb", twice, [[0, 1]] * 2, append_to=file)
+    alone = own_file(tmp_path, "own", None, "alone.nwb")
+    with pytest.raises(ValueError, match="no session is called so: there is 'day 1'; say which it is"):
+        write_nwb(tmp_path / "x.nwb", data[:1], MODES[:1], append_to=alone)
+    assert file.read_bytes() == before
+
+
+def test_whatever_fails_the_file_is_as_before(data, tmp_path, monkeypatch):
+    import pynwb
+
+    file = own_file(tmp_path, "day 1", "m1")
+    before, stamp = file.read_bytes(), file.stat().st_mtime_ns
+    for where in ("write", "read"):
+        with monkeypatch.context() as patch:
+
+            def fail(*arguments, **options):
+                raise RuntimeError("disk on fire")
+
+            patch.setattr(pynwb.NWBHDF5IO, where, fail)
+            with pytest.raises(ValueError, match="cannot be added to: disk on fire"):
+                write_nwb(tmp_path / "new.nwb", data, MODES, append_to=file)
+    assert (file.read_bytes(), file.stat().st_mtime_ns) == (before, stamp)
+    assert [path.name for path in tmp_path.iterdir()] == ["own.nwb"]
+
+
+def test_species_and_start_as_dandi_wants_them(data, tmp_path):
+    from nwbinspector import Importance, inspect_nwbfile, load_config
+
+    for species, critical_for in ((None, ["check_subject_species_exists"]), ("Mus musculus", [])):
+        [path] = write_nwb(
+            tmp_path / "x.nwb", data, MODES, session=0, species=species, session_start="2026-03-01T14:30",
+            overwrite=True,
+        )  # fmt: skip
+        found = inspect_nwbfile(nwbfile_path=path, config=load_config("dandi"), skip_validate=True)
+        assert [x.check_function_name for x in found if x.importance == Importance.CRITICAL] == critical_for
+    for wrong in ("mouse", "Mus", "mus musculus"):
+        with pytest.raises(ValueError, match="give the Latin name in full"):
+            write_nwb(tmp_path / "y.nwb", data, MODES, session=0, species=wrong)
 
 
 def test_nothing_is_overwritten_and_nothing_left_behind(data, tmp_path, monkeypatch):

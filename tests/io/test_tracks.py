@@ -289,6 +289,20 @@ def test_movement(tmp_path, keypoint, individual, engine):
     assert (second.subject, second.time_unit) == ("m2", "seconds")
 
 
+def test_movement_keeps_its_frame_rate_and_its_units():
+    frames = movement(fps=None).assign_attrs(fps=20.0)  # times are frames, but their rate is known
+    for source in (frames, movement().drop_vars("time").assign_attrs(fps=20.0)):
+        [track, _] = read_tracks(source, keypoint="tail")
+        assert track.time_unit == "seconds"
+        np.testing.assert_allclose(track.times, np.arange(6) / 20)
+        assert not any("BEWARE" in note for note in track.notes)
+    of_array = movement()
+    of_array["position"].attrs["space_unit"] = "cm"  # as movement's `scale` leaves it
+    for source in (of_array, movement().assign_attrs(space_unit="cm")):
+        assert "x and y are in cm" in read_tracks(source, keypoint="tail")[0].notes
+    assert not any("x and y" in note for note in read_tracks(movement(), keypoint="tail")[0].notes)
+
+
 def test_movement_variants():
     boxes = movement().isel(keypoint=0, drop=True).drop_vars("confidence")
     [box, _] = read_tracks(boxes)

@@ -13,10 +13,13 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
+import swirl
 from swirl import datasets
 from swirl.cli.app import app
 from swirl.io.environment_files import read_environment
+from swirl.io.places import Grid
 from swirl.io.session_table import read_data
+from swirl.io.tracks import read_tracks
 from swirl.workflows.import_recordings import import_bouts, import_nwb
 
 runner = CliRunner()
@@ -700,3 +703,64 @@ def test_every_reader_says_which_file_it_reads(tmp_path):
     heard.clear()
     import_bouts(files[:1], callback=heard.append)
     assert heard == []
+
+
+# ---------------------------------------------------------------------- from Python
+
+THREE_BOUTS = "start,stop,label\n0,2,rear\n2,3,groom\n3,5,rear\n"
+
+
+def by_hand(folder):
+    """What the command line and Python are given: kind, arguments of the command, and the call."""
+    walk(folder)
+    (folder / "bouts.csv").write_text(THREE_BOUTS)
+    file = write_nwb_by_hand(folder / "a.nwb", **{"intervals.trials": ("TimeIntervals", bouts(["l", "r", "r"]))})
+    of = swirl.recordings
+    table = folder / "walk.csv"
+    return {
+        "tracks": (["tracks", table, "--grid", "2x2"], lambda: of.import_tracks(table, grid="2x2")),
+        "bouts": (["bouts", folder / "bouts.csv"], lambda: of.import_bouts(folder / "bouts.csv")),
+        "nwb": (["nwb", file], lambda: of.import_nwb(file)),
+    }
+
+
+@pytest.mark.parametrize("kind", ["tracks", "bouts", "nwb"])
+def test_python_gives_the_sessions_and_the_environment_of_the_command(kind, tmp_path):
+    command, call = by_hand(tmp_path)[kind]
+    done = run("import", *command, "-o", tmp_path / "sessions.csv")
+    assert done.exit_code == 0, done.output
+    env, data = back(tmp_path)
+    ours = call()
+    assert ours.env.check(ours.data) is None
+    mine, its = ours
+    assert mine.state_names == its.state_names == env.state_names
+
+    def named(of, numbers):
+        return [of.action_names[a] if a >= 0 else None for a in np.asarray(numbers).tolist()]
+
+    for s in range(env.n_states):  # a file may number its actions otherwise
+        here, there = np.flatnonzero(its.available[s]), np.flatnonzero(env.available[s])
+        assert set(named(its, here)) == set(named(env, there))
+    np.testing.assert_array_equal(mine.states[0], data.states[0])
+    assert named(its, mine.actions[0]) == named(env, data.actions[0])
+    np.testing.assert_allclose(mine.times[0], data.times[0])
+
+
+def test_places_may_be_an_object_and_positions_too(tmp_path):
+    table = walk(tmp_path)
+    grid = Grid(x=(0, 2), y=(0, 2), shape=(2, 2))
+    data, env = swirl.recordings.import_tracks(table, places=grid)
+    other, same = swirl.recordings.import_tracks([tmp_path / "walk.csv"], grid="2x2", bounds="0,2,0,2")
+    assert (data.states[0].tolist(), env.state_names) == (other.states[0].tolist(), same.state_names)
+    tracks = read_tracks(table)
+    assert swirl.recordings.import_tracks(tracks, places=grid).data.states[0].tolist() == data.states[0].tolist()
+    with pytest.raises(ValueError, match="places are given, so leave out grid"):
+        swirl.recordings.import_tracks(table, places=grid, grid="2x2")
+
+
+def test_what_to_beware_of_is_a_warning_in_python(tmp_path):
+    (tmp_path / "b.csv").write_text("recording,state\n1,0\n2,1\n")
+    with pytest.warns(swirl.ImportNotice, match="so all rows are one session"):
+        data, env = swirl.recordings.import_table(tmp_path / "b.csv")
+    assert (len(data), env) == (1, None)
+    assert any("so all rows are one session" in note for note in data.notes)

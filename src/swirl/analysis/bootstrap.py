@@ -17,6 +17,7 @@ from swirl.analysis.state_summaries import by_state
 from swirl.analysis.tasks import Engine, Folder, Shared, Task, carried_out, results
 from swirl.data.encoding import Encoded
 from swirl.data.trajectories import Trajectories
+from swirl.errors import TooFewRefitsError
 from swirl.estimators.base import HiddenModeEstimator, as_trajectories, quietly
 from swirl.estimators.em_estimator import EMEstimator, Problem
 from swirl.inference import em
@@ -164,10 +165,6 @@ def renumbered(found: dict[str, np.ndarray], match: Int[np.ndarray, "mode"]) -> 
 
 TOLERANCE = 0.01
 """Nats that may remain to be gained when a refit ends. It starts near its end, and must be taken all the way."""
-
-
-class TooFewRefitsError(ValueError):
-    """A bootstrap has no intervals to give, because next to none of its refits came to an end."""
 
 
 def bootstrap(

@@ -16,8 +16,9 @@ from swirl.analysis.comparison_result import Comparison
 from swirl.analysis.fit_tasks import Fits, varied
 from swirl.analysis.grid_search import Choice, choose, combinations, joined, score_on_folds, with_modes
 from swirl.analysis.panel import check_goals, panel
-from swirl.data.folds import SameAnimalsWarning, animals, check_apart, folds, max_folds, shared_animals
+from swirl.data.folds import animals, check_apart, folds, max_folds, shared_animals
 from swirl.data.trajectories import Trajectories
+from swirl.errors import SameAnimalsWarning
 from swirl.estimators.base import WORDS, HiddenModeEstimator, Scored, as_trajectories
 from swirl.estimators.registry import fixed_arguments, has_goals, keeps, known_arguments, make, models
 

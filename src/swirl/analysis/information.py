@@ -37,6 +37,7 @@ from swirl.analysis.bootstrap import (
 )
 from swirl.analysis.intervals import MIN_UNITS, Intervals, logit, mark_of
 from swirl.compiling import jit
+from swirl.errors import NoInformationError
 from swirl.estimators.base import as_trajectories
 from swirl.inference.engines import Iterations, choose
 from swirl.inference.estep.counts import Chains, Counts, Tables
@@ -54,10 +55,6 @@ FLAT = 1e-8  # curvature, in units of that of the numbers themselves, below whic
 TOLERANCE = 1e-4  # nats that may remain to be gained: the information is that of the top
 SHORT = 0.1  # nats, by the curvature, that a fit may be short of its top: half a standard error in one direction
 DECODED = 20  # draws that decode the sessions, for `Intervals.stability`
-
-
-class NoInformationError(ValueError):
-    """The observed information cannot be had, or is none: the bootstrap is the way out."""
 
 
 class Information(NamedTuple):

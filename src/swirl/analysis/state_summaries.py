@@ -13,15 +13,12 @@ from jaxtyping import Bool, Float, Int
 
 from swirl.data.histories import Histories
 from swirl.data.mdp import MDP
+from swirl.errors import DoesNotApply
 from swirl.estimators.discrete import Target, option_successors
 from swirl.rewards.gauge import GaugeTooLargeError
 from swirl.rewards.tables import group_mean
 
 MAX_STATES = 2_000  # beyond that nobody reads a table of states by states
-
-
-class DoesNotApply(ValueError):
-    """What this fit has nothing for."""
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ from threading import Event
 from typing import Any, TypeVar
 
 from swirl._version import __version__
+from swirl.errors import TasksFailedError
 from swirl.estimators.digest import code_mark, digest
 from swirl.io.atomic_write import whole_file, write_text
 from swirl.text import counted, plain, some
@@ -140,10 +141,6 @@ def as_done(
             stop.set()
             for each in left:
                 each.cancel()
-
-
-class TasksFailedError(ValueError):
-    """Some of many tasks failed, and what they were for cannot be had without them."""
 
 
 @dataclass(frozen=True)

@@ -1,12 +1,15 @@
 """`swirl import`: users' recordings, made into one table and its environment."""
 
 import shlex
+import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from swirl.cli.options import Force, Json, Quiet
+from swirl.errors import ImportNotice
 
 app = typer.Typer(
     add_completion=False,
@@ -30,12 +33,18 @@ Session = Annotated[
 OUTPUT = Path("sessions.csv")
 
 
-def _finish(imported: Any, kind: str, asked: dict[str, Any]) -> None:
-    """Save what was read, with a record of what was asked for; then say what was done."""
-    from swirl.cli.output import show_json
+def _finish(read: Callable[..., Any], kind: str, asked: dict[str, Any]) -> None:
+    """Read, and save what was read, with a record of what was asked for; then say what was done.
+
+    `read` is called with a function that shows which of several files is read.
+    """
+    from swirl.cli.output import show_json, status_line
     from swirl.io.notes import is_loud, said_once
     from swirl.workflows import import_recordings as importing
 
+    with warnings.catch_warnings(), status_line(False if asked["quiet"] or asked["as_json"] else None) as show:
+        warnings.simplefilter("ignore", ImportNotice)  # the notes are said below, all of them
+        imported = read(show)
     output, as_json, quiet = asked["output"], asked["as_json"], asked["quiet"]
     own = ("output", "force", "as_json", "quiet", "path", "paths")
     given = {name: value for name, value in asked.items() if name not in own and value not in (None, False)}
@@ -99,7 +108,7 @@ def table(
     _check_free(output, force, path)
     named = {"session": session, "subject": subject, "group": group, "time": time, "state": state, "action": action}
     columns = {name: column for name, column in {**named, "gap": gap}.items() if column is not None}
-    _finish(importing.import_table(path, columns, listed(signals), sheet), "table", asked)
+    _finish(lambda _: importing.import_table(path, columns, listed(signals), sheet), "table", asked)
 
 
 @app.command("moseq", epilog="Example:\n\nswirl import moseq results.h5 --fps 30 --index index.csv -o sessions.csv")
@@ -133,10 +142,19 @@ def moseq(
     from swirl.workflows import import_recordings as importing
 
     _check_free(output, force, path, index, syllable_info, like)
-    imported = importing.import_moseq(
-        path, fps=fps, index=index, syllable_info=syllable_info, keep=listed(keep), min_usage=min_usage, like=like
-    )
-    _finish(imported, "moseq", asked)
+
+    def read(_: Any) -> Any:
+        return importing.import_moseq(
+            path,
+            fps=fps,
+            index=index,
+            syllable_info=syllable_info,
+            keep=listed(keep),
+            min_usage=min_usage,
+            like=like,
+        )
+
+    _finish(read, "moseq", asked)
 
 
 @app.command("bouts", epilog="Example:\n\nswirl import bouts boris.csv --priority attack,sniff -o sessions.csv")
@@ -178,7 +196,7 @@ def bouts(
 ) -> None:
     """Read tables of bouts (BORIS, SimBA, Raven, …) or of labels per frame: one step per bout."""
     asked = dict(locals())
-    from swirl.cli.output import listed, status_line
+    from swirl.cli.output import listed
     from swirl.workflows import import_recordings as importing
 
     _check_free(output, force, *paths, index)
@@ -186,12 +204,14 @@ def bouts(
     one = labels[0] if labels and len(labels) == 1 else labels
     columns = {"start": start, "stop": stop, "label": one, "time": time, "status": status}
     columns |= {"subject": subject, "session": session}
-    with status_line(False if quiet or as_json else None) as show:
-        imported = importing.import_bouts(
-            list(paths), columns, fps=fps, priority=listed(priority), pauses=pauses, max_pause=max_pause,
-            drop=listed(drop), points=points, index=index, sheet=sheet, callback=show,
+
+    def read(show: Any) -> Any:
+        return importing.import_bouts(
+            list(paths), columns, fps=fps, priority=listed(priority), pauses=pauses,
+            max_pause=max_pause, drop=listed(drop), points=points, index=index, sheet=sheet, callback=show,
         )  # fmt: skip
-    _finish(imported, "bouts", asked)
+
+    _finish(read, "bouts", asked)
 
 
 @app.command(
@@ -268,20 +288,21 @@ def tracks(
 ) -> None:
     """Read position tracks as visits to places: cells of a grid, polygons, or the nodes of a maze."""
     asked = dict(locals())
-    from swirl.cli.output import status_line
     from swirl.workflows import import_recordings as importing
 
     _check_free(output, force, *paths, polygons, nodes, edges, index)
     named = {"x": x, "y": y, "time": time, "frame": frame, "subject": subject, "session": session}
-    with status_line(False if quiet or as_json else None) as show:
-        imported = importing.import_tracks(
-            list(paths), grid=grid, bounds=bounds, polygons=polygons, nodes=nodes, edges=edges, fps=fps,
-            keypoint=keypoint, individual=individual, min_confidence=min_confidence, reach=reach, min_dwell=min_dwell,
-            max_break=max_break, on_skip=on_skip, series=series, diagonal=diagonal, y_down=y_down, index=index,
-            unit=unit, time_unit=time_unit, sheet=sheet, callback=show,
+
+    def read(show: Any) -> Any:
+        return importing.import_tracks(
+            list(paths), grid=grid, bounds=bounds, polygons=polygons, nodes=nodes, edges=edges,
+            fps=fps, keypoint=keypoint, individual=individual, min_confidence=min_confidence, reach=reach,
+            min_dwell=min_dwell, max_break=max_break, on_skip=on_skip, series=series, diagonal=diagonal, y_down=y_down,
+            index=index, unit=unit, time_unit=time_unit, sheet=sheet, callback=show,
             columns={role: column for role, column in named.items() if column is not None},
         )  # fmt: skip
-    _finish(imported, "tracks", asked)
+
+    _finish(read, "tracks", asked)
 
 
 @app.command(
@@ -304,7 +325,7 @@ def nwb(
 ) -> None:
     """Read labelled intervals of NWB files: one step per bout (positions: swirl import tracks)."""
     asked = dict(locals())
-    from swirl.cli.output import show_json, status_line
+    from swirl.cli.output import show_json
     from swirl.workflows import import_recordings as importing
 
     if contents:
@@ -321,8 +342,10 @@ def nwb(
                 typer.echo(f"  {described(entry)}")
         return
     _check_free(output, force, *paths, index)
-    with status_line(False if quiet or as_json else None) as show:
-        imported = importing.import_nwb(
+
+    def read(show: Any) -> Any:
+        return importing.import_nwb(
             list(paths), table=table, label=label, max_pause=max_pause, index=index, callback=show
         )
-    _finish(imported, "nwb", asked)
+
+    _finish(read, "nwb", asked)

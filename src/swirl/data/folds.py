@@ -7,15 +7,11 @@ import numpy as np
 from jaxtyping import Int
 
 from swirl.data.trajectories import Trajectories
-from swirl.errors import Notice
+from swirl.errors import SameAnimalsWarning as SameAnimalsWarning  # it stood here once
 from swirl.text import counted, some
 
 ENOUGH_ANIMALS = 5  # to hold whole animals out, and to tell how much they differ
 SHORT = 20  # steps; shorter sessions may be alike by chance
-
-
-class SameAnimalsWarning(Notice):
-    """The same animals are in the training and in the test sessions, though there are enough to hold some out."""
 
 
 def folds(data: Trajectories, n_folds: int = 3, repeat: int = 0) -> list[Int[np.ndarray, "session"]]:

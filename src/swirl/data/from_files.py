@@ -10,6 +10,15 @@ from swirl.errors import renamed
 T = TypeVar("T", bound="FromFiles")
 
 
+def _columns(columns: Any, *named: Any) -> Any:
+    """What columns are called, by a dict (or `Columns`), or by keywords of their own."""
+    roles = ("session", "subject", "group", "time", "state", "action", "gap")
+    given = {role: name for role, name in zip(roles, named, strict=True) if name is not None}
+    if given and columns is not None:
+        raise ValueError(f"columns and {' and '.join(given)} both say what columns are called: give one of them")
+    return given or columns
+
+
 class FromFiles:
     """Class methods that build sessions from users' files; `Trajectories` has them.
 
@@ -34,11 +43,19 @@ class FromFiles:
         signals: Any = None,
         state_names: Any = None,
         action_names: Any = None,
+        session: Any = None,
+        subject: Any = None,
+        group: Any = None,
+        time: Any = None,
+        state: Any = None,
+        action: Any = None,
+        gap: Any = None,
     ) -> T:
         """Build from a long table, one row per step (see `io.session_table.from_frame`).
 
-        `columns={"state": "arm", "time": "seconds"}` says what its columns are called, where that is not usual;
-        `{"session": ("mouse", "session")}` that two columns tell a session together.
+        `state="arm", time="seconds"` says what its columns are called, where that is not usual; so does
+        `columns={"state": "arm", "time": "seconds"}`; `{"session": ("mouse", "session")}` that two columns tell a
+        session together.
 
         >>> import pandas as pd
         >>> from swirl import Trajectories
@@ -47,6 +64,7 @@ class FromFiles:
         """
         from swirl.io import session_table
 
+        columns = _columns(columns, session, subject, group, time, state, action, gap)
         read = session_table.from_frame(
             frame, columns, signals=signals, state_names=state_names, action_names=action_names
         )
@@ -61,10 +79,17 @@ class FromFiles:
         signals: Any = None,
         state_names: Any = None,
         action_names: Any = None,
+        session: Any = None,
+        subject: Any = None,
+        group: Any = None,
+        time: Any = None,
+        state: Any = None,
+        action: Any = None,
+        gap: Any = None,
     ) -> T:
         """Build from a CSV with columns session, subject, group, t, state, action, gap and signals.
 
-        Only state is needed. `columns={"state": "node"}` gives them other names.
+        Only state is needed. `state="node"`, or `columns={"state": "node"}`, gives them other names.
 
         >>> import tempfile, pathlib
         >>> from swirl import Trajectories
@@ -75,6 +100,7 @@ class FromFiles:
         """
         from swirl.io import session_table
 
+        columns = _columns(columns, session, subject, group, time, state, action, gap)
         read = session_table.read_csv(
             path, columns, signals=signals, state_names=state_names, action_names=action_names
         )
@@ -89,10 +115,18 @@ class FromFiles:
         signals: Any = None,
         state_names: Any = None,
         action_names: Any = None,
+        session: Any = None,
+        subject: Any = None,
+        group: Any = None,
+        time: Any = None,
+        state: Any = None,
+        action: Any = None,
+        gap: Any = None,
     ) -> T:
         """Build from a Parquet file with the columns of `from_csv`; needs pyarrow."""
         from swirl.io import session_table
 
+        columns = _columns(columns, session, subject, group, time, state, action, gap)
         read = session_table.read_parquet(
             path, columns, signals=signals, state_names=state_names, action_names=action_names
         )
@@ -160,16 +194,19 @@ class FromFiles:
         min_confidence: float | int | None = None,
         min_dwell: float | int = 0.0,
         on_skip: str = "gap",
+        series: str | None = None,
     ) -> T:
         """Build from positions: one step per visit to a place.
 
         Parameters
         ----------
         source
-            What `io.tracks.read_tracks` reads (DeepLabCut, SLEAP, movement, a table with x and y), or a list of
-            `Track`.
+            What `io.tracks.read_tracks` reads (DeepLabCut, SLEAP, movement, a table with x and y), an NWB file or an
+            open `pynwb.NWBFile` (or a list of these), or a list of `Track`.
         places
             `io.places.Grid`, `Polygons` or `Nodes`; `environments.environment_of_places` makes their MDP.
+        series
+            Of an NWB file that holds several: its path inside the file, or the last part of it.
 
         Examples
         --------
@@ -183,13 +220,16 @@ class FromFiles:
         array([0, 1, 3])
         """
         from swirl.io import tracks
+        from swirl.io.nwb.file import is_nwb
+        from swirl.io.nwb.reading import read_nwb_tracks
         from swirl.io.visits import visits
 
+        asked: Any = {"keypoint": keypoint, "individual": individual, "fps": fps, "min_confidence": min_confidence}
         found = source
-        if not (isinstance(source, list) and source and all(isinstance(x, tracks.Track) for x in source)):
-            found = tracks.read_tracks(
-                source, keypoint=keypoint, individual=individual, fps=fps, min_confidence=min_confidence
-            )
+        if is_nwb(source):
+            found = read_nwb_tracks(source, series=series, **asked)
+        elif not (isinstance(source, list) and source and all(isinstance(x, tracks.Track) for x in source)):
+            found = tracks.read_tracks(source, **asked)
         return cls._told(visits(found, places, min_dwell=min_dwell, on_skip=on_skip))
 
     @classmethod
@@ -199,7 +239,7 @@ class FromFiles:
     ) -> T:
         """Build from labelled intervals or events of NWB files, one step each (see `io.nwb.reading.read_nwb_bouts`).
 
-        Positions of NWB files: `from_tracks(io.nwb.reading.read_nwb_tracks(path), places)`.
+        `path` may be an open `pynwb.NWBFile` as well. Positions of NWB files: `from_tracks(path, places)`.
         """
         from swirl.io.nwb import reading
 
@@ -238,3 +278,18 @@ class FromFiles:
         """
         frame = self.to_dataframe(modes=modes, probabilities=probabilities, mode_names=mode_names)
         return frame.rename_axis("row").to_xarray()
+
+    def to_pynapple(self, *, modes: Any = None, probabilities: Any = None, mode_names: Any = None) -> Any:
+        """Sessions, and what a fit found in them, as pynapple's objects (see `io.pynapple_objects.to_pynapple`).
+
+        A dict, name of the session → `states` and `modes` (Tsd), `bouts` (IntervalSet with the columns mode and label)
+        and `probabilities` (TsdFrame).
+
+        >>> from swirl import Trajectories
+        >>> data = Trajectories([[0, 1]], times=[[0.0, 0.5]], names=["m1"])
+        >>> data.to_pynapple(modes=[[0, 1]])["m1"].bouts.label  # doctest: +SKIP
+        """
+        from swirl.io import pynapple_objects
+
+        own: Any = self
+        return pynapple_objects.to_pynapple(own, modes=modes, probabilities=probabilities, mode_names=mode_names)

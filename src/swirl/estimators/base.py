@@ -21,7 +21,7 @@ from swirl.data.histories import Histories
 from swirl.data.mdp import MDP
 from swirl.data.streamed import StreamedTrajectories
 from swirl.data.trajectories import Trajectories
-from swirl.errors import Notice
+from swirl.errors import NotFittedError, UnseenStatesWarning
 from swirl.estimators.fit_warnings import RestartAgreement, Verdict
 from swirl.inference.likelihood import Evidence
 from swirl.inference.messages import filter_sessions, smooth_sessions, viterbi_sessions
@@ -40,14 +40,6 @@ WORDS = {
 
 PER = {"action": "action", "next_state": "next state", "density": "observation"}
 """What a score is a mean over, in words: nats per action, …"""
-
-
-class NotFittedError(ValueError, AttributeError):
-    """A fitted model is needed (both kinds, as scikit-learn has it, so that either `except` works)."""
-
-
-class UnseenStatesWarning(Notice):
-    """Some scored states were never visited in training: their part of the score is the prior's."""
 
 
 @contextmanager

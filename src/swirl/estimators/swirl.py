@@ -611,7 +611,7 @@ class SWIRL(EMEstimator, DiscreteEstimator):
         and the names of moves that it was fitted with.  The result can score, decode and sample there.
 
         Rewards are known up to a gauge (design.md#gauge): where others that are as good here have other policies
-        there, a warning says how far apart they are (`estimators.transfer.GaugeWarning`).
+        there, a warning says how far apart they are (`errors.GaugeWarning`).
 
         Parameters
         ----------

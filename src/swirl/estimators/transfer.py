@@ -22,7 +22,7 @@ from jaxtyping import Float, Int
 from swirl.data.histories import Histories
 from swirl.data.local_shape import Moves, name_moves, name_moves_as_in, place_kinds
 from swirl.data.mdp import MDP
-from swirl.errors import Faults, Notice
+from swirl.errors import Faults, GaugeWarning
 from swirl.inference import em
 from swirl.inference.mode_matching import assignment
 from swirl.precision import float64, numpy_tree
@@ -35,10 +35,6 @@ from swirl.rewards.tables import group_mean
 APART = 0.02  # mean total variation between policies above which a gauge is said to matter
 SESSIONS, STEPS = 64, 200  # simulated in the new environment, for how often each history is visited there
 CARRIED = ("mode_temperatures_", "initial_states_", "seen_states_", "occupancy_", "mode_names_")
-
-
-class GaugeWarning(Notice):
-    """Rewards with the same policies in the environment of the fit have other policies in the new one."""
 
 
 def transfer(model: Any, env: MDP) -> Any:

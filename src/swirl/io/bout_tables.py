@@ -25,6 +25,7 @@ from swirl.io.bouts import ROUNDING, Bouts, bout_sessions, instant
 from swirl.io.columns import bare, distinct_names, key_columns, key_parts, nearest, plain, seconds, seconds_in
 from swirl.io.label_runs import JUMP, runs
 from swirl.io.open_table import OpenTable, of_text, open_table
+from swirl.io.pynapple_objects import bouts_of_intervals, is_bouts
 from swirl.io.session_keys import joined_name
 from swirl.io.text_file import beginning, refuse, utf8_text
 from swirl.io.text_table import BLANK
@@ -138,7 +139,8 @@ def read_bout_tables(
     ----------
     paths
         A file or a list of them: any table that `open_table` opens; BORIS' project (.boris); Audacity's labels; a .npy
-        file with a label for each frame, as VAME writes it.
+        file with a label for each frame, as VAME writes it. Or pynapple's objects: an IntervalSet with a column of
+        labels, a dict of label → IntervalSet, or a dict of session → either of these.
     columns
         What columns are called, where that is not usual: start, stop, label, time, status, subject, session. Several
         labels are columns of 0 and 1, one for each behaviour; several columns tell a session together.
@@ -168,7 +170,17 @@ def read_bout_tables(
         faults.add(f"columns names {some(unknown)}: expected {', '.join(ROLES)}")
     if fps is not None and not (np.isfinite(fps) and fps > 0):
         faults.add(f"fps={fps} (--fps): give frames per second, a number above 0")
-    listed = [Path(path) for path in ([paths] if isinstance(paths, str | PathLike) else paths)]
+    if is_bouts(paths):
+        faults.raise_if_any(CANNOT)
+        found = bouts_of_intervals(paths, named.get("label"))
+        return bout_sessions(found, priority=priority, pauses=pauses, max_pause=max_pause, drop=drop, points=points)
+    given = [paths] if isinstance(paths, str | PathLike) or not hasattr(paths, "__iter__") else list(paths)
+    if wrong := sorted({type(path).__name__ for path in given if not isinstance(path, str | PathLike)}):
+        faults.add(
+            f"paths holds {some(wrong)}: give files, an IntervalSet of pynapple, or a dict, session → IntervalSet"
+        )
+    faults.raise_if_any(CANNOT)
+    listed = [Path(path) for path in given]
     if not listed:
         faults.add("there is no file: give at least one table")
     if twice := [str(path) for path, n in Counter(listed).items() if n > 1]:

@@ -105,9 +105,9 @@ def _part(
     here = set(_labels(held, session, path).unique().to_pylist())
     if again := done & here:
         raise ValueError(
-            f"{path}: the rows of session {sorted(map(str, again))[0]!r} are not next to each other, and the file is read "
-            "a part at a time; sort it by session and time, or read it at once with Trajectories.from_parquet. If "
-            "each mouse has a session of that name, say so: columns={'session': ('mouse', 'session')}"
+            f"{path}: the rows of session {sorted(map(str, again))[0]!r} are not next to each other, and the file is "
+            "read a part at a time; sort it by session and time, or read it at once with Trajectories.from_parquet. "
+            "If each mouse has a session of that name, say so: columns={'session': ('mouse', 'session')}"
         )
     done |= here
     source = f"{path}, from row {first:,} on,"

@@ -38,6 +38,7 @@ class Poses:
     """One animal in one recording, as its file tells it.
 
     `min_confidence` is the program's own cutoff, and `y_down` says that y grows downwards, as in the pixels of a video.
+    `resumed` are the frames (their positions in the arrays) at which the recording goes on after a break.
 
     Examples
     --------
@@ -56,13 +57,15 @@ class Poses:
     min_confidence: float = CUTOFF
     y_down: bool = False
     notes: tuple[str, ...] = ()
+    resumed: tuple[int, ...] = ()
 
 
 def from_movement(dataset: Any, where: str = "the dataset") -> list[Poses]:
     """Take poses (or bounding boxes) from a dataset with the names that `movement` gives.
 
     Dimensions are time, space, keypoint and individual, the last two singular or plural (before movement 0.17), or
-    absent; variables are position and, if there is one, confidence.
+    absent; variables are position and, if there is one, confidence.  Attributes are fps and time_unit (times that count
+    frames are divided by fps) and space_unit, as movement's `scale` writes it, which becomes a note.
 
     Examples
     --------
@@ -97,9 +100,14 @@ def from_movement(dataset: Any, where: str = "the dataset") -> list[Poses]:
     individuals = labelled(found[0], positions.shape[1]) if found[0] in axes else [None]
     keypoints = tuple(labelled(found[1], positions.shape[2])) if found[1] in axes else ("position",)
     times: Any = np.asarray(dataset.coords["time"].values) if "time" in dataset.coords else np.arange(len(positions))
-    unit = str(dataset.attrs.get("time_unit") or (SECONDS if dataset.attrs.get("fps") else FRAMES))
+    fps = dataset.attrs.get("fps")
+    unit = str(dataset.attrs.get("time_unit") or (SECONDS if fps else FRAMES))
     if times.dtype.kind in "mM":
         times, unit = (times - times[:1]) / np.timedelta64(1, "s"), SECONDS
+    elif fps and (unit.startswith("frame") or "time" not in dataset.coords):
+        times, unit = times / float(fps), SECONDS
+    length = position.attrs.get("space_unit") or dataset.attrs.get("space_unit")
+    notes = (f"x and y are in {length}",) if length else ()
     return [
         Poses(
             name,
@@ -110,6 +118,7 @@ def from_movement(dataset: Any, where: str = "the dataset") -> list[Poses]:
             FRAMES if unit.startswith("frame") else SECONDS,
             min_confidence=cutoff(str(dataset.attrs.get("source_software", ""))),
             y_down=True,
+            notes=notes,
         )
         for i, name in enumerate(individuals)
     ]

@@ -5,7 +5,7 @@ The format is found by content, not by the file's name.  `places` and `visits` m
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from swirl.io.columns import UNITS
 from swirl.io.pose_hdf5 import read_hdf5, read_netcdf
 from swirl.io.pose_tables import from_frame, read_pose_table
 from swirl.io.poses import EXPECTED, FRAMES, SECONDS, Poses, from_movement, from_sleap, recording
+from swirl.io.pynapple_objects import is_frame, poses_of_frame
 from swirl.io.text_file import beginning
 from swirl.text import counted, some
 
@@ -48,6 +49,8 @@ class Track:
         The point of the body that was followed, where the recording has several.
     y_down
         Whether y grows downwards, as in the pixels of a video.
+    resumed
+        Frames (positions in the arrays) at which the recording goes on after a break, however short: a gap.
 
     Examples
     --------
@@ -65,6 +68,7 @@ class Track:
     notes: tuple[str, ...] = ()
     keypoint: str | None = None
     y_down: bool = False
+    resumed: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         faults, times, positions = Faults(), np.asarray(self.times, float), np.array(self.positions, float)
@@ -107,7 +111,8 @@ def read_tracks(
         text or Excel file, or any table with columns x, y and, where there are, t (seconds) or frame, session, subject,
         keypoint, confidence and signals, or with nose_x, nose_y, … for each keypoint, or x1, y1, … for each animal.
         With sleap-io installed also a SLEAP project (.slp). Or the object itself: a `movement` dataset, sleap-io's
-        labels, a pandas DataFrame (DeepLabCut's, or with those columns).
+        labels, a pandas DataFrame (DeepLabCut's, or with those columns), a pynapple TsdFrame with columns x and y. A
+        dict of objects has a session for each.
     keypoint
         The keypoint to follow, just as the file has it; of several, their mean. By default the one in the middle of the
         body, of those that are seen most often (`body_point`); where it is lost, the position moves on as the others do
@@ -190,6 +195,11 @@ def poses_of(
     if hasattr(source, "data_vars"):
         name = Path(str(source.attrs.get("source_file") or "track")).stem
         return "the dataset", name, from_movement(source)
+    if isinstance(source, Mapping):
+        parts = {str(name): poses_of(part, columns, time_unit)[2] for name, part in source.items()}
+        return "the dict", "track", [replace(one, session=name) for name, poses in parts.items() for one in poses]
+    if is_frame(source):
+        return "the TsdFrame", "track", poses_of_frame(source, columns)
     if hasattr(source, "labeled_frames"):
         return "the labels", "track", from_sleap(source)
     if hasattr(source, "to_pandas"):
@@ -282,7 +292,9 @@ def follow(
     if left.any():
         notes += (f"{name}: {int(left.sum()):,} of {of} without a position.",)
     point = which.points[0] if len(which.points) == 1 and len(poses.keypoints) > 1 else None
-    return Track(name, times, position, poses.individual, poses.signals, unit, notes, point, poses.y_down)
+    return Track(
+        name, times, position, poses.individual, poses.signals, unit, notes, point, poses.y_down, poses.resumed
+    )
 
 
 def clocked(

@@ -144,6 +144,7 @@ class _Tally:
     nowhere: int = 0
     breaks: int = 0
     gaps: int = 0
+    paused: int = 0
     short: int = 0
     skips: list[str] = field(default_factory=list)
     filled: list[int] = field(default_factory=list)
@@ -178,6 +179,9 @@ def _seen(track: Track, place: Int[np.ndarray, " frame"], max_break: float, tall
     t, p = times[there], place[there].astype(np.int64)
     missing = np.diff(t) - period
     broken = missing > max_break + period / 2  # cameras are not punctual
+    paused = np.diff(np.searchsorted(np.asarray(track.resumed, int), there, side="right")) > 0
+    tally.paused += int((paused & ~broken).sum())
+    broken |= paused
     starts = np.append(True, broken)[: len(p)]
     first, last = runs(p, starts)
     tally.frames += len(times)
@@ -328,11 +332,13 @@ def _notes(tracks: list[Track], tally: _Tally, min_dwell: Any, max_break: float,
         notes.append(
             f"BEWARE: not the same keypoint everywhere ({taken}): take one for all with keypoint (--keypoint)."
         )
-    if tally.nowhere or tally.gaps:
+    if tally.paused:
+        notes.append(f"{counted(tally.paused, 'gap')} where the recording was interrupted (its time support).")
+    if tally.nowhere or tally.gaps > tally.paused:
         share = 100 * tally.nowhere / max(tally.frames, 1)
         notes.append(
             f"{tally.nowhere:,} of {counted(tally.frames, 'frame')} ({share:.1f} %) are in no place: "
-            f"{counted(tally.breaks, 'break')} bridged, {counted(tally.gaps, 'gap')} longer than "
+            f"{counted(tally.breaks, 'break')} bridged, {counted(tally.gaps - tally.paused, 'gap')} longer than "
             f"{max_break:g} {unit}."
         )
     if tally.short:

@@ -18,13 +18,10 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
 from swirl.data.successors import Successors
+from swirl.errors import GaugeTooLargeError
 
 # Largest part of a stochastic environment whose null space is found by a dense decomposition (under a minute).
 MAX_BLOCK = 2_000
-
-
-class GaugeTooLargeError(ValueError):
-    """The gauge class of r(h) in a large stochastic environment is more than a dense null space can hold."""
 
 
 # Below this a difference of probabilities is rounding, and below it times the largest a singular value is zero.

@@ -12,7 +12,8 @@ from swirl.analysis.comparison import compare
 from swirl.analysis.comparison_result import Comparison
 from swirl.analysis.fit_tasks import fits_on_tasks
 from swirl.analysis.tasks import Folder, Progress, Shared, some_folder
-from swirl.data.folds import SameAnimalsWarning, max_folds
+from swirl.data.folds import max_folds
+from swirl.errors import SameAnimalsWarning
 from swirl.estimators.registry import fixed_arguments, has_goals, keeps, known_arguments, make
 from swirl.estimators.swirl import SWIRL
 from swirl.rewards.forms import Goals

@@ -1,14 +1,17 @@
 """Recordings on their way from users' files to a table: sessions, their environment, and what was done to them.
 
+`swirl import` calls these, and so can a notebook, as `swirl.recordings`: what either reads is the same.
+
 Each format's reader is imported where it is called: a table is read before the readers of tracks would be loaded.
 """
 
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from swirl import system
 from swirl._version import __version__
@@ -21,6 +24,7 @@ from swirl.io.atomic_write import write_text
 from swirl.io.columns import MAX_LABEL
 from swirl.io.environment_files import environment_for, write_environment
 from swirl.io.export_tables import SUFFIXES, to_frame, write_table
+from swirl.io.notes import warn_of
 from swirl.io.session_index import label_sessions
 from swirl.io.text_table import BLANK
 from swirl.text import some
@@ -28,16 +32,33 @@ from swirl.text import some
 if TYPE_CHECKING:
     from swirl.io.places import Polygons
 
+__all__ = ["Imported", "import_bouts", "import_moseq", "import_nwb", "import_table", "import_tracks", "save"]
+
 _RENAMED = "state "
 """What stands before a name that a table would misread."""
 
 
-@dataclass(frozen=True)
-class Imported:
-    """Sessions (with notes on what was done), and the environment that comes with them (None: not known)."""
+class Imported(NamedTuple):
+    """Sessions (with `notes` on what was done), and the environment that comes with them (None: not known).
+
+    >>> data, env = Imported(Trajectories([[0, 1]]), None)
+    >>> data
+    Trajectories(1 session, 2 steps (2 each), 2 states, 1 action)
+    """
 
     data: Trajectories
     env: MDP | None
+
+
+def _told(imported: Imported) -> Imported:
+    """What was imported, after a warning at the line that called the door."""
+    warn_of(imported.data.notes, stacklevel=3)
+    return imported
+
+
+def _listed(paths: Any) -> list[Any]:
+    """One file (or object), or a list of them."""
+    return list(paths) if isinstance(paths, list | tuple) else [paths]
 
 
 def environment_beside(path: Any) -> Path:
@@ -178,10 +199,17 @@ def _counted(n_files: int, callback: Callable[[str], Any] | None) -> Callable[[A
 
 
 def import_table(
-    path: Any, columns: dict[str, Any], signals: list[str] | None = None, sheet: str | None = None
+    path: Any, columns: dict[str, Any] | None = None, signals: list[str] | None = None, sheet: str | None = None
 ) -> Imported:
-    """Read a table with other column names than ours."""
-    return Imported(_legible(session_table.read_table(path, columns, signals=signals, sheet=sheet)), None)
+    """Read a table with other column names than ours; its environment is not known.
+
+    >>> import tempfile
+    >>> file = Path(tempfile.mkdtemp()) / "walk.csv"
+    >>> _ = file.write_text("session,t,arm\\na,0.0,home\\na,0.5,water\\n")
+    >>> import_table(file, {"state": "arm"}).data.state_names
+    ('home', 'water')
+    """
+    return _told(Imported(_legible(session_table.read_table(path, columns or {}, signals=signals, sheet=sheet)), None))
 
 
 def import_moseq(
@@ -202,7 +230,7 @@ def import_moseq(
             raise ValueError("--keep and --like both say which syllables to keep: give one of them")
         keep = _states_of(like)
     found = read_moseq(path, fps=fps, index=index, syllable_info=syllable_info, keep=keep, min_usage=min_usage)
-    return of_syllables(found)
+    return _told(of_syllables(found))
 
 
 def _states_of(fit: Any) -> list[str]:
@@ -297,7 +325,7 @@ def _told_apart(paths: Sequence[Any], read: Sequence[list[Any]]) -> list[Any]:
     """All tracks, those of one name with their file (or folder) in front; one video must not be there twice."""
     where: dict[str, dict[Path, Any]] = {}
     for path, tracks in zip(paths, read, strict=True):
-        for track in tracks:
+        for track in tracks if isinstance(path, str | PathLike) else ():
             where.setdefault(track.name, {})[Path(path)] = track
     faults, front = Faults(), {}
     for name, files in where.items():
@@ -310,15 +338,18 @@ def _told_apart(paths: Sequence[Any], read: Sequence[list[Any]]) -> list[Any]:
             front[name] = (lambda path: f"{path.stem} ") if by_file else (lambda path: f"{path.resolve().parent.name}/")
     faults.raise_if_any("The tracks cannot be read")
     return [
-        replace(track, name=front[track.name](Path(path)) + track.name) if track.name in front else track
+        replace(track, name=front[track.name](Path(path)) + track.name)
+        if track.name in front and isinstance(path, str | PathLike)
+        else track
         for path, tracks in zip(paths, read, strict=True)
         for track in tracks
     ]
 
 
 def import_tracks(
-    paths: list[Any],
+    paths: Any,
     *,
+    places: Any = None,
     grid: str | None = None,
     bounds: str | None = None,
     polygons: Any = None,
@@ -344,28 +375,50 @@ def import_tracks(
 ) -> Imported:
     """Read position tracks (DeepLabCut, SLEAP, movement, tables, NWB) as visits to places.
 
-    `y_down=None`: y grows downwards in poses, which are in pixels of a video, and upwards in tables and NWB positions.
-    `callback` is called with a line of words before each of several files.
+    Parameters
+    ----------
+    paths
+        A file or an object that `Trajectories.from_tracks` takes, or a list of them.
+    places
+        `Grid`, `Polygons` or `Nodes` of `swirl.io.places`; or one of the following, as on the command line: `grid`
+        ("8x8", with `bounds` "x0,x1,y0,y1"), `polygons` (a file), or `nodes` with `edges` (files).
+    y_down
+        None: y grows downwards in poses, which are in pixels of a video, and upwards in tables and NWB positions.
+    callback
+        It is called with a line of words before each of several files.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> walk = pd.DataFrame({"t": [0.0, 0.1, 0.2, 0.3], "x": [0.5, 0.6, 1.5, 1.5], "y": [0.5, 0.5, 0.5, 1.5]})
+    >>> data, env = import_tracks(walk, grid="2x2", bounds="0,2,0,2")
+    >>> data.states[0], env.n_states
+    (array([0, 1, 3]), 4)
     """
+    paths = _listed(paths)
+    from swirl.io.nwb.file import is_nwb
     from swirl.io.nwb.reading import read_nwb_tracks
     from swirl.io.places import Grid
-    from swirl.io.tracks import read_tracks
+    from swirl.io.tracks import Track, read_tracks
     from swirl.io.visits import visits
 
-    where = place_choice(grid, bounds, polygons, nodes, edges, reach, diagonal)
+    given = (grid, bounds, polygons, nodes, edges, reach, diagonal or None)
+    if places is not None and any(value is not None for value in given):
+        raise ValueError("places are given, so leave out grid, bounds, polygons, nodes, edges, reach and diagonal")
+    where = place_choice(grid, bounds, polygons, nodes, edges, reach, diagonal) if places is None else places
     told: tuple[str, ...] = ()
     if polygons and not edges:
         where, note = ways_between(where)
         told = (note,)
-    of_nwb = [path for path in paths if str(path).lower().endswith(".nwb")]
-    found: list[Any] = []
+    of_nwb = [path for path in paths if is_nwb(path)]
+    found: list[Any] = [track for track in paths if isinstance(track, Track)]
     say = _counted(len(paths), callback)
     if of_nwb:
         found += read_nwb_tracks(
             of_nwb, series=series, keypoint=keypoint, individual=individual, fps=fps, min_confidence=min_confidence,
             callback=say,
         )  # fmt: skip
-    others = [path for path in paths if path not in of_nwb]
+    others = [path for path in paths if not is_nwb(path) and not isinstance(path, Track)]
     read = []
     for path in others:
         say(path)
@@ -386,11 +439,11 @@ def import_tracks(
         up = "y grows upwards, as on a map; --y-down: downwards, as in the pixels of a video."
         told += (down if y_down else up,)
     sessions = sessions.with_labels(notes=(*told, *sessions.notes))
-    return of_visits(sessions if index is None else label_sessions(sessions, index), where, y_down=y_down)
+    return _told(of_visits(sessions if index is None else label_sessions(sessions, index), where, y_down=y_down))
 
 
 def import_bouts(
-    paths: list[Any],
+    paths: Any,
     columns: Mapping[str, Any] | None = None,
     *,
     fps: float | None = None,
@@ -403,18 +456,28 @@ def import_bouts(
     sheet: str | None = None,
     callback: Callable[[str], Any] | None = None,
 ) -> Imported:
-    """Read tables of bouts (BORIS, SimBA, …) or of labels per frame: one step per bout."""
+    """Read tables of bouts (BORIS, SimBA, …) or of labels per frame: one step per bout.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> file = Path(tempfile.mkdtemp()) / "bouts.csv"
+    >>> _ = file.write_text("start,stop,label\\n0,2,rear\\n2,3,groom\\n3,5,rear\\n")
+    >>> data, env = import_bouts(file)
+    >>> data.state_names, env.n_actions
+    (('groom', 'rear'), 2)
+    """
     from swirl.io.bout_tables import read_bout_tables
 
     sessions = read_bout_tables(
         paths, columns, fps=fps, priority=priority, pauses=pauses, max_pause=max_pause, drop=drop, points=points,
-        sheet=sheet, callback=_counted(len(paths), callback),
+        sheet=sheet, callback=_counted(len(_listed(paths)), callback),
     )  # fmt: skip
-    return of_syllables(sessions if index is None else label_sessions(sessions, index))
+    return _told(of_syllables(sessions if index is None else label_sessions(sessions, index)))
 
 
 def import_nwb(
-    paths: list[Any],
+    paths: Any,
     *,
     table: str | None = None,
     label: str | None = None,
@@ -425,6 +488,6 @@ def import_nwb(
     """Read labelled intervals of NWB files: one step per bout."""
     from swirl.io.nwb.reading import read_nwb_bouts
 
-    say = _counted(len(paths), callback)
+    say = _counted(len(_listed(paths)), callback)
     sessions = read_nwb_bouts(paths, table=table, label=label, max_pause=max_pause, callback=say)
-    return of_syllables(sessions if index is None else label_sessions(sessions, index))
+    return _told(of_syllables(sessions if index is None else label_sessions(sessions, index)))

@@ -14,6 +14,7 @@ from swirl.estimators.registry import load
 from swirl.io.environment_files import SHORTHANDS, environment_for, read_environment
 from swirl.io.session_table import PARQUETS, read_data
 from swirl.text import counted
+from swirl.text import some as listed
 
 TABLES = (".csv", ".csv.gz", ".tsv", ".parquet")
 
@@ -191,9 +192,16 @@ def export_fit(
     what: str = "steps",
     data: Any = None,
     mode_names: list[str] | None = None,
+    session: str | None = None,
+    append_to: Any = None,
+    session_start: Any = None,
+    species: str | None = None,
     overwrite: bool = False,
 ) -> list[Path]:
-    """Write what a fit found, in the format of the output's suffix; returns the files written."""
+    """Write what a fit found, in the format of the output's suffix; returns the files written.
+
+    Of one `session`, or of all. `append_to`, `session_start` and `species` are of NWB files (`write_nwb`).
+    """
     from swirl.io.export_tables import write_table
 
     output, model = Path(output), open_fit(fit)
@@ -202,15 +210,21 @@ def export_fit(
         raise ValueError(f"--modes gives {len(mode_names)} names, but the fit has {n_modes} modes: give one for each")
     mode_names = mode_names or model.mode_names_
     name = output.name.lower()
+    of_nwb = {"--append-to": append_to, "--session-start": session_start, "--species": species}
+    if not name.endswith(".nwb") and (given := [option for option, value in of_nwb.items() if value is not None]):
+        raise ValueError(f"{' and '.join(given)}: only an NWB file is written with that; end the output in .nwb")
     if name.endswith(TABLES):
         if what in ("rewards", "transitions"):
+            if session is not None:
+                raise ValueError(f"--session {session}: {what} are those of the fit, not of a session; leave it out")
             made = rewards_frame if what == "rewards" else transitions_frame
             table = made(model, mode_names=mode_names)
         else:
-            table = steps_or_bouts(model, sessions_of(model, data), bouts=what == "bouts", mode_names=mode_names)
+            sessions = _one(sessions_of(model, data), session)
+            table = steps_or_bouts(model, sessions, bouts=what == "bouts", mode_names=mode_names)
         return [write_table(table, output, overwrite=overwrite)]
     if name.endswith((".mat", ".nwb")):
-        sessions = sessions_of(model, data)
+        sessions = _one(sessions_of(model, data), session)
         paths, probabilities = model.predict(sessions), model.predict_proba(sessions)
         if name.endswith(".mat"):
             from swirl.io.export_matlab import write_matlab
@@ -224,7 +238,18 @@ def export_fit(
         from swirl.io.nwb.writing import write_nwb
 
         return write_nwb(
-            output, sessions, paths, mode_names=mode_names, probabilities=probabilities,
+            output, sessions, paths, mode_names=mode_names, probabilities=probabilities, session=session,
+            append_to=append_to, session_start=session_start, species=species,
             parameters=(model.run_ or {}).get("config"), overwrite=overwrite,
         )  # fmt: skip
     raise ValueError(f"{output}: expected one of {', '.join(TABLES)}, .mat, .nwb")
+
+
+def _one(sessions: Trajectories, name: str | None) -> Trajectories:
+    """The session that is called so; all where no name is given."""
+    if name is None:
+        return sessions
+    if sessions.names.count(name) != 1:
+        known = listed([repr(one) for one in sessions.names], 20)
+        raise ValueError(f"--session {name}: give the name of one session; there are {known}")
+    return sessions[sessions.names.index(name)]

@@ -1,5 +1,7 @@
 """NWB files opened without pynwb: what they hold, which part of it is meant, and the values, or a fault in words.
 
+Where pynwb has a file open, its `NWBFile` is taken as it is (`in_memory`).
+
 The layout is fixed by the schema and h5py is there already, so that a file with extensions that are not installed, or
 whose other parts are broken, can be read all the same.  Types that an extension derives from the known ones are
 recognised by the schema that the file carries.
@@ -17,9 +19,11 @@ from jaxtyping import Float
 
 from swirl.errors import Faults
 from swirl.io import hdf5
+from swirl.io.nwb.in_memory import File, called, is_nwb_object
 from swirl.text import some
 
-Source = str | os.PathLike[str]
+Source = str | os.PathLike[str] | Any
+"""Path of an NWB file, or an open `pynwb.NWBFile`."""
 
 KINDS = {
     "SpatialSeries": "position",
@@ -47,16 +51,35 @@ _DAMAGED = (
     "is damaged, packed with a filter that h5py lacks, or not laid out as NWB says: copy it again from the original, "
     "or check it with nwbinspector"
 )
+_CLOSED = "cannot be read: keep the file behind it open until it is read (`with NWBHDF5IO(…) as io:`), and see that"
+_CLOSED += " pynwb could write it"
 _ALIEN = ("AnnotatedEventsTable", "AnnotationSeries", "BehavioralEvents")
 
 
+def is_nwb(source: Any) -> bool:
+    """Whether something is an NWB file, by its ending or as an object; of a list, whether all are.
+
+    >>> is_nwb("m1.nwb"), is_nwb(["m1.nwb", "m2.csv"]), is_nwb([])
+    (True, False, False)
+    """
+    if isinstance(source, list | tuple):
+        return bool(source) and all(map(is_nwb, source))
+    if isinstance(source, str | os.PathLike):
+        return os.fspath(source).lower().endswith(".nwb")
+    return is_nwb_object(source)
+
+
 def path_list(path: Any) -> list[Source]:
-    """One path or several, as a list.
+    """One path (or `NWBFile`) or several, as a list.
 
     >>> path_list("m1.nwb")
     ['m1.nwb']
     """
-    paths = [path] if isinstance(path, str | os.PathLike) else list(path)
+    one = isinstance(path, str | os.PathLike) or is_nwb_object(path)
+    given: Any = path
+    if not one and not hasattr(path, "__iter__"):
+        raise ValueError(f"path is a {type(path).__name__}: give an NWB file, an open NWBFile (io.read()), or a list")
+    paths: list[Any] = [given] if one else [*given]
     if not paths:
         raise ValueError("path is an empty list: give an NWB file, or a list of them")
     return paths
@@ -67,6 +90,10 @@ def opened(path: Source) -> Iterator[Any]:
     """Open an NWB file for reading; whatever fails becomes a ValueError in words."""
     import h5py
 
+    if is_nwb_object(path):
+        with hdf5.explained(called(path), _CLOSED):
+            yield File(path)
+        return
     told = f"path={os.fspath(path)!r}"
     if not Path(path).exists():
         raise ValueError(f"{told} does not exist: check the spelling and the folder")
@@ -100,12 +127,10 @@ def find_readable(file: Any) -> list[tuple[str, str]]:
 
 def _typed(file: Any) -> list[tuple[str, str, Any]]:
     """Path, type and group of every group that has a type of the NWB schema or of an extension."""
-    import h5py
-
     found = []
 
     def visit(name: str, thing: Any) -> None:
-        of = text_of(thing.attrs.get("neurodata_type")) if isinstance(thing, h5py.Group) else None
+        of = text_of(thing.attrs.get("neurodata_type")) if hasattr(thing, "keys") else None
         if of is not None:
             found.append((f"/{name}", of, thing))
 
@@ -115,7 +140,7 @@ def _typed(file: Any) -> list[tuple[str, str, Any]]:
 
 def _derived(file: Any) -> dict[str, str]:
     """Type → the type that it extends, as the extensions in the file define it."""
-    parents = dict(_PARENTS)
+    parents = {**_PARENTS, **getattr(file, "parents", {})}
     for name, namespace in file.get("specifications", {}).items():
         if name in ("core", "hdmf-common", "hdmf-experimental"):
             continue
@@ -138,7 +163,7 @@ def columns_for_labels(group: Any) -> list[str]:
     able = []
     for name in group:
         column = group.get(name)
-        if name in TIME_COLUMNS or name.endswith("_index") or not isinstance(column, h5py.Dataset) or column.ndim != 1:
+        if name in TIME_COLUMNS or name.endswith("_index") or not _has_values(column) or column.ndim != 1:
             continue
         region = text_of(column.attrs.get("neurodata_type")) == "DynamicTableRegion"
         if "id" in group and not region and (h5py.check_string_dtype(column.dtype) or column.dtype.kind in "iub"):
@@ -152,13 +177,19 @@ def session_and_subject(file: Any) -> tuple[str, str | None]:
     return named or Path(file.filename).stem, text_of(file.get("general/subject/subject_id"))
 
 
-def told_apart(names: list[str], paths: list[Source]) -> tuple[str, ...]:
-    """Names of sessions; those of the files where two are the same.
+def _has_values(thing: Any) -> bool:
+    """Whether something in a file is a dataset."""
+    return hasattr(thing, "shape") and hasattr(thing, "dtype")
+
+
+def told_apart(names: list[str], paths: list[Any]) -> tuple[str, ...]:
+    """Names of sessions; those of the files (of objects their identifiers) where two are the same.
 
     >>> told_apart(["day 1", "day 1"], ["data/m1.nwb", "data/m2.nwb"])
     ('m1', 'm2')
     """
-    return tuple(names if len(set(names)) == len(names) else [Path(path).stem for path in paths])
+    own = [str(path.identifier) if is_nwb_object(path) else Path(path).stem for path in paths]
+    return tuple(names if len(set(names)) == len(names) else own)
 
 
 # ---------------------------------------------------------------------- which part is meant
@@ -245,7 +276,7 @@ def read_values(group: Any, name: str, faults: Faults) -> np.ndarray | None:
     import h5py
 
     dataset = group.get(name)
-    if not isinstance(dataset, h5py.Dataset) or dataset.size is None:
+    if not _has_values(dataset) or dataset.size is None:
         faults.add(f"{place(group)} has no {name}: expected a dataset of that name")
         return None
     if isinstance(group.get(name, getlink=True), h5py.ExternalLink) or hdf5.in_other_files(dataset):

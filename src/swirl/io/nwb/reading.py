@@ -1,7 +1,7 @@
 """NWB files: positions, poses and labelled intervals, read straight from the HDF5 layout that the schema lays down.
 
 `file` opens a file and finds what is in it; positions (a SpatialSeries, or the body parts of a PoseEstimation) are read
-here as tracks, intervals by `bouts`.  pynwb is not needed.
+here as tracks, intervals by `bouts`.  pynwb is not needed; an `NWBFile` that it has open is read just so.
 """
 
 import re
@@ -125,7 +125,7 @@ _NO_POSITIONS = "Positions cannot be read from NWB"
 
 
 def contents(path: Source) -> list[dict[str, Any]]:
-    """List what swirl can read in an NWB file.
+    """List what swirl can read in an NWB file (or an open `pynwb.NWBFile`).
 
     Each entry has `kind` ("position", "pose", "bouts", "intervals", "events", "epochs", "labelled events"), `path`
     inside the file (for ``series=`` or ``table=``), `type` (of the NWB schema), `shape`, `rate` (None where each sample
@@ -162,7 +162,8 @@ def read_nwb_tracks(
     Parameters
     ----------
     path
-        An NWB file, or a list of them (one session each).
+        An NWB file, or a list of them (one session each). Instead of a path also an open `pynwb.NWBFile`, wherever its
+        values lie (on disk, in the cloud, in Zarr, in memory).
     series
         Path inside the file, or its last part, where it holds several: "/processing/behavior/Position/left".
     keypoint
@@ -245,7 +246,8 @@ def read_nwb_bouts(
     Parameters
     ----------
     path
-        An NWB file, or a list of them (one session each; labels are numbered alike in all).
+        An NWB file, or a list of them (one session each; labels are numbered alike in all). Instead of a path also an
+        open `pynwb.NWBFile`.
     table
         Path inside the file, or its last part, where it holds several: "/intervals/trials".
     label

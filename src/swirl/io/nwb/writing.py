@@ -27,6 +27,7 @@ from swirl.data.trajectories import Trajectories
 from swirl.data.trajectory_checks import float_array, mode_paths, per_session
 from swirl.errors import Faults, checked_names, needing
 from swirl.io.atomic_write import whole_files
+from swirl.io.nwb.file import opened, session_and_subject, text_of
 from swirl.text import counted, plain, some
 
 UNKNOWN_START = datetime(1970, 1, 1, tzinfo=UTC)
@@ -47,10 +48,10 @@ class Modes(NamedTuple):
     parameters: str | None
 
 
-def chosen_sessions(data: Trajectories, session: str | int | None) -> list[int]:
-    """Positions of the sessions to write."""
+def chosen_sessions(data: Trajectories, session: str | int | None, append_to: Any = None) -> list[int]:
+    """Positions of the sessions to write: all, the one that is named, or the one whose file is to be added to."""
     if session is None:
-        return list(range(len(data)))
+        return list(range(len(data))) if append_to is None else [session_of(source_file(append_to), data)]
     if isinstance(session, str) and data.names.count(session) == 1:
         return [data.names.index(session)]
     if not isinstance(session, str) and 0 <= session < len(data):
@@ -66,6 +67,7 @@ def checked(
     definitions: Any,
     parameters: Mapping[str, Any] | None,
     chosen: list[int],
+    cannot: str = _CANNOT,
 ) -> Modes:
     """Check what is to be written, and fill in what was left out."""
     faults, lengths = Faults(), data.lengths.tolist()
@@ -103,7 +105,7 @@ def checked(
         encoded = None if parameters is None else json.dumps(plain(parameters, other=str), allow_nan=False)
     except (TypeError, ValueError) as error:
         faults.add(f"parameters cannot be written as JSON: {error}")
-    faults.raise_if_any(_CANNOT)
+    faults.raise_if_any(cannot)
     ends = step_ends(data.times or [], data.gaps)
     return Modes(paths, ends, None if given is None else rows, names, texts, encoded)
 
@@ -130,17 +132,61 @@ def session_starts(value: Any, n: int, append_to: Any) -> list[datetime]:
     return starts
 
 
-def source_file(append_to: Any, chosen: list[int]) -> Path:
+def check_species(species: str, append_to: Any) -> None:
+    """Raise where a species is not as NWB and DANDI want it."""
+    if append_to is not None:
+        raise ValueError("species is that of the file in append_to: leave it out")
+    if not re.fullmatch(r"[A-Z][a-z]+ [a-z]+( [a-z]+)?", species) and "://" not in species:
+        raise ValueError(
+            f"species={species!r}: give the Latin name in full, as in 'Mus musculus' or 'Rattus norvegicus'"
+        )
+
+
+def source_file(append_to: Any) -> Path:
     """Check the file to add to."""
     import h5py
 
     source = Path(append_to)
-    if len(chosen) != 1:
-        raise ValueError(f"append_to is a file of one session, but there are {len(chosen)}: choose one with session=")
     if not source.is_file() or not h5py.is_hdf5(source):
         got = "is not an HDF5 file" if source.is_file() else "does not exist"
         raise ValueError(f"append_to={str(source)!r} {got}: give the NWB file of this session")
     return source
+
+
+def _whose(source: Path) -> tuple[list[str], str | None]:
+    """What the session of a file may be called, and its subject."""
+    try:
+        with opened(source) as file:
+            name, subject = session_and_subject(file)
+            return list(filter(None, [name, text_of(file.get("identifier")), source.stem])), subject
+    except ValueError as error:
+        raise ValueError(f"append_to={str(source)!r} cannot be added to: {error}") from error
+
+
+def session_of(source: Path, data: Trajectories) -> int:
+    """The session that a file is of: the one with the name of the file's session.
+
+    Raises where none or several have it: modes in the file of another session would be a quiet disaster.
+    """
+    names, _ = _whose(source)
+    found = [i for i, name in enumerate(data.names) if name in names]
+    if len(found) == 1:
+        return found[0]
+    raise ValueError(
+        f"append_to={str(source)!r} is the file of session {names[0]!r}, and "
+        f"{'several sessions are' if found else 'no session is'} called so: there {'is' if len(data) == 1 else 'are'} "
+        f"{some([repr(name) for name in data.names], 20)}; say which it is, as in session={data.names[0]!r} (--session)"
+    )
+
+
+def check_subject(source: Path, data: Trajectories, i: int) -> None:
+    """Raise where a session and the file to add to are of two animals."""
+    subject, own = data.subjects[i], _whose(source)[1]
+    if subject is not None and own is not None and str(subject) != own:
+        raise ValueError(
+            f"append_to={str(source)!r} is of subject {own!r}, but session {data.names[i]!r} is of {str(subject)!r}: "
+            "give the file of that session, or correct the subject in the one or the other"
+        )
 
 
 def targets(path: Path, names: list[str], source: Path | None) -> list[Path]:
@@ -206,7 +252,7 @@ def bouts_of(times: np.ndarray, ends: np.ndarray, path: np.ndarray, gaps: np.nda
     return ModeBouts(start, stop, found.mode, np.column_stack([start[fresh], stop[last]]))
 
 
-def new_file(pynwb: Any, data: Trajectories, path: np.ndarray, i: int, start: datetime) -> Any:
+def new_file(pynwb: Any, data: Trajectories, path: np.ndarray, i: int, start: datetime, species: str | None) -> Any:
     """Make a file that holds nothing but whose session it is."""
     digest = hashlib.sha256(f"{data[i].fingerprint()} {data.names[i]} {path.tolist()}".encode()).hexdigest()
     when = " When it started was not told." if start == UNKNOWN_START else ""
@@ -220,6 +266,7 @@ def new_file(pynwb: Any, data: Trajectories, path: np.ndarray, i: int, start: da
             subject_id="unknown" if subject is None else str(subject),
             age="P0D/",
             sex="U",
+            species=species,
             description="The animal of this session; its age and sex were not told.",
         ),
     )
@@ -319,6 +366,7 @@ def write_nwb(
     definitions: Any = None,
     parameters: Mapping[str, Any] | None = None,
     session_start: Any = None,
+    species: str | None = None,
     session: str | int | None = None,
     append_to: str | os.PathLike[str] | None = None,
     overwrite: bool = False,
@@ -347,11 +395,14 @@ def write_nwb(
     session_start
         When each session started: a datetime, or text such as "2026-03-01T14:30", or a list of one per session. Without
         a time zone it is local time; where it is not given the file says 1970-01-01.
+    species
+        Latin name of the species, as in "Mus musculus", which DANDI asks for.
     session
-        Name or position of the one session to write; by default all.
+        Name or position of the one session to write; by default all, or the one that the file in `append_to` is of.
     append_to
         An NWB file of this session: a copy of it is made at `path`, and the modes are added to the copy. The times of
-        the data must be seconds since the start of that file's session.
+        the data must be seconds since the start of that file's session. Subject and start are those of the file. The
+        session is found by its name (the file's session_id, identifier or name); where that fails, say `session`.
     overwrite
         Replace existing files.
 
@@ -364,10 +415,14 @@ def write_nwb(
     ...     path.name
     'modes.nwb'
     """
-    chosen = chosen_sessions(data, session)
-    found = checked(data, modes, mode_names, probabilities, definitions, parameters, chosen)
+    if species is not None:
+        check_species(species, append_to)
+    source = None if append_to is None else source_file(append_to)
     starts = session_starts(session_start, len(data), append_to)
-    source = None if append_to is None else source_file(append_to, chosen)
+    chosen = chosen_sessions(data, session, append_to)
+    found = checked(data, modes, mode_names, probabilities, definitions, parameters, chosen)
+    if source is not None:
+        check_subject(source, data, chosen[0])
     files = targets(Path(path), [data.names[i] for i in chosen], source)
     with needing("writing NWB needs pynwb and ndx-ethogram", "nwb"):
         import ndx_ethogram  # importing it makes its types known to pynwb
@@ -379,7 +434,7 @@ def write_nwb(
         warnings.simplefilter("ignore")  # of hdmf, about older files; what matters is an error
         for i, target in zip(chosen, temporary, strict=True):
             if source is None:
-                file = new_file(pynwb, data, found.paths[i], i, starts[i])
+                file = new_file(pynwb, data, found.paths[i], i, starts[i], species)
                 add_modes(pynwb, file, data, found, i)
                 with to_file(target, "w") as io:
                     io.write(file)
