@@ -292,12 +292,19 @@ def test_groups_are_tested_with_the_animal_as_the_unit():
     case = decoded(paths, subjects=animals, groups=["x"] * 8 + ["y"] * 8)
     told = group_words(animal_facts(case), case.mode_names)
     assert told[0] == "The groups differ in a and b: a p = 0.029, b p = 0.029 (corrected: 0.029; 0.029)."
-    assert "in all 70 ways to divide the 8 animals" in told[1]  # and not in those to divide 16 sessions
+    assert told[1].replace("\xa0", " ").startswith("y minus x, in shares of an animal’s time")
+    assert "in all 70 ways to deal the group labels" in told[2]  # and not in those to divide 16 sessions
     three = group_words(animal_facts(case) | {"rows": animal_facts(case)["rows"][1:7]}, case.mode_names)
     assert three[0].startswith("No difference could be shown")
-    assert three[2].startswith("With so few animals p cannot be below 0.1")
-    crossed = decoded(paths, subjects=animals, groups=["x", "y"] * 8)
-    assert "some animals were in several groups" in group_words(animal_facts(crossed), case.mode_names)[0]
+    assert three[3].startswith("With so few animals p cannot be below 0.1")
+    crossed = decoded(paths, subjects=animals, groups=["x", "y"] * 8)  # each animal with and without a drug
+    assert "all 256 ways" in group_words(animal_facts(crossed), case.mode_names)[2]
+    mixed = decoded(paths, subjects=animals, groups=["x", "y"] * 7 + ["x", "x"])
+    assert "in both groups, m7 in one only" in group_words(animal_facts(mixed), case.mode_names)[0]
+    several = decoded(paths, subjects=animals, groups=["x", "y"] * 7 + ["x", "z"])
+    assert (
+        "some animals were in several of more than two groups" in group_words(animal_facts(several), case.mode_names)[0]
+    )
     unknown = decoded(paths, groups=["x"] * 8 + ["y"] * 8)
     assert "which session is of which animal is not known" in group_words(animal_facts(unknown), case.mode_names)[0]
     assert group_words(animal_facts(decoded(paths, subjects=animals)), case.mode_names) == []

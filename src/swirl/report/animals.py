@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from swirl.analysis.decoded import DecodedFit
+from swirl.analysis.group_test import compare_groups, group_test
 from swirl.analysis.mode_signal import read_units
-from swirl.analysis.significance import LEVEL, group_test
+from swirl.analysis.significance import LEVEL
 from swirl.plots.style import named_mode_colours
 from swirl.report.figures import LEGEND, axis, figure, label, points
 from swirl.report.section import ReportedFit, Section
@@ -135,7 +136,8 @@ def animal_note(facts: dict[str, Any]) -> str:
 def group_words(facts: dict[str, Any], mode_names: list[str]) -> list[str]:
     """Whether the groups differ, tested with the animal as the unit; or why that was not tested; nothing for no groups.
 
-    >>> rows = [{"group": g, "shares": [s, 1 - s]} for g, s in zip("aaabbb", (0.2, 0.3, 0.25, 0.6, 0.7, 0.65))]
+    >>> rows = [{"name": i, "group": g, "shares": [s, 1 - s]}
+    ...         for i, (g, s) in enumerate(zip("aaabbb", (0.2, 0.3, 0.25, 0.6, 0.7, 0.65)))]
     >>> facts = {"noun": "animal", "groups": ["a", "b"], "crossed": False, "rows": rows}
     >>> group_words(facts, ["food", "nest"])[0][:69]
     'No difference could be shown: food p = 0.1, nest p = 0.1 (corrected: '
@@ -145,29 +147,53 @@ def group_words(facts: dict[str, Any], mode_names: list[str]) -> list[str]:
         return []
     if facts["noun"] != "animal":
         return ["Groups were not tested: which session is of which animal is not known."]
-    if facts["crossed"]:
-        return ["Groups were not tested: some animals were in several groups, so their values are not independent."]
     rows = [row for row in facts["rows"] if row["group"] in groups]
-    if len(rows) < 3:
-        return [f"Groups were not tested: {counted(len(rows), 'animal')} are too few."]
-    found = group_test(np.array([row["shares"] for row in rows]), [row["group"] for row in rows])
-    differ = [name for name, p in zip(mode_names, found.corrected, strict=True) if p <= LEVEL]
-    each = ", ".join(f"{name} p = {number(p, 2)}" for name, p in zip(mode_names, found.p_value, strict=True))
-    corrected = "; ".join(number(p, 2) for p in found.corrected)
+    try:
+        found = _tested(rows, groups, facts["crossed"], mode_names)
+    except ValueError as error:
+        return [f"Groups were not tested: {error}."]
+    differ = [name for name, p in zip(mode_names, found["corrected"], strict=True) if p <= LEVEL]
+    each = ", ".join(f"{name} p = {number(p, 2)}" for name, p in zip(mode_names, found["p"], strict=True))
+    corrected = "; ".join(number(p, 2) for p in found["corrected"])
     lead = f"The groups differ in {listed(differ)}" if differ else "No difference could be shown"
-    ways = f"all {found.n_shuffles:,} ways" if found.exact else f"{found.n_shuffles:,} random ways"
     told = [
         f"{lead}: {each} (corrected: {corrected}).",
-        f"Permutation test, one value per animal: in {ways} to divide the {len(rows)} animals into groups of these "
-        "sizes, how often do the groups' mean shares lie as far apart? Corrected: for all modes together. Shares of "
-        "one animal sum to 1, so the modes are not separate findings.",
+        *found["intervals"],
+        f"Permutation test, one value per animal: in {found['ways']} to deal the group labels to the animals, how "
+        "often do the groups lie as far apart? Corrected: for all modes together. Shares of one animal sum to 1, so "
+        "the modes are not separate findings.",
     ]
-    if found.least > LEVEL:
+    if found["least"] > LEVEL:
         told.append(
-            f"With so few animals p cannot be below {number(found.least, 2)}: this test cannot show a difference here, "
-            "whatever the animals did."
+            f"With so few animals p cannot be below {number(found['least'], 2)}: this test cannot show a difference "
+            "here, whatever the animals did."
         )
     return told
+
+
+def _tested(rows: list[dict[str, Any]], groups: list[str], crossed: bool, mode_names: list[str]) -> dict[str, Any]:
+    """P-values of each mode: of two groups with the interval of their difference, of more by one test for all."""
+    import pandas as pd
+
+    shares = np.array([row["shares"] for row in rows])
+    if len(groups) == 2:
+        index = pd.MultiIndex.from_tuples([(row["group"], row["name"]) for row in rows], names=["group", "subject"])
+        two = compare_groups(pd.DataFrame(shares, index=index, columns=list(mode_names)), groups)
+        spans = ", ".join(
+            f"{name} {percent(d)} ({percent(low)} to {percent(high)})"
+            for name, d, low, high in zip(mode_names, two.difference, two.low, two.high, strict=True)
+        )
+        ways = f"{'all' if two.exact else 'random'} {two.n_ways:,} ways"
+        told = [
+            f"{groups[1]} minus {groups[0]}, in shares of an animal’s time, with {two.level:.0%} intervals: {spans}."
+        ]
+        return {"p": two.p_value, "corrected": two.corrected_p_value, "least": two.least_p_value, "ways": ways,
+                "intervals": told}  # fmt: skip
+    if crossed:
+        raise ValueError("some animals were in several of more than two groups, so their values are not independent")
+    more = group_test(shares, [row["group"] for row in rows])
+    ways = f"{'all' if more.exact else 'random'} {more.n_shuffles:,} ways"
+    return {"p": more.p_value, "corrected": more.corrected, "least": more.least, "ways": ways, "intervals": []}
 
 
 SYMBOLS = ("circle", "circle-open", "diamond", "diamond-open", "square", "square-open", "triangle-up", "x")
