@@ -229,8 +229,8 @@ FILES = (
          told="left out z", before="no!"),
     File("roaldarbol/animovement", MOVED.format("single/named_cols_opticalflow_sensor_1.csv"), "tracks",
          told="BEWARE: that is", before="no"),
-    File("traja-team/traja", "traja/tests/data/3527.csv", "tracks", compared="plain", before="ok"),
-    File("rupertoverall/Rtrack", "inst/extdata/Track_1.tab", "tracks", compared="plain", before="ok"),
+    File("traja-team/traja", "traja/tests/data/3527.csv", "tracks", compared="traja", before="ok"),
+    File("rupertoverall/Rtrack", "inst/extdata/Track_1.tab", "tracks", compared="rtrack", before="ok"),
     File("rupertoverall/Rtrack", "inst/extdata/Minimal_experiment.xlsx", "tracks", expected="refused",
          told="no column x, y"),
     File("mooch443/trex", "videos/compare_data_automatic/test_fish0.csv", "tracks", expected="refused",
@@ -354,12 +354,17 @@ def by_sleap_io(path: Path, rate: float | None) -> Any:
 
 
 def by_pynwb(path: Path, rate: float | None) -> Any:
-    """The series of a pose estimation as pynwb reads them; their times as the file has them."""
+    """The series of a pose estimation as pynwb reads them; times that count frames are divided by the frame rate."""
     import pynwb
+
+    def times_of(one: Any) -> np.ndarray:
+        n = len(one.data)
+        times = np.asarray(one.timestamps) if one.rate is None else one.starting_time + np.arange(n) / one.rate
+        return times / rate if rate and (np.diff(times) == 1).all() else times
 
     with pynwb.NWBHDF5IO(str(path), "r", load_namespaces=True) as io:
         series = [one for one in io.read().objects.values() if one.neurodata_type == "PoseEstimationSeries"]
-        return {"": {one.name: (np.asarray(one.data)[:, :2], None) for one in series}}
+        return {"": {one.name: (np.asarray(one.data)[:, :2], times_of(one)) for one in series}}
 
 
 def by_simba(path: Path, rate: float | None) -> Any:
@@ -426,7 +431,8 @@ POSITIONS: dict[str, tuple[str, Callable[[Path, float | None], Any]]] = {
     "ethovision": ("pandas", by_columns("X center", "Y center", "Trial time", header_of_ethovision)),
     "anymaze": ("pandas", by_columns("Centre position X", "Centre position Y", "Time")),
     "trex": ("pandas", by_columns("X (cm)", "Y (cm)", "time")),
-    "plain": ("pandas", by_columns("x", "y", "t")),
+    "traja": ("pandas", by_columns("x", "y", "Time")),
+    "rtrack": ("pandas", by_columns("X", "Y", "Time")),
     "idtracker": ("pandas", by_idtracker),
 }
 Bout = tuple[str, str, float, float]
@@ -569,7 +575,7 @@ def positions_differ(file: File, path: Path) -> str:
             if not same.all():
                 return f"**{point}: {int((~same).sum()):,} frames are seen in one of the two only**"
             worst = max(worst, float(np.abs(track.positions - xy)[seen].max()))
-            late = max(late, float(np.abs(track.times - times).max())) if times is not None else late
+            late = max(late, float(np.abs(track.times - times).max()))
             n += 1
     return f"{library}: {n} paths, {worst:.2g} px or cm, {late:.2g} s" if n else "**nothing could be compared**"
 

@@ -643,13 +643,13 @@ def test_real_files_are_judged_by_what_was_expected_of_them(tmp_path):
     module = study("real_files")
     clone = tmp_path / "clones" / "lab+maze" / "repo"
     clone.mkdir(parents=True)
-    (clone / "walk.csv").write_text("t,x,y\n" + "".join(f"{i},{i % 7},{i % 5}\n" for i in range(60)))
+    (clone / "walk.csv").write_text("Time,x,y\n" + "".join(f"{i},{i % 7},{i % 5}\n" for i in range(60)))
     bouts = "start,stop,label\n0,4,rest\n3,5,rear\n6,8,rest\n"
     (clone / "bouts.csv").write_text(bouts)
     for command in ("init -q", "add .", "-c user.name=a -c user.email=a@b commit -q -m files"):
         subprocess.run(["git", "-C", clone, *command.split()], check=True)
     files = [
-        module.File("lab/maze", "walk.csv", "tracks", compared="plain"),
+        module.File("lab/maze", "walk.csv", "tracks", compared="traja"),
         module.File("lab/maze", "bouts.csv", "bouts", (), "asked", "in one state", ("--priority", "rear,rest")),
         module.File("lab/maze", "walk.csv", "tracks", expected="refused", told="no column"),
     ]
