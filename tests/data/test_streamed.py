@@ -249,5 +249,7 @@ def test_sessions_told_by_several_columns_are_read_in_parts(tmp_path):
     assert len(parts) > 1
     assert [name for part in parts for name in part.names] == list(whole.names) == ["m1 1", "m1 2", "m2 1", "m2 2"]
     assert [each for part in parts for each in part.subjects] == list(whole.subjects)
-    with pytest.raises(ValueError, match=r"session '1' do not stand together.*say so: columns=\{'session': \('mouse'"):
+    with pytest.raises(
+        ValueError, match=r"session '1' are not next to each other.*say so: columns=\{'session': \('mouse'"
+    ):
         list(StreamedTrajectories.from_parquet(tmp_path / "all.parquet", {"subject": "mouse"}, part=6))

@@ -37,7 +37,8 @@ def test_it_scores_and_decodes_as_it_did(then, model, sessions):
 
 def test_what_it_had_found_is_the_same(then, model):
     np.testing.assert_allclose(model.reward_map(), then["reward_map"], atol=1e-12)
-    assert (model.converged_, model.fit_report_) == (then["converged"], then["fit_report"])
+    words = then["fit_report"].replace("going on would gain", "more iterations would gain")  # as it is worded since
+    assert (model.converged_, model.fit_report_) == (then["converged"], words)
 
 
 def test_it_can_be_saved_again(then, model, sessions, tmp_path):

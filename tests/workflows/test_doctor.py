@@ -187,7 +187,7 @@ def test_what_is_needed_and_missing_is_a_failure(monkeypatch):
 
 
 def test_what_is_optional_and_missing_is_told_with_its_command(monkeypatch, findings):
-    assert set(findings["extras"]) == {"cluster", "excel", "fast", "parquet", "nwb", "report"}
+    assert set(findings["extras"]) == {"cluster", "excel", "fast", "parquet", "nwb", "pynapple", "report"}
     found = doctor.version_of
     monkeypatch.setattr(doctor, "version_of", lambda name: None if name in ("ndx-pose", "numba") else found(name))
     monkeypatch.setattr(doctor, "self_test", check)

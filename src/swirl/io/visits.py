@@ -352,7 +352,7 @@ def _notes(tracks: list[Track], tally: _Tally, min_dwell: Any, max_break: float,
     if tally.skips:
         why = ", without a single shortest way" if on_skip == "shortest" else ""
         notes.append(f"Made gaps of {counted(len(tally.skips), 'move')} {apart}{why}, the first in {tally.skips[0]}.")
-        if len(tally.skips) > _MOST * tally.moves:
+        if len(tally.skips) > _MOST * tally.moves > 2:
             notes.append(
                 f"BEWARE: that is {len(tally.skips):,} of all {counted(tally.moves, 'move')}, so hardly anything "
                 "can be learned from them. Are x and y positions (no steps or speeds), of one animal, in the order of "

@@ -76,6 +76,7 @@ EXTRAS = {
     "report": ("plotly", "jinja2"),
     "excel": ("openpyxl",),
     "cluster": ("distributed",),
+    "pynapple": ("pynapple",),
 }
 OPTIONAL = {
     name: f"not installed (optional: pip install 'swirl-irl[{extra}]')"
