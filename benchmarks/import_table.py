@@ -25,10 +25,9 @@ READ = (
     + """
 import time
 from swirl.io.session_table import read_{kind}
-from swirl.data.trajectories import Trajectories
 import pandas, pyarrow.parquet
 t0 = time.perf_counter()
-data = Trajectories(**read_{kind}(sys.argv[1]).arguments())
+data = read_{kind}(sys.argv[1])
 report(seconds=time.perf_counter() - t0, what=repr(data))
 """
 )
@@ -84,7 +83,8 @@ def table(rows: int, sessions: int, shuffled: bool) -> pd.DataFrame:
 
 def child(program: str, path: Path) -> dict:
     """Run a program on the file in a fresh interpreter; what it reported."""
-    here = {**os.environ, "PYTHONPATH": str(Path(__file__).parent)}
+    known = os.pathsep.join(filter(None, (str(Path(__file__).parent), os.environ.get("PYTHONPATH"))))
+    here = {**os.environ, "PYTHONPATH": known}
     done = subprocess.run(
         [sys.executable, "-c", program, str(path)], env=here, capture_output=True, text=True, check=True
     )

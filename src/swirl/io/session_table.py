@@ -5,6 +5,7 @@ there; several together may tell a session (`session_keys`).  They are found by 
 called otherwise.  Everything is done on whole columns: ten million rows are read in seconds.
 """
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -162,6 +163,7 @@ def read_csv(
         unclaimed = "names" if "subject" not in found and plain(name) in ALSO_CALLED["subject"] else "other"
         kinds[i] = KINDS.get(roles.get(name, ""), "measured" if is_asked else unclaimed)
     read = opened.columns(kinds)
+    opened = replace(opened, data=b"")  # gigabytes may be, and are not needed any more
     coded = frozenset(name for i, name in names.items() if kinds[i] == "labels")
     series = {name: read[i] for i, name in names.items()}
     table = Table(series, opened.lines, faults, list(opened.notes), unordered=coded, written=True)
