@@ -222,7 +222,7 @@ def test_a_report_takes_the_comparison(folder, tmp_path):
     assert done.exit_code == 0, done.output
     page = (tmp_path / "report.html").read_text()
     assert "Model comparison" in page
-    assert "<h3>Where is it going, and do modes agree with runs</h3>" in page
+    assert "<summary>Where is it going, and do modes agree with runs: more scores" in page
     assert '<th scope="col">which goal next</th>' in page
     assert json.loads((folder / "comparison.json").read_text())["verdict"] in page
 
