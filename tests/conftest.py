@@ -1,6 +1,7 @@
 """Shape annotations are checked at run time in every test: the hook must precede the first import of swirl.
 
-Only the module that numba compiles is left out: machine code has no place for checks.
+Modules without shapes are left out (pyright reads their types), and the one that numba compiles: machine code has no
+place for checks.
 
 Most of the time goes into compiling, once for each shape: XLA is asked to take fewer pains (a quarter less time), and
 what was compiled is kept for the next run, and for the other worker, in a folder of this machine's own (machine code).
@@ -32,7 +33,7 @@ os.environ["PYTHONPATH"] = os.pathsep.join([str(SOURCE), *filter(None, [os.envir
 MODULES = [
     ".".join(path.relative_to(SOURCE).with_suffix("").parts)
     for path in SOURCE.rglob("*.py")
-    if path.stem not in ("__init__", "__main__", "numba_kernel")
+    if path.stem not in ("__init__", "__main__", "numba_kernel") and "jaxtyping" in path.read_text(encoding="utf-8")
 ]
 install_import_hook(MODULES, "beartype.beartype")
 

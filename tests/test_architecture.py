@@ -1,6 +1,7 @@
 """Imports point one way, importing changes nothing and loads little, and what the house forbids is not there."""
 
 import ast
+import functools
 import json
 import subprocess
 import sys
@@ -26,7 +27,11 @@ def name_of(path):
 
 
 MODULES = {name_of(path): path for path in sorted(SOURCE.rglob("*.py"))}
-TREES = {name: ast.parse(path.read_text(), filename=str(path)) for name, path in MODULES.items()}
+
+
+@functools.cache
+def trees():
+    return {name: ast.parse(path.read_text(), filename=str(path)) for name, path in MODULES.items()}
 
 
 def imported(tree):
@@ -77,7 +82,9 @@ def circles(imports):
         left = {name: others - gone for name, others in left.items() if name not in gone}
 
 
-IMPORTS = {name: imported(tree) - {name} for name, tree in TREES.items()}
+@functools.cache
+def imports():
+    return {name: imported(tree) - {name} for name, tree in trees().items()}
 
 
 def test_the_house_has_a_dozen_rooms():
@@ -87,11 +94,11 @@ def test_the_house_has_a_dozen_rooms():
 
 
 def test_imports_point_one_way():
-    assert upwards(IMPORTS) == []
+    assert upwards(imports()) == []
 
 
 def test_imports_make_no_circle():
-    assert circles({name: others for name, others in IMPORTS.items() if name not in EXCEPTIONS}) == []
+    assert circles({name: others for name, others in imports().items() if name not in EXCEPTIONS}) == []
 
 
 def test_the_searches_see_what_is_wrong():
@@ -198,7 +205,9 @@ def looks_inside(name, tree):
 
 
 def test_models_describe_themselves():
-    found = [line for name, tree in TREES.items() if package(name) != "estimators" for line in looks_inside(name, tree)]
+    found = [
+        line for name, tree in trees().items() if package(name) != "estimators" for line in looks_inside(name, tree)
+    ]
     assert found == []
 
 
@@ -247,7 +256,7 @@ def forbidden(name, tree):
 
 
 def test_nothing_that_is_forbidden():
-    assert [found for name, tree in TREES.items() for found in forbidden(name, tree)] == []
+    assert [found for name, tree in trees().items() for found in forbidden(name, tree)] == []
 
 
 def test_the_search_for_what_is_forbidden_sees_all_kinds():

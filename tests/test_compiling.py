@@ -116,7 +116,7 @@ def test_what_runs_in_the_background_is_there_when_waited_for_and_knows_the_devi
     in_background(lambda: 1 / 0)()  # goes wrong again where it is needed
 
 
-@pytest.mark.parametrize("cores", [False, True], ids=["in turn", "a core each"])
+@pytest.mark.parametrize("cores", [pytest.param(False, marks=pytest.mark.slow), True], ids=["in turn", "a core each"])
 def test_an_m_step_is_compiled_once_though_ahead(cores, monkeypatch):
     """With missing actions and without, and for however many restarts where each has a core."""
     monkeypatch.setattr(StateReward, "worth_a_core", property(lambda _: cores))

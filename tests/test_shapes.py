@@ -19,7 +19,7 @@ from swirl.inference.sampling import draw
 from swirl.rewards.backoff import BackoffPenalty
 from swirl.rewards.soft_q import soft_bellman
 from swirl.rewards.tables import to_dense
-from test_architecture import MODULES, TREES
+from test_architecture import MODULES, trees
 
 ENV = world().successors
 
@@ -56,7 +56,7 @@ def test_shapes_are_never_imported_for_type_checkers_only():
     """Under TYPE_CHECKING the names are missing at run time, and the checks silently go."""
     offenders = [
         f"{name}, line {node.lineno}"
-        for name, tree in TREES.items()
+        for name, tree in trees().items()
         for node in ast.walk(tree)
         if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)
         if any(isinstance(inner, ast.ImportFrom) and inner.module == "jaxtyping" for inner in ast.walk(node))
@@ -66,7 +66,7 @@ def test_shapes_are_never_imported_for_type_checkers_only():
 
 def test_the_hook_covers_every_module_with_annotations():
     """Each function of a module that uses jaxtyping is a wrapper of the written one."""
-    for name, tree in TREES.items():
+    for name, tree in trees().items():
         if name in ("estep.kernel", "__init__", "__main__") or MODULES[name].stem == "__init__":
             continue
         uses = any(isinstance(node, ast.ImportFrom) and node.module == "jaxtyping" for node in tree.body)

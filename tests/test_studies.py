@@ -406,6 +406,7 @@ def test_committed_results_of_goals_on_the_labyrinth_are_what_the_rule_takes():
         assert min(split["rows"][f"counts of order {n}"]["where_next"] for n in range(1, 8)) < goals["where_next"]
 
 
+@pytest.mark.slow
 def test_goals_of_the_study_are_walked_to_and_biases_are_no_goals():
     module = study("goal_discovery")
     env = module.world("grid")

@@ -53,7 +53,9 @@ def copied(chains, times):
     return Chains(chains.symbols[steps], chains.states[steps], offsets, 3, 2)
 
 
-@pytest.mark.parametrize("engine", [pytest.param("compiled", marks=needs_numba), "associative", "scan"])
+@pytest.mark.parametrize(
+    "engine", [pytest.param("compiled", marks=needs_numba), "associative", pytest.param("scan", marks=pytest.mark.slow)]
+)
 def test_a_chain_that_counts_twice_is_two_chains(engine):
     rng = np.random.default_rng(1)
     tables = Tables(
@@ -274,6 +276,7 @@ def test_modes_keep_the_numbers_of_the_fit():
     np.testing.assert_allclose(np.concatenate(other.stability), np.concatenate(drawn().stability))
 
 
+@pytest.mark.slow
 def test_refits_go_on_until_nothing_is_gained():
     """A step that gains little says nothing: what all further steps would gain must be little."""
     model, data = small_fit()

@@ -608,6 +608,7 @@ def test_the_printed_table():
     assert isinstance(counted().models["ARHMM"], ARHMM)
 
 
+@pytest.mark.slow
 def test_fits_that_others_make_give_the_same_comparison(tmp_path):
     """Those to folds are asked for in one go, those to all sessions in another; nothing is made that nobody needs."""
     train, test = walk(lengths=(40, 25, 30, 40, 35, 30, 40, 30)).split(every=3)

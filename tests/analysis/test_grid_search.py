@@ -252,6 +252,7 @@ def test_a_subject_is_never_split_between_folds():
         folds(data, 3)
 
 
+@pytest.mark.slow
 def test_fits_made_at_the_same_time_score_the_same_to_the_last_bit(monkeypatch):
     scores, told, kept = [], [], []
     for n_cores in (1, 3):
@@ -309,6 +310,7 @@ def test_what_seeds_change_is_inside_the_standard_error():
     assert several.only(n_modes=2).by_repeat.tolist() == repeats[:1].tolist()
 
 
+@pytest.mark.slow
 def test_tasks_of_one_repeat_come_to_the_same_choice():
     candidates = [{"reward_prior": Dirichlet(1.0)}, {"reward_prior": Dirichlet(1000.0)}]
     tasks = fold_tasks(MODEL, recording(), candidates, n_folds=2)

@@ -148,6 +148,7 @@ def test_an_effect_is_found():
     assert all(each.difference[1] > 0 for each in found if each.p_value[1] <= 0.05)
 
 
+@pytest.mark.slow
 def test_false_alarms_of_several_tests_are_corrected_together():
     rng, n = np.random.default_rng(5), 300
     family = [compare_groups(table_of(rng.normal(size=(5, 6)), rng.normal(size=(5, 6)), "abcdef")) for _ in range(n)]

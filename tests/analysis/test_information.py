@@ -401,6 +401,7 @@ def test_the_page_says_which_method_it_was():
     assert "sandwich estimator" in robust
 
 
+@pytest.mark.slow
 def test_the_command_line_passes_it_on(monkeypatch, tmp_path):
     from typer.testing import CliRunner
 

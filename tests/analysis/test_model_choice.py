@@ -38,6 +38,7 @@ def test_one_mode_has_no_switching_to_vary():
     assert {setting for setting, _ in found} == {"history", "n_modes"}
 
 
+@pytest.mark.slow
 def test_how_often_others_would_choose_otherwise():
     """Where nothing tells candidates apart, others would choose otherwise; where all does, they would not."""
     apart = scored([-2.0, -2.0, -1.5, -1.0, -1.2, -1.3])

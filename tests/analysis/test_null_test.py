@@ -177,6 +177,7 @@ def test_what_is_not_a_number_supports_nothing():
     assert found(np.nan, np.zeros(19)).p_value == 1.0
 
 
+@pytest.mark.slow
 def test_one_missing_action_takes_no_other_along(monkeypatch):
     """Counts of next states have no actions in a stochastic world: simulations would have had none at all."""
     env = world("stochastic")

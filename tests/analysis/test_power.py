@@ -191,6 +191,7 @@ def test_animals_differ_as_much_as_was_asked_for():
     assert np.abs(drawn[0].policies_ - own.policies_).max() > 0.05
 
 
+@pytest.mark.slow
 def test_the_ceiling_is_what_each_animal_itself_would_decode():
     model = SWIRL(world(), history=1, reward="state-action", n_restarts=1, max_iter=20)
     asked = {"model": model, "n_animals": 3, "n_sessions": 2, "n_steps": 40, "n_simulations": 2}
@@ -262,6 +263,7 @@ def test_modes_that_differ_only_in_how_they_end_are_never_promised():
     assert "suffice:" not in str(result)
 
 
+@pytest.mark.slow
 def test_killed_it_goes_on_and_more_simulations_add_to_it(tmp_path):
     own, model = truth(), SWIRL(world(), history=1, reward="state-action", n_restarts=1, max_iter=20)
     asked = {"model": model, "n_sessions": [2, 3], "n_steps": 40, "questions": ["modes", "policies"]}
@@ -305,6 +307,7 @@ def test_one_mode_has_nothing_to_find():
         power_analysis(one)
 
 
+@pytest.mark.slow
 def test_goals_with_a_habit_cannot_be_made_of_rewards():
     from swirl.rewards.forms import Goals
 

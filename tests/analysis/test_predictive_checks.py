@@ -196,6 +196,7 @@ def checks_of(values):
     )
 
 
+@pytest.mark.slow
 def test_corrected_p_values_hold_the_level_of_the_family_and_keep_power():
     rng = np.random.default_rng(0)
     mixing = np.eye(21) + 0.4 * rng.standard_normal((21, 21))  # statistics that go together, some skewed

@@ -36,6 +36,7 @@ def test_what_differs_has_another_digest():
     assert len({digest(value) for value in others}) == len(others)
 
 
+@pytest.mark.slow
 def test_what_is_equal_has_the_same_digest_in_another_process():
     program = (
         "from swirl import SWIRL, datasets, priors; from swirl.estimators.digest import digest;"

@@ -31,6 +31,7 @@ def test_it_says_the_answer_and_keeps_it(place, capsys):
     assert len(list((place / "kept" / "results").iterdir())) == 3
 
 
+@pytest.mark.slow
 def test_another_question(place, capsys):
     code, printed = swirl(capsys, *ASK, "--simulations", "1", "--question", "switching", "--quiet")
     assert (code, printed.out) == (0, "")

@@ -143,6 +143,7 @@ def test_wrong_words_are_told(place, capsys):
     assert "there is no such file" in printed.err
 
 
+@pytest.mark.slow
 def test_a_fit_that_fails_is_told_at_the_end(place, capsys, monkeypatch):
     own = SWIRL.fit
 
@@ -191,6 +192,7 @@ def test_sessions_without_actions_are_scored_by_their_next_states(place, capsys)
         assert all(-3 < float(row["score"]) < 0 for row in csv.DictReader(file))
 
 
+@pytest.mark.slow
 def test_without_dask_one_process_does_the_work(place, capsys, monkeypatch):
     monkeypatch.setattr("swirl.analysis.cluster.has_dask", lambda: False)
     code, printed = swirl(capsys, "sweep", "grid.toml", "-o", "r")

@@ -59,6 +59,7 @@ def test_aic_and_bic():
     assert found["bic"] == pytest.approx(51 * np.log(6000) - 2 * found["log_likelihood"])
 
 
+@pytest.mark.slow
 def test_what_is_too_large_is_not_counted(monkeypatch):
     monkeypatch.setattr(free_parameters, "MOST_PARAMETERS", 10)
     found = information_criteria(fitted(n_modes=1, history=1), LONG)

@@ -81,7 +81,14 @@ def tabular(reward, history=1):
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("form", [("state", 1), ("state", 2), ("state-action", 1)])
+@pytest.mark.parametrize(
+    "form",
+    [
+        ("state", 2),
+        pytest.param(("state", 1), marks=pytest.mark.slow),
+        pytest.param(("state-action", 1), marks=pytest.mark.slow),
+    ],
+)
 def test_the_same_environment_changes_nothing(form):
     model = tabular(*form)
     with warnings.catch_warnings():

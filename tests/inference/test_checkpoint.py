@@ -84,7 +84,7 @@ def resumed_again_and_again(make, path, monkeypatch, *, every, step):
             marks=pytest.mark.slow,
         ),
         pytest.param(lambda: model(max_iter=60), 0, 13, marks=pytest.mark.slow),  # and of the choice of a prior
-        (lambda: ARHMM(WORLD.env, n_modes=2, n_restarts=2), "7 iterations", 2),
+        pytest.param(lambda: ARHMM(WORLD.env, n_modes=2, n_restarts=2), "7 iterations", 2, marks=pytest.mark.slow),
     ],
     ids=["swirl", "race", "prior", "arhmm"],
 )

@@ -531,13 +531,8 @@ def test_processes_that_compile_at_once_do_not_run_one_anothers_loop(tmp_path):
         assert said(n_modes, "alone", "shared") == said(n_modes, "alone", f"own {n_modes}")
 
 
-@pytest.mark.parametrize(
-    "engine",
-    [
-        pytest.param("compiled", marks=needs_numba),
-        *(pytest.param(name, marks=pytest.mark.slow) for name in ("associative", "scan")),
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", [pytest.param("compiled", marks=needs_numba), "associative", "scan"])
 def test_blocks_on_disk_give_the_counts_of_the_whole(engine, tmp_path):
     rng = np.random.default_rng(5)
     lengths = [70, 3, 12, 1, 64, 9, 200, 8, 8, 8, 31]

@@ -96,6 +96,7 @@ def test_warm_ups_come_first():
     assert {round(float(restart.objective_trace[0]), 8) for restart in one.restarts_} <= firsts
 
 
+@pytest.mark.slow
 def test_a_fit_goes_on_from_its_finalists(raced):
     last = [restart.objective for restart in raced.restarts_]
     on = model(18).fit(recording())
@@ -103,7 +104,7 @@ def test_a_fit_goes_on_from_its_finalists(raced):
     assert [restart.objective_trace[0] for restart in on.restarts_] == pytest.approx(last, rel=1e-12)
 
 
-@pytest.mark.parametrize(("when", "expected"), [(1, 0), (70, RACE[0])])
+@pytest.mark.parametrize(("when", "expected"), [pytest.param(1, 0, marks=pytest.mark.slow), (70, RACE[0])])
 def test_ctrl_c_in_a_race_leaves_a_fit(when, expected):
     """It stands where the last finished part of the race left it: at its starts, or after twenty iterations."""
     told = []

@@ -45,7 +45,8 @@ def evaluate(components, chains, parameters):
     return counts, counts.log_likelihood + np.asarray(log_prior)
 
 
-@pytest.mark.parametrize("name", ALL)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FORMS)
 def test_the_counts_give_the_gradient_of_the_objective(name):
     components, chains, parameters = problem(**FORMS[name])
     with float64():

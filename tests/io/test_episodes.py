@@ -85,6 +85,7 @@ def collect(minari, env, actions, name):
         gc.collect()
 
 
+@pytest.mark.slow
 def test_a_minari_dataset_of_the_frozen_lake(minari_datasets):
     gymnasium = pytest.importorskip("gymnasium")
     lake = gymnasium.make("FrozenLake-v1", is_slippery=False)

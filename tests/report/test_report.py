@@ -245,6 +245,7 @@ def test_maps_show_the_models_own_tables():
         np.testing.assert_allclose(facts["moves"][1][state][: len(following)], onward[state, following], atol=1e-3)
 
 
+@pytest.mark.slow
 def test_where_least_norm_is_too_large_the_page_says_so(monkeypatch):
     model, data = grid()
     monkeypatch.setattr(mapped, "MAX_HISTORIES", 3)

@@ -61,7 +61,7 @@ def planned_by_sweeps(env, goal, cost):
     return values
 
 
-@pytest.mark.parametrize("kind", ["deterministic", "stochastic"])
+@pytest.mark.parametrize("kind", ["deterministic", pytest.param("stochastic", marks=pytest.mark.slow)])
 def test_values_are_those_of_a_walk_that_ends_at_the_goal(kind):
     part, _ = component(kind)
     parameters = random_parameters(part)
@@ -72,7 +72,7 @@ def test_values_are_those_of_a_walk_that_ends_at_the_goal(kind):
         np.testing.assert_allclose(values[mode], expected, rtol=1e-8, atol=1e-8)
 
 
-@pytest.mark.parametrize("kind", ["deterministic", "stochastic"])
+@pytest.mark.parametrize("kind", ["deterministic", pytest.param("stochastic", marks=pytest.mark.slow)])
 def test_slopes_of_values_are_what_small_changes_make(kind):
     part, _ = component(kind)
     goals = random_parameters(part).goals

@@ -172,6 +172,7 @@ def plain_loss(histories, goal_history, counts):
     return loss
 
 
+@pytest.mark.slow
 def test_the_optimum_is_that_of_the_plain_objective():
     histories, shared = lifted(3, "stochastic"), component()
     assert shared.probability.shape[-1] > 1
@@ -204,6 +205,7 @@ def test_no_step_makes_the_objective_worse():
         assert trace[-1] > trace[0]
 
 
+@pytest.mark.slow
 def test_rows_that_are_not_visited_move_nothing():
     histories = lifted(3, "stochastic")
     counts = random_counts(histories)

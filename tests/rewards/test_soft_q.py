@@ -173,7 +173,7 @@ def test_the_policy_of_a_state_reward_is_that_of_its_q_values():
     np.testing.assert_allclose(got[:, successors.available], expected[:, successors.available], atol=1e-8)
 
 
-@pytest.mark.parametrize("per_action", [False, True])
+@pytest.mark.parametrize("per_action", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_scaling_reward_and_temperature_together_changes_nothing(per_action):
     # design.md#not-identified.
     successors = random_successors(18, branches=3)

@@ -205,6 +205,7 @@ def test_the_fields_can_be_tightened():
     assert dataclasses.replace(component(PRIORS["reward"]), max_steps=9).max_steps == 9
 
 
+@pytest.mark.slow
 def test_the_unit_of_reward_changes_nothing_under_a_cauchy_prior_either():
     counts = random_counts(lifted())
 

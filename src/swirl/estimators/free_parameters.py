@@ -34,7 +34,7 @@ def n_free_parameters(problem: Problem, parameters: Parameters) -> int | None:
     >>> from swirl import SWIRL, datasets, priors
     >>> world = datasets.gridworld(n_sessions=20, n_steps=100)
     >>> model = SWIRL(world.env, history=1, switching="independent", reward_prior=priors.Cauchy(), n_restarts=1)
-    >>> fitted = model.fit(world.trajectories)
+    >>> fitted = model.fit(world.trajectories)  # takes some seconds
     >>> n_free_parameters(fitted.em_problem(world.trajectories), fitted.restarts_[0].parameters)
     51
     >>> 2 * (world.env.n_states - 1) + 2 + 1  # rewards, switching, the first mode
