@@ -242,6 +242,7 @@ def test_plain_modes_are_found_and_more_data_do_no_worse():
     assert result.measures["right"][1].mean() > 0.9
 
 
+@pytest.mark.slow
 def test_modes_that_are_the_same_are_never_promised():
     """The null first: two modes that choose alike, whatever they are called and however they switch."""
     own = truth()

@@ -165,6 +165,7 @@ def test_a_fit_that_fails_is_told_at_the_end(place, capsys, monkeypatch):
     assert swirl(capsys, "sweep", "status", "r")[1].out.startswith("8 of 8 done")
 
 
+@pytest.mark.slow
 def test_where_no_combination_is_whole_there_is_still_a_table(place, capsys, monkeypatch):
     own = SWIRL.fit
 

@@ -160,6 +160,7 @@ def test_rewards_of_states_go_anywhere():
         assert np.abs(moved.policies_[:, :25] - model.policies_[:, :25]).max() > 0.05
 
 
+@pytest.mark.slow
 def test_a_gauge_that_matters_there_is_told():
     """Rewards r(s, a) may be shaped by any potential here; where an action leads elsewhere that is no longer free."""
     model = tabular("state-action")

@@ -73,6 +73,7 @@ def test_the_fit_says_that_there_was_a_race(raced, all_to_their_end, tmp_path):
     assert "ahead" not in eight.use_restart(1).fit_report_
 
 
+@pytest.mark.slow
 def test_a_fit_of_eight_does_not_race():
     eight, same = (model(8, max_iter=30).fit(recording(), race=race) for race in (True, False))
     for one, other in zip(eight.restarts_, same.restarts_, strict=True):

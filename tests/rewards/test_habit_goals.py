@@ -190,6 +190,7 @@ def test_the_optimum_is_that_of_the_plain_objective():
     np.testing.assert_allclose(x, best.x, atol=1e-3)
 
 
+@pytest.mark.slow
 def test_no_step_makes_the_objective_worse():
     histories, shared = lifted(3, "stochastic"), component()
     for seed in range(3):
