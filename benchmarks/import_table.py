@@ -6,14 +6,20 @@ The file holds text and numbers as a user would write them: session, subject and
 blanks, gap, two covariates and one column of text that is not needed.  Each reading is a fresh process, whose
 interpreter and imports are counted in its memory but not in its seconds.  `swirl check` of the same file is timed as a
 command: with its interpreter, and with what it looks up in the file.
+
+    python benchmarks/import_table.py --small
+
+Seconds of `swirl import` of small files (1,000 rows), as commands, beside `python -c "import pandas"`, in turns.
 """
 
 import argparse
 import json
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 import numpy as np
@@ -81,6 +87,42 @@ def table(rows: int, sessions: int, shuffled: bool) -> pd.DataFrame:
     return frame.iloc[rng.permutation(rows)] if shuffled else frame
 
 
+SMALL = {
+    "table": ("session,step,state,action", [], lambda i: f"{i // 200},{i % 200},{i * 7 % 9},{i * 3 % 4}"),
+    "bouts": ("start,stop,behavior", [], lambda i: f"{2 * i},{2 * i + 1},{'abcd'[i * 7 % 4]}"),
+    "tracks": ("frame,x,y", ["--fps", "25", "--grid", "5x5"], lambda i: f"{i},{i * 0.1 % 40:.2f},{i * 0.07 % 30:.2f}"),
+}
+
+
+def small(turns: int = 16) -> None:
+    """Time the commands and the import of pandas in turns, the first of which is not counted."""
+    swirl = [sys.executable, "-m", "swirl", "import"]
+    commands = {"import pandas": [sys.executable, "-c", "import pandas"]}
+    with tempfile.TemporaryDirectory() as folder:
+        for kind, (head, options, row) in SMALL.items():
+            Path(folder, f"{kind}.csv").write_text("\n".join([head, *map(row, range(1000)), ""]))
+            commands[f"swirl import {kind}"] = [
+                *swirl,
+                kind,
+                f"{kind}.csv",
+                "-o",
+                f"{kind}_steps.csv",
+                "--force",
+                *options,
+            ]
+        took: dict[str, list[float]] = {name: [] for name in commands}
+        for turn in range(turns):
+            for name, command in commands.items():
+                start = time.perf_counter()
+                subprocess.run(command, cwd=folder, capture_output=True, check=True)
+                took[name] += [time.perf_counter() - start] if turn else []
+    first = statistics.median(took["import pandas"])
+    for name, seconds in took.items():
+        print(
+            f"{name:20}  {statistics.median(seconds):.3f} s, {statistics.median(seconds) / first:.2f} of import pandas"
+        )
+
+
 def child(program: str, path: Path) -> dict:
     """Run a program on the file in a fresh interpreter; what it reported."""
     known = os.pathsep.join(filter(None, (str(Path(__file__).parent), os.environ.get("PYTHONPATH"))))
@@ -98,7 +140,11 @@ def main() -> None:
     parser.add_argument("--sessions", type=int, default=200)
     parser.add_argument("--shuffled", action="store_true")
     parser.add_argument("--format", choices=("parquet", "csv"), default="parquet")
+    parser.add_argument("--small", action="store_true")
     options = parser.parse_args()
+    if options.small:
+        small()
+        return
     kind = options.format
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"steps.{kind}"

@@ -397,7 +397,6 @@ def import_tracks(
     """
     paths = _listed(paths)
     from swirl.io.nwb.file import is_nwb
-    from swirl.io.nwb.reading import read_nwb_tracks
     from swirl.io.places import Grid
     from swirl.io.tracks import Track, read_tracks
     from swirl.io.visits import visits
@@ -414,6 +413,8 @@ def import_tracks(
     found: list[Any] = [track for track in paths if isinstance(track, Track)]
     say = _counted(len(paths), callback)
     if of_nwb:
+        from swirl.io.nwb.reading import read_nwb_tracks
+
         found += read_nwb_tracks(
             of_nwb, series=series, keypoint=keypoint, individual=individual, fps=fps, min_confidence=min_confidence,
             callback=say,
