@@ -137,14 +137,12 @@ def _in_order(codes: np.ndarray, names: list[Any]) -> Identities:
 
 def shared_sessions(sessions: Identities, subjects: Identities) -> np.ndarray:
     """Whether each session has rows of several subjects."""
-    (session, names), (subject, _) = sessions, subjects
-    filled = np.flatnonzero((subject >= 0) & (session >= 0))
-    first = np.full(len(names), len(filled), np.int64)
-    np.minimum.at(first, session[filled], np.arange(len(filled)))
-    of_session = np.append(subject[filled], MISSING)[first]
-    shared = np.zeros(len(names), bool)
-    shared[session[filled][subject[filled] != of_session[session[filled]]]] = True
-    return shared
+    (session, names), (subject, animals) = sessions, subjects
+    least = np.full(len(names) + 1, len(animals))  # the last is that of rows without a session
+    most = np.full(len(names) + 1, MISSING)
+    np.minimum.at(least, session, np.where(subject < 0, len(animals), subject))
+    np.maximum.at(most, session, subject)
+    return (least < most)[:-1]
 
 
 def unnamed_subject(table: Table, found: Mapping[str, str], session: np.ndarray, names: list[Any]) -> str | None:

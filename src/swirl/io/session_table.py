@@ -352,15 +352,13 @@ def assemble(
     if "gap" in found:
         marks = read_gaps(table, found["gap"])
     session, sessions = np.zeros(len(states), np.int64), [only]
-    identities: dict[str, Identities] = {}
-    if "subject" in found:
-        identities["subject"] = read_key(table, found, "subject")
-    if "group" in found:
-        identities["group"] = read_identities(table, found["group"])
+    subject = read_key(table, found, "subject") if "subject" in found else None
     if "session" in found:
         session, sessions = read_key(table, found, "session")
-    if {"session", "subject"} <= set(found) and len(key_columns(found, "session")) == 1:
-        session, sessions = of_each_subject(table, found, (session, sessions), identities["subject"])
+    if "session" in found and subject is not None and len(key_columns(found, "session")) == 1:
+        session, sessions = of_each_subject(table, found, (session, sessions), subject)
+    subjects = _constant(table, found, "subject", subject, session, sessions)
+    del subject  # as long as the table
     signals = {name: read_signal(table, channels) for name, channels in chosen.items()}
 
     lost = np.zeros(len(states), bool) if times is None else np.isnan(times)
@@ -379,8 +377,9 @@ def assemble(
             "rows are in order"
         )
     told = len(faults)
-    subjects = _constant(table, found, "subject", identities, session, sessions)
-    groups = _constant(table, found, "group", identities, session, sessions)
+    group = read_identities(table, found["group"]) if "group" in found else None
+    groups = _constant(table, found, "group", group, session, sessions)
+    del group
     order = None
     if not nowhere.size and not lost.size:
         order = _order(table, session, sessions, times, found.get("time", ""), empty)
@@ -456,14 +455,14 @@ def _constant(
     table: Table,
     found: dict[str, str],
     role: str,
-    identities: dict[str, Identities],
+    identities: Identities | None,
     session: np.ndarray,
     sessions: list[Any],
 ) -> list[Any] | None:
     """Return the subject or group of each session, None where it is blank throughout."""
-    if role not in identities:
+    if identities is None:
         return None
-    codes, values = identities[role]
+    codes, values = identities
     column = " and ".join(key_columns(found, role))
     filled = np.flatnonzero((codes >= 0) & (session >= 0))
     first = np.full(len(sessions), len(filled), np.int64)
