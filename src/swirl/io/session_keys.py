@@ -89,10 +89,10 @@ def of_each_subject(table: Table, found: Mapping[str, str], sessions: Identities
     >>> of_each_subject(table, {"session": "session", "subject": "mouse"}, rows, animals)
     (array([0, 0, 1, 1]), ['m1 1', 'm2 1'])
     """
-    (session, names), (subject, animals) = sessions, subjects
-    known = (session >= 0) & (subject >= 0)
     if not shared_sessions(sessions, subjects).any():
         return sessions
+    (session, names), (subject, animals) = sessions, subjects
+    known = (session >= 0) & (subject >= 0)
     codes, keys = _paired(
         (np.where(known, subject, MISSING), list(range(len(animals)))), (session, list(range(len(names))))
     )
@@ -137,12 +137,24 @@ def _in_order(codes: np.ndarray, names: list[Any]) -> Identities:
 
 def shared_sessions(sessions: Identities, subjects: Identities) -> np.ndarray:
     """Whether each session has rows of several subjects."""
-    (session, names), (subject, animals) = sessions, subjects
-    least = np.full(len(names) + 1, len(animals))  # the last is that of rows without a session
+    least, most = least_and_most(sessions, subjects)
+    return least < most
+
+
+def least_and_most(sessions: Identities, values: Identities) -> tuple[np.ndarray, np.ndarray]:
+    """The least and the greatest code among the rows of each session, as many rows as there may be.
+
+    A session whose rows have none has (number of values, MISSING).
+
+    >>> least_and_most((np.array([0, 0, 1]), ["a", "b"]), (np.array([1, 0, -1]), ["m1", "m2"]))
+    (array([0, 2]), array([ 1, -1]))
+    """
+    (session, names), (codes, told) = sessions, values
+    least = np.full(len(names) + 1, len(told))  # the last is that of rows without a session
     most = np.full(len(names) + 1, MISSING)
-    np.minimum.at(least, session, np.where(subject < 0, len(animals), subject))
-    np.maximum.at(most, session, subject)
-    return (least < most)[:-1]
+    np.minimum.at(least, session, np.where(codes < 0, len(told), codes))
+    np.maximum.at(most, session, codes)
+    return least[:-1], most[:-1]
 
 
 def unnamed_subject(table: Table, found: Mapping[str, str], session: np.ndarray, names: list[Any]) -> str | None:

@@ -40,7 +40,14 @@ from swirl.io.columns import (
 )
 from swirl.io.notes import warn_of
 from swirl.io.open_table import EXCEL, is_compound, open_table
-from swirl.io.session_keys import Identities, key_advice, of_each_subject, read_key, unnamed_subject
+from swirl.io.session_keys import (
+    Identities,
+    key_advice,
+    least_and_most,
+    of_each_subject,
+    read_key,
+    unnamed_subject,
+)
 from swirl.io.text_file import PARQUET, beginning, check_there, refuse
 from swirl.text import counted, some
 
@@ -463,6 +470,10 @@ def _constant(
     if identities is None:
         return None
     codes, values = identities
+    names = [*values, None]
+    least, most = least_and_most((session, sessions), identities)
+    if (least >= most).all():
+        return [names[i] for i in most]
     column = " and ".join(key_columns(found, role))
     filled = np.flatnonzero((codes >= 0) & (session >= 0))
     first = np.full(len(sessions), len(filled), np.int64)
@@ -476,7 +487,6 @@ def _constant(
             f"{values[of_session[i]]!r} before: a session has one {role}; correct it, or give each its own session"
             f"{_told_by(found, role)}"
         )
-    names = [*values, None]
     return [names[i] for i in of_session]
 
 
