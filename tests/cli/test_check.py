@@ -191,16 +191,21 @@ def test_sessions_numbered_for_each_mouse(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     rows = [f"{mouse},{day},{t},{'AB'[t % 2]}" for mouse in ("m1", "m2") for day in (1, 2) for t in range(4)]
     (tmp_path / "tidy.csv").write_text("\n".join(["mouse,session,t,cell", *rows]))
-    named = ("--column-session", "mouse,session", "--column-subject", "mouse", "--column-state", "cell")
-    result = run("tidy.csv", *named)
-    assert result.exit_code == 0
-    assert "sessions          4 of 2 subjects" in result.stdout
+    named = ("--columns", "session=mouse+session, subject=mouse, state=cell")
+    former = ("--column-session", "mouse,session", "--column-subject", "mouse", "--column-state", "cell")
+    for options in (named, former):
+        result = run("tidy.csv", *options)
+        assert result.exit_code == 0
+        assert "sessions          4 of 2 subjects" in result.stdout
     asked = ["import", "table", "tidy.csv", "--session", "mouse,session", "--subject", "mouse", "--state", "cell", "-q"]
     assert CliRunner().invoke(app, [*asked, "-o", "ours.csv"]).exit_code == 0
     assert (tmp_path / "ours.csv").read_text().splitlines()[1].startswith("m1 1,m1,")
     record = json.loads((tmp_path / "ours.import.json").read_text())
     assert record["options"]["session"] == "mouse,session"
-    result = run("tidy.csv", "--column-state", "cell")  # nobody said that sessions are numbered for each mouse
+    again = ["import", "table", "tidy.csv", *named, "-q", "-o", "again.csv"]  # as check and fit are told
+    assert CliRunner().invoke(app, again).exit_code == 0
+    assert (tmp_path / "again.csv").read_bytes() == (tmp_path / "ours.csv").read_bytes()
+    result = run("tidy.csv", "--columns", "state=cell")  # nobody said that sessions are numbered for each mouse
     assert result.exit_code == 2
     assert "1 fault" in result.stderr
-    assert "--session mouse,session --subject mouse" in result.stderr
+    assert "--columns session=mouse+session,subject=mouse" in result.stderr

@@ -2,12 +2,15 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+import typer
+from typer.main import get_command
 from typer.testing import CliRunner
 
 from swirl._version import __version__
@@ -267,3 +270,35 @@ def test_an_option_by_its_former_name_is_taken_with_a_note(tmp_path):
     assert "--least-dwell is called --min-dwell now" in former.stderr
     assert "is called" not in now.stderr
     assert (tmp_path / "a.csv").read_bytes() == (tmp_path / "b.csv").read_bytes()
+
+
+def commands(group, name="swirl"):
+    """Every command below a group, by what is typed for it."""
+    context = typer.Context(group)
+    for inner in group.list_commands(context):
+        command = group.get_command(context, inner)
+        yield f"{name} {inner}", command
+        if hasattr(command, "list_commands"):
+            yield from commands(command, f"{name} {inner}")
+
+
+@pytest.mark.parametrize(("name", "command"), list(commands(get_command(app))))
+def test_help_hides_nothing_and_shows_no_types(name, command):
+    shown = run(*name.split()[1:], "--help", COLUMNS="200").stdout
+    said = [command.help, *[parameter.help for parameter in command.params]]
+    words = " ".join(text for text in said if text).replace("\\[", "[").split()  # Rich takes [grid] for markup
+    assert [word for word in words if word not in shown and word != "\f"] == []
+    assert not re.search(r"<(bool|str|int|float|list|path)\b", shown, re.IGNORECASE)
+
+
+@pytest.mark.parametrize("command", ["check", "fit", "compare", "null", "goals", "import table"])
+def test_columns_by_other_names_are_given_in_the_same_way(command, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("a.csv").write_text("arm\nleft\nright\n")
+    wrong = run(*command.split(), "a.csv", "--columns", "state=arms")
+    assert (wrong.exit_code, "no column 'arms'" in wrong.stderr) == (2, True)
+    for slip in ("stat=arm", "state", "state=", "state=arm,state=b"):
+        said = run(*command.split(), "a.csv", "--columns", slip)
+        assert said.exit_code == 2
+        assert "expected ROLE=NAME, each role once" in said.stderr
+    assert "did you mean state?" in run(*command.split(), "a.csv", "--columns", "stat=arm").stderr

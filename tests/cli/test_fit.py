@@ -503,3 +503,20 @@ def test_a_checkpoint_that_cannot_be_is_told(folder, tmp_path, options, words):
     assert words in " ".join(done.output.split())
     assert (tmp_path / "notes.txt").read_text() == "precious"
     assert not (tmp_path / "fit.nc").exists()
+
+
+def test_columns_of_other_names_lead_to_the_same_fit(folder, tmp_path):
+    frame = pd.read_csv(folder / "sessions.csv")
+    other = frame.rename(columns={"session": "day", "state": "cell", "action": "move", "t": "clock", "subject": "rat"})
+    other.to_csv(tmp_path / "other.csv", index=False)
+    named = ("--columns", "session=day,state=cell,action=move,time=clock,subject=rat")
+    little = ("--env", folder / "grid.csv", "--restarts", 1, "--max-iter", 2, "--no-verdict", "--json")
+    one = run("fit", folder / "sessions.csv", *little, "-o", tmp_path / "one.nc")
+    two = run("fit", tmp_path / "other.csv", *named, *little, "-o", tmp_path / "two.nc")
+    assert two.exit_code == 0, two.output
+    scores = [json.loads(done.stdout)["training_score"] for done in (one, two)]
+    assert scores[0] == scores[1]
+    for name in ("one", "two"):  # the file of the fit knows what the columns are called
+        exported = run("export", tmp_path / f"{name}.nc", "-o", tmp_path / f"{name}_steps.csv")
+        assert exported.exit_code == 0, exported.output
+    assert (tmp_path / "one_steps.csv").read_bytes() == (tmp_path / "two_steps.csv").read_bytes()

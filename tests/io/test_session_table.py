@@ -238,8 +238,8 @@ def test_columns_by_other_names_are_hinted_at():
     read = from_frame(pd.DataFrame({"recording": ["a", "b"], "time": [0, 0], "state": [0, 1]}))
     assert read.notes[:2] == (
         "BEWARE: no column is called 'session', so all rows are one session: if 'recording' is it, say so: "
-        "session='recording' (--session recording)",
-        "no column is called 't': if 'time' is it, say so: time='time' (--time time)",
+        "session='recording' (--columns session=recording)",
+        "no column is called 't': if 'time' is it, say so: time='time' (--columns time=time)",
     )
     named = from_frame(
         pd.DataFrame({"recording": ["a", "b"], "time": [0, 0], "state": [0, 1]}),
@@ -538,8 +538,17 @@ def test_a_slip_in_the_column_of_subjects_is_a_fault_and_no_session(slip):
 def test_sessions_numbered_by_a_mouse_that_nobody_named(tmp_path, suffix):
     table, path = numbered_by_mouse(), tmp_path / f"a.{suffix}"
     table.to_csv(path, index=False) if suffix == "csv" else table.to_parquet(path, index=False)
-    with pytest.raises(ValueError, match=r"1 fault\.\n.*--session mouse,session --subject mouse\).*and 5 more faults"):
+    with pytest.raises(
+        ValueError, match=r"1 fault\.\n.*--columns session=mouse\+session,subject=mouse\).*and 5 more faults"
+    ):
         read_data(path)
     # Without times nothing is wrong, but rows of several mice would be one session: that is said.
     bare = table.drop(columns=["t", "group"]).sort_values("session", kind="stable")
     assert "BEWARE: mouse changes within a session" in " ".join(from_frame(bare).notes)
+    # No session is told at all: rows of all mice would be one.
+    one = bare.drop(columns="session")
+    assert "BEWARE: all rows are one session, but mouse changes within it" in " ".join(from_frame(one).notes)
+    of_one = one.assign(mouse="m1")
+    assert not any("BEWARE" in note for note in from_frame(of_one).notes)
+    told = from_frame(one.sort_values("mouse", kind="stable"), {"session": "mouse", "subject": "mouse"})
+    assert (len(told), told.notes) == (one["mouse"].nunique(), ())

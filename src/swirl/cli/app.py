@@ -1,6 +1,7 @@
 """The command `swirl`: finds commands by name and words their errors."""
 
 import os
+import re
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -67,12 +68,16 @@ class Commands(TyperGroup):
         """Return the names of the commands."""
         return list(COMMANDS)
 
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return the options, as the help shows them."""
+        return [_legible_parameter(parameter) for parameter in super().get_params(ctx)]
+
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Import and return a command; on a slip of the pen, say which was probably meant."""
         if cmd_name in COMMANDS:
             command = get_command(import_module(COMMANDS[cmd_name]).app)
             command.name = cmd_name
-            return command
+            return _legible(command)
         if not (ctx.resilient_parsing or cmd_name.startswith("-")):
             near = get_close_matches(cmd_name, COMMANDS, n=1)
             hint = f"Did you mean '{near[0]}'?" if near else f"The commands are {', '.join(COMMANDS)}."
@@ -121,6 +126,35 @@ def notes() -> Iterator[None]:
         warnings.filterwarnings("ignore", message="Error (reading|writing) persistent compilation cache entry")
         warnings.showwarning = show
         yield
+
+
+def _legible(command: Any) -> Any:
+    """Mend a command's help, and that of the commands in it."""
+    params = command.get_params
+    command.get_params = lambda ctx: [_legible_parameter(parameter) for parameter in params(ctx)]
+    command.help = _plain(command.help)
+    for inner in getattr(command, "commands", {}).values():
+        _legible(inner)
+    return command
+
+
+def _legible_parameter(parameter: Any) -> Any:
+    """Show no type where it tells nothing: newer versions of Typer say <bool> of a flag, <list[Path]> of FILES."""
+    if parameter.param_type_name == "argument" and (kind := getattr(parameter, "display_type_rich", None)):
+        parameter.display_type_rich = lambda ctx: shown if "|" in (shown := kind(ctx)) else ""  # choices tell much
+    elif parameter.is_flag and parameter.metavar is None:
+        parameter.metavar = ""
+    parameter.help = _plain(parameter.help)
+    return parameter
+
+
+def _plain(text: str | None) -> str | None:
+    r"""Escape what Rich would take for markup and leave out.
+
+    >>> _plain("the [grid] of [[x, y], …]")
+    'the \\[grid] of [\\[x, y], …]'
+    """
+    return text and re.sub(r"(?<!\\)\[(?=[a-z#/@])", r"\\[", text)
 
 
 def _by_its_name(argument: str) -> str:

@@ -5,6 +5,8 @@ from typing import Annotated, Any
 
 import typer
 
+from swirl.cli import options as shared
+
 COLOURS = {"FAULT": typer.colors.RED, "WARNING": typer.colors.YELLOW}
 ROLES = {"state": "state", "action": "action", "time": "t"}  # and the usual names of their columns
 
@@ -25,16 +27,15 @@ def check(
     states: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Table of states (CSV: name, x, y); else <ENV>.states.csv.")
     ] = None,
-    session: Annotated[
-        str | None,
-        typer.Option("--column-session", metavar="NAME", help="Column of sessions; several together: mouse,session."),
-    ] = None,
-    subject: Annotated[str | None, typer.Option("--column-subject", metavar="NAME", help="… of subjects.")] = None,
-    group: Annotated[str | None, typer.Option("--column-group", metavar="NAME", help="… of groups.")] = None,
-    time: Annotated[str | None, typer.Option("--column-time", metavar="NAME", help="… of times (else t).")] = None,
-    state: Annotated[str | None, typer.Option("--column-state", metavar="NAME", help="… of states.")] = None,
-    action: Annotated[str | None, typer.Option("--column-action", metavar="NAME", help="… of actions.")] = None,
-    gap: Annotated[str | None, typer.Option("--column-gap", metavar="NAME", help="… of gaps.")] = None,
+    columns: shared.Columns = None,
+    # What --columns was before, one by one.
+    session: Annotated[str | None, typer.Option("--column-session", hidden=True)] = None,
+    subject: Annotated[str | None, typer.Option("--column-subject", hidden=True)] = None,
+    group: Annotated[str | None, typer.Option("--column-group", hidden=True)] = None,
+    time: Annotated[str | None, typer.Option("--column-time", hidden=True)] = None,
+    state: Annotated[str | None, typer.Option("--column-state", hidden=True)] = None,
+    action: Annotated[str | None, typer.Option("--column-action", hidden=True)] = None,
+    gap: Annotated[str | None, typer.Option("--column-gap", hidden=True)] = None,
     page: Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write the page as HTML too.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the HTML file.")] = False,
     strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 on warnings too.")] = False,
@@ -49,15 +50,15 @@ def check(
     Exits with 0 when there are no errors, with 1 when there are (--strict: or
     warnings), and with 2 when the files cannot be read.
     """
-    from swirl.cli.output import check_free, show_json
+    from swirl.cli.output import check_free, named_columns, show_json
     from swirl.io.atomic_write import write_text
     from swirl.workflows.check.page import to_html
 
     if page is not None:
         check_free(page, force, data, env, states)
     given = {"session": session, "subject": subject, "group": group, "time": time, "state": state, "action": action}
-    columns = {role: name for role, name in {**given, "gap": gap}.items() if name is not None}
-    found, environment = _examined(data, env, states, columns)
+    named = {role: name for role, name in {**given, "gap": gap}.items() if name is not None}
+    found, environment = _examined(data, env, states, {**named, **(named_columns(columns) or {})})
     if page is not None:
         write_text(page, to_html(found, f"Check of {data.name}", environment), overwrite=force)
     levels = ("fault", "warning") if strict else ("fault",)

@@ -17,6 +17,7 @@ def compare(
     data: shared.Table = None,
     env: shared.Environment = None,
     states: shared.States = None,
+    columns: shared.Columns = None,
     output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="File for the scores.")] = Path(
         "comparison.json"
     ),
@@ -49,7 +50,8 @@ def compare(
     ] = None,
     hold_out_subjects: shared.HeldOutSubjects = None,
     score: Annotated[
-        str | None, typer.Option(help="action or next_state.", show_default="the first that all models have")
+        str | None,
+        typer.Option(metavar="WHAT", help="action or next_state.", show_default="the first that all models have"),
     ] = None,
     goals: Annotated[
         str | None,
@@ -80,7 +82,9 @@ def compare(
         ),
     ] = None,
     workers: shared.Workers = None,
-    reward: Annotated[str | None, typer.Option(help="state or state-action.", show_default="state")] = None,
+    reward: Annotated[
+        str | None, typer.Option(metavar="FORM", help="state or state-action.", show_default="state")
+    ] = None,
     impossible: shared.Impossible = None,
     restarts: shared.Restarts = None,
     max_iter: shared.Iterations = None,
@@ -106,7 +110,7 @@ def compare(
     choice, and what each setting is worth on the held-out sessions.
     """
     from swirl.analysis.comparison_json import write_comparison
-    from swirl.cli.output import check_free, listed, show_json, status_line, whole_numbers
+    from swirl.cli.output import check_free, listed, named_columns, show_json, status_line, whole_numbers
     from swirl.cli.sweep import progress_lines
     from swirl.workflows.compare import fit_file, run_comparison, save_fits
     from swirl.workflows.config import settings
@@ -118,6 +122,7 @@ def compare(
         "data": data,
         "env": env,
         "states": states,
+        "columns": named_columns(columns),
         "hold_out": hold_out,
         "hold_out_subjects": listed(hold_out_subjects),
         "model": {"reward": reward, "impossible": impossible},

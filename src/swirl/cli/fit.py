@@ -20,6 +20,7 @@ def fit(
     data: shared.Table = None,
     env: shared.Environment = None,
     states: shared.States = None,
+    columns: shared.Columns = None,
     output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="File for the model.")] = Path(
         "fit.nc"
     ),
@@ -42,6 +43,7 @@ def fit(
     switching: Annotated[
         str | None,
         typer.Option(
+            metavar="FORM",
             help="state, independent, state-table, state-net, until-reached or fixed.",
             show_default="state; of goals: until-reached",
         ),
@@ -58,12 +60,18 @@ def fit(
             show_default="100",
         ),
     ] = None,
-    reward: Annotated[str | None, typer.Option(help="state, state-action or goals.", show_default="state")] = None,
+    reward: Annotated[
+        str | None, typer.Option(metavar="FORM", help="state, state-action or goals.", show_default="state")
+    ] = None,
     goals: shared.Goals = None,
-    discount: Annotated[float | None, typer.Option(help="Discount, in [0, 1).", show_default="0.95")] = None,
+    discount: Annotated[
+        float | None, typer.Option(metavar="X", help="Discount, in [0, 1).", show_default="0.95")
+    ] = None,
     temperature: Annotated[
         float | None,
-        typer.Option(help="Noise of choices: low, and the best action is nearly always taken.", show_default="1"),
+        typer.Option(
+            metavar="X", help="Noise of choices: low, and the best action is nearly always taken.", show_default="1"
+        ),
     ] = None,
     impossible: shared.Impossible = None,
     restarts: shared.Restarts = None,
@@ -112,7 +120,7 @@ def fit(
     settings, the command and a fingerprint of the data are kept in the file.
     """
     from swirl.analysis.verdicts import verdict
-    from swirl.cli.output import check_free, listed, show_json, status_line
+    from swirl.cli.output import check_free, listed, named_columns, show_json, status_line
     from swirl.workflows.config import settings
     from swirl.workflows.fit import fit as run_fit
     from swirl.workflows.goals import split_goals
@@ -123,6 +131,7 @@ def fit(
         "data": data,
         "env": env,
         "states": states,
+        "columns": named_columns(columns),
         "stream": stream or None,
         "hold_out": hold_out,
         "hold_out_subjects": listed(hold_out_subjects),

@@ -18,6 +18,7 @@ def goals(
     data: shared.Table = None,
     env: shared.Environment = None,
     states: shared.States = None,
+    columns: shared.Columns = None,
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="FILE", help="File for the model with the goals found.")
     ] = Path("goals.nc"),
@@ -57,7 +58,7 @@ def goals(
     line suggests an experiment that would decide. It takes minutes: many
     models are fitted.
     """
-    from swirl.cli.output import check_free, listed, show_json, status_line
+    from swirl.cli.output import check_free, listed, named_columns, show_json, status_line
     from swirl.workflows.config import read_config, settings
     from swirl.workflows.goals import DISCOVER, split_goals
     from swirl.workflows.habit_or_goal import run_habit_or_goal
@@ -69,7 +70,7 @@ def goals(
     formed = config is not None and "reward" in read_config(config).get("model", {})
     asked = {"impossible": impossible, "reward": None if formed else "goals"}
     options: dict[str, Any] = {
-        "data": data, "env": env, "states": states, "hold_out": hold_out,
+        "data": data, "env": env, "states": states, "columns": named_columns(columns), "hold_out": hold_out,
         "hold_out_subjects": listed(hold_out_subjects), "fit": {"seed": seed},
         "model": {**asked, "goals": [DISCOVER] if among is None else split_goals(among)},
     }  # fmt: skip

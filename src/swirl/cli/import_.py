@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from swirl.cli.options import Force, Json, Quiet
+from swirl.cli.options import Columns, Force, Json, Quiet
 from swirl.errors import ImportNotice
 
 app = typer.Typer(
@@ -87,6 +87,7 @@ def _check_free(output: Path, force: bool, *sources: Any) -> None:
 def table(
     path: Annotated[Path, typer.Argument(metavar="FILE", help="CSV, Excel or Parquet.", show_default=False)],
     output: Output = OUTPUT,
+    columns: Columns = None,
     session: Session = None,
     subject: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of the animal.")] = None,
     group: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of the condition.")] = None,
@@ -102,13 +103,14 @@ def table(
 ) -> None:
     """Rename the columns of a table: session, subject, group, t, state, action, gap."""
     asked = dict(locals())
-    from swirl.cli.output import listed
+    from swirl.cli.output import listed, named_columns
     from swirl.workflows import import_recordings as importing
 
     _check_free(output, force, path)
     named = {"session": session, "subject": subject, "group": group, "time": time, "state": state, "action": action}
-    columns = {name: column for name, column in {**named, "gap": gap}.items() if column is not None}
-    _finish(lambda _: importing.import_table(path, columns, listed(signals), sheet), "table", asked)
+    by_role = {name: column for name, column in {**named, "gap": gap}.items() if column is not None}
+    called = {**(named_columns(columns) or {}), **by_role}
+    _finish(lambda _: importing.import_table(path, called, listed(signals), sheet), "table", asked)
 
 
 @app.command("moseq", epilog="Example:\n\nswirl import moseq results.h5 --fps 30 --index index.csv -o sessions.csv")
@@ -130,7 +132,7 @@ def moseq(
         Path | None, typer.Option(metavar="FIT", help="Keep the syllables of this fit, for swirl apply.")
     ] = None,
     min_usage: Annotated[
-        float, typer.Option(min=0.0, max=1.0, help="Syllables rarer than this share of bouts become gaps.")
+        float, typer.Option(metavar="P", min=0.0, max=1.0, help="Syllables rarer than this share of bouts become gaps.")
     ] = 0.005,
     force: Force = False,
     as_json: Json = False,
@@ -162,7 +164,7 @@ def bouts(
     paths: Annotated[
         list[Path],
         typer.Argument(
-            metavar="FILES…", help="BORIS, SimBA, or any start, stop, label; or labels per frame.", show_default=False
+            metavar="FILES", help="BORIS, SimBA, or any start, stop, label; or labels per frame.", show_default=False
         ),
     ],
     output: Output = OUTPUT,
@@ -183,7 +185,10 @@ def bouts(
         typer.Option(metavar="A,B,…", help="Where bouts overlap, the label that is earlier in this list is kept."),
     ] = None,
     pauses: Annotated[
-        str, typer.Option(help="Pauses between bouts: ignore (the next bout follows), state (“none”) or gap.")
+        str,
+        typer.Option(
+            metavar="HOW", help="Pauses between bouts: ignore (the next bout follows), state (“none”) or gap."
+        ),
     ] = "ignore",
     max_pause: Annotated[float | None, typer.Option(metavar="S", help="Longer pauses (s) are gaps anyway.")] = None,
     drop: Annotated[str | None, typer.Option(metavar="A,B,…", help="Labels to leave out, such as background.")] = None,
@@ -221,7 +226,7 @@ def tracks(
     paths: Annotated[
         list[Path],
         typer.Argument(
-            metavar="FILES…", help="DeepLabCut, SLEAP, movement, NWB, EthoVision or any x,y table.", show_default=False
+            metavar="FILES", help="DeepLabCut, SLEAP, movement, NWB, EthoVision or any x,y table.", show_default=False
         ),
     ],
     output: Output = OUTPUT,
@@ -246,7 +251,9 @@ def tracks(
     series: Annotated[str | None, typer.Option(metavar="PATH", help="Series within an NWB file.")] = None,
     min_confidence: Annotated[
         float | None,
-        typer.Option(min=0.0, max=1.0, help="Below it a point is missing; by default 0.6, for SLEAP's scores 0."),
+        typer.Option(
+            metavar="P", min=0.0, max=1.0, help="Below it a point is missing; by default 0.6, for SLEAP's scores 0."
+        ),
     ] = None,
     min_dwell: Annotated[
         float, typer.Option(min=0.0, metavar="S", help="Shorter visits (s) are taken for tracking noise.")
@@ -255,7 +262,8 @@ def tracks(
         float | None, typer.Option(metavar="S", help="Longer stretches without a place (s) are gaps; by default 0.5.")
     ] = None,
     on_skip: Annotated[
-        str, typer.Option(help="Moves between places that do not touch: gap, shortest (fill in) or error.")
+        str,
+        typer.Option(metavar="HOW", help="Moves between places that do not touch: gap, shortest (fill in) or error."),
     ] = "gap",
     diagonal: Annotated[
         bool, typer.Option("--diagonal", help="Cells of the grid that meet at a corner are joined.")
@@ -309,7 +317,7 @@ def tracks(
     "nwb", epilog="Example:\n\nswirl import nwb day1.nwb day2.nwb --table syllables --label name -o sessions.csv"
 )
 def nwb(
-    paths: Annotated[list[Path], typer.Argument(metavar="FILES…", help="NWB files.", show_default=False)],
+    paths: Annotated[list[Path], typer.Argument(metavar="FILES", help="NWB files.", show_default=False)],
     output: Output = OUTPUT,
     table: Annotated[str | None, typer.Option(metavar="NAME", help="Table of intervals, bouts or events.")] = None,
     label: Annotated[str | None, typer.Option(metavar="COLUMN", help="Its column of labels.")] = None,

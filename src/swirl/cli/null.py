@@ -16,6 +16,7 @@ def null(
     data: shared.Table = None,
     env: shared.Environment = None,
     states: shared.States = None,
+    columns: shared.Columns = None,
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="FILE", help="File for the gains and the p-value.")
     ] = Path("null.json"),
@@ -23,7 +24,8 @@ def null(
     question: Annotated[
         str,
         typer.Option(
-            help="modes: are there any? switching: does it depend on the state? history: does reward depend on it?"
+            metavar="WHAT",
+            help="modes: are there any? switching: does it depend on the state? history: does reward depend on it?",
         ),
     ] = "modes",
     simulations: Annotated[
@@ -34,7 +36,9 @@ def null(
     ] = None,
     modes: Annotated[int | None, typer.Option(metavar="K", help="Number of modes.", show_default="2")] = None,
     history: Annotated[int | None, typer.Option(metavar="L", help="States in a history.", show_default="2")] = None,
-    reward: Annotated[str | None, typer.Option(help="state or state-action.", show_default="state")] = None,
+    reward: Annotated[
+        str | None, typer.Option(metavar="FORM", help="state or state-action.", show_default="state")
+    ] = None,
     impossible: shared.Impossible = None,
     restarts: shared.Restarts = None,
     max_iter: shared.Iterations = None,
@@ -61,7 +65,7 @@ def null(
     is never below 0.05.
     """
     from swirl.analysis.null_test import QUESTIONS
-    from swirl.cli.output import check_free, save_facts, show_json
+    from swirl.cli.output import check_free, named_columns, save_facts, show_json
     from swirl.cli.sweep import progress_lines
     from swirl.text import plain
     from swirl.workflows.config import settings
@@ -72,7 +76,7 @@ def null(
     if question not in QUESTIONS:
         raise ValueError(f"--question {question}: expected one of {', '.join(QUESTIONS)}")
     options: dict[str, Any] = {
-        "data": data, "env": env, "states": states,
+        "data": data, "env": env, "states": states, "columns": named_columns(columns),
         "model": {
             "name": model, "modes": modes, "history": history, "reward": reward, "impossible": impossible,
         },

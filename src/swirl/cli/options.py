@@ -27,6 +27,14 @@ Environment = Annotated[
 States = Annotated[
     str | None, typer.Option(metavar="FILE", help="Table of states (CSV: name, x, y); else <ENV>.states.csv.")
 ]
+Columns = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ROLE=NAME,…",
+        help="Where columns have other names: state=zone,time=seconds,session=mouse+day (both together tell it). Also: "
+        "subject, group, action, gap.",
+    ),
+]
 Config = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Settings in a TOML file; options given here take precedence.")
 ]
@@ -44,7 +52,9 @@ Goals = Annotated[
 Impossible = Annotated[
     str | None,
     typer.Option(
-        help="What to do with moves that the environment rules out: error, gap or forget.", show_default="error"
+        metavar="HOW",
+        help="What to do with moves that the environment rules out: error, gap or forget.",
+        show_default="error",
     ),
 ]
 Restarts = Annotated[

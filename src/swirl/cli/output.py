@@ -6,6 +6,7 @@ import shlex
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,9 @@ def check_free(path: Path, force: bool, *sources: Any) -> None:
         raise PermissionError(f"Permission denied: {path} may not be written; choose another folder with -o")
 
 
+ROLES = ("session", "subject", "group", "time", "state", "action", "gap")
+
+
 def parts(given: str) -> list[str]:
     """The parts of "A, B, …".
 
@@ -45,6 +49,30 @@ def parts(given: str) -> list[str]:
 def listed(given: str | None) -> list[str] | None:
     """The parts of an option that may not have been given."""
     return None if given is None else parts(given)
+
+
+def named_columns(given: str | None) -> dict[str, Any] | None:
+    """The columns of "ROLE=NAME,…"; several that tell one thing together have + between them.
+
+    >>> named_columns("state=zone, session=mouse+day")
+    {'state': 'zone', 'session': ['mouse', 'day']}
+    """
+    if given is None:
+        return None
+    columns: dict[str, Any] = {}
+    for part in parts(given):
+        role, equals, name = (word.strip() for word in part.partition("="))
+        role = "time" if role == "t" else role
+        if role not in ROLES or not equals or not name or role in columns:
+            near = get_close_matches(role, ROLES, n=1)
+            meant = f"; did you mean {near[0]}?" if near and role not in ROLES else ""
+            raise ValueError(
+                f"--columns {part}: expected ROLE=NAME, each role once, as in --columns state=zone,time=seconds; "
+                f"the roles are {', '.join(ROLES)}{meant}"
+            )
+        several = role in ("session", "subject") and "+" in name
+        columns[role] = [word.strip() for word in name.split("+")] if several else name
+    return columns
 
 
 def whole_numbers(option: str, given: str | None) -> list[int] | None:

@@ -45,7 +45,7 @@ def power(
     ] = None,
     ends: Annotated[
         str | None,
-        typer.Option(help="Sketch: where a mode ends, at its goal or anywhere.", show_default="goal"),
+        typer.Option(metavar="WHERE", help="Sketch: where a mode ends, at its goal or anywhere.", show_default="goal"),
     ] = None,
     explore: Annotated[bool, typer.Option("--explore", help="Sketch: one more mode, without a goal.")] = False,
     sessions: Annotated[

@@ -1,6 +1,7 @@
 """From the columns of a table to sessions: labels, times, gaps and signals, cut where a session or a segment starts."""
 
 import re
+import shlex
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -386,6 +387,16 @@ def as_columns(given: Any) -> Columns:
     return Columns(**named)
 
 
+def as_typed(columns: Mapping[str, Any]) -> str:
+    """The option of the command line that names these columns.
+
+    >>> as_typed({"session": ("mouse", "day"), "state": "arm"}), as_typed({"state": "arm no"})
+    ('--columns session=mouse+day,state=arm', "--columns 'state=arm no'")
+    """
+    told = [f"{role}={name if isinstance(name, str) else '+'.join(name)}" for role, name in columns.items()]
+    return f"--columns {shlex.quote(','.join(told))}"
+
+
 def plain(name: str) -> str:
     """Write a name as it is compared: without capitals, and without spaces around it.
 
@@ -506,7 +517,7 @@ def _find_column(role: str, wanted: str, usual: bool, there: list[str], faults: 
         faults.add(f"columns {some(matching)} could all be {wanted!r}: rename one, or spell it as in the table")
     elif not usual or role == "state":
         listed = f"the columns are {some(there, 20)}" if there else "no column has a name"
-        name_it = f"; name the one that holds it: columns={{{role!r}: …}}, or `swirl import table --{role} NAME`"
+        name_it = f"; name the one that holds it: columns={{{role!r}: …}} ({as_typed({role: 'NAME'})})"
         words = [plain(name) for name in there]
         of_bouts = all(any(word.startswith(begin) for word in words) for begin in (STARTS, STOPS))
         bouts = "; where a row is a bout with its start and stop, use `swirl import bouts`" if of_bouts else ""
@@ -521,7 +532,7 @@ def note_hints(columns: Columns, found: dict[str, str], there: list[str], notes:
     >>> notes = []
     >>> note_hints(USUAL, {"state": "state"}, ["mouse", "state"], notes)
     >>> notes
-    ["no column is called 'subject': if 'mouse' is it, say so: subject='mouse' (--subject mouse)"]
+    ["no column is called 'subject': if 'mouse' is it, say so: subject='mouse' (--columns subject=mouse)"]
     """
     for role, words in ALSO_CALLED.items():
         wanted = getattr(columns, role)
@@ -532,7 +543,7 @@ def note_hints(columns: Columns, found: dict[str, str], there: list[str], notes:
             alone = ", so all rows are one session" if role == "session" else ""
             notes.append(
                 f"{'BEWARE: ' if alone else ''}no column is called {wanted!r}{alone}: if {like[0]!r} is it, say so: "
-                f"{role}={like[0]!r} (--{role} {like[0]})"
+                f"{role}={like[0]!r} ({as_typed({role: like[0]})})"
             )
 
 

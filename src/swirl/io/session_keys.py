@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from swirl.data.trajectory_checks import MISSING
-from swirl.io.columns import ALSO_CALLED, Table, key_columns, plain, read_identities, session_names
+from swirl.io.columns import ALSO_CALLED, Table, as_typed, key_columns, plain, read_identities, session_names
 from swirl.text import counted, some
 
 Identities = tuple[np.ndarray, list[Any]]
@@ -159,7 +159,7 @@ def least_and_most(sessions: Identities, values: Identities) -> tuple[np.ndarray
 
 def unnamed_subject(table: Table, found: Mapping[str, str], session: np.ndarray, names: list[Any]) -> str | None:
     """A column that may hold the subject, though nobody said so, and changes within a session; None: there is none."""
-    if "subject" in found or "session" not in found:
+    if "subject" in found:
         return None
     for column, values in table.columns.items():
         if plain(column) in ALSO_CALLED["subject"] and column not in found.values():
@@ -171,6 +171,11 @@ def unnamed_subject(table: Table, found: Mapping[str, str], session: np.ndarray,
 
 
 def key_advice(found: Mapping[str, str], column: str) -> str:
-    """What to type where sessions are numbered for each animal."""
+    """What to type where sessions are numbered for each animal, or not told at all.
+
+    >>> key_advice({"state": "arm"}, "mouse")
+    "session='mouse', subject='mouse' (--columns session=mouse,subject=mouse)"
+    """
     columns = [column, *key_columns(found, "session")]
-    return f"session={tuple(columns)}, subject={column!r} (--session {','.join(columns)} --subject {column})"
+    key = repr(tuple(columns)) if len(columns) > 1 else repr(column)
+    return f"session={key}, subject={column!r} ({as_typed({'session': columns, 'subject': column})})"

@@ -23,6 +23,7 @@ from swirl.io.columns import (
     Table,
     are_numeric,
     as_columns,
+    as_typed,
     bout_marks,
     choose_signals,
     distinct_names,
@@ -450,6 +451,8 @@ def _hint_at_subject(
     if (column := unnamed_subject(table, found, session, sessions)) is None:
         return
     told = f"{column} changes within a session: if sessions are numbered anew for each {column}, say so: "
+    if "session" not in found:
+        told = f"all rows are one session, but {column} changes within it: if each {column} has its own, say so: "
     told += key_advice(found, column)
     if after := table.faults.messages[before:]:
         more = f"; and {counted(len(after) - 1, 'more fault')} like it" if len(after) > 1 else ""
@@ -492,7 +495,7 @@ def _constant(
 
 def _told_by(found: dict[str, str], role: str) -> str:
     both = [*key_columns(found, "subject"), *key_columns(found, "session")]
-    return f" (--session {','.join(both)})" if role == "subject" and len(both) == 2 else ""
+    return f" ({as_typed({'session': both})})" if role == "subject" and len(both) == 2 else ""
 
 
 def _taken(values: np.ndarray, order: np.ndarray | None) -> np.ndarray:
