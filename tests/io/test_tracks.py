@@ -672,6 +672,53 @@ def test_ethovision_text(tmp_path, encoding, separator):
     assert track.signals["In zone(arm / center-point)"].tolist() == [1.0] * 6
 
 
+def test_who_it_is_may_stand_above_the_table(tmp_path):
+    """In EthoVision users name the variables of a trial as they like; its own lines are none of theirs."""
+    path = tmp_path / "Trial 1.txt"
+
+    def with_lines(**lines):
+        told = "".join(f'"{name.replace("_", " ")}";"{value}";\r\n' for name, value in lines.items())
+        own = f'"Subject name";"Subject 1";\r\n"Track status";"Acquired";\r\n{told}'
+        text = ethovision().replace('"7"', f'"{8 + len(lines)}"').replace('"Animal ID";"m 7";\r\n', own)
+        path.write_text(text)
+        return path
+
+    [track] = read_tracks(with_lines(Mouse_Number="8", Day="3", Treatment="drug"))
+    assert (track.subject, track.group) == ("8", "drug")
+    told = " ".join(track.notes)
+    assert "Trial 1.txt: the animal is '8', as 'Mouse Number' above the table says." in told
+    assert "also say 'Day': --subject and --group take" in told
+    [track] = read_tracks(path, columns={"group": "day", "subject": "treatment"})
+    assert (track.subject, track.group) == ("drug", "3")
+    assert "also say 'Mouse Number'" in " ".join(track.notes)
+    # Two that may be it: neither is taken, both are named.
+    [track] = read_tracks(with_lines(Mouse="8", Animal_ID="m8", Genotype="wt", Group="a"))
+    assert (track.subject, track.group) == (None, None)
+    assert "also say 'Mouse', 'Animal ID', 'Genotype', 'Group'" in " ".join(track.notes)
+    [track] = read_tracks(with_lines(Mouse="", Day="3"))
+    assert track.subject is None
+    with pytest.raises(
+        ValueError, match=r"no column 'dayy' \(--subject\) .*lines above the table \(Day\); did you mean 'Day'"
+    ):
+        read_tracks(path, columns={"subject": "dayy"})
+    # A column of that name comes first.
+    path.write_text(path.read_text().replace("Area", "Day"))
+    assert read_tracks(path, columns={"group": "Day"})[0].group == "2.0"
+
+
+def test_groups_in_a_column(tmp_path):
+    path = tmp_path / "all.csv"
+    rows = [f"m{1 + i // 3},{'ab'[i // 3]},{i},{i},0" for i in range(6)]
+    path.write_text("animal,dose,t,x,y\n" + "\n".join(rows))
+    assert [(track.subject, track.group) for track in read_tracks(path, columns={"group": "dose"})] == [
+        ("m1", "a"),
+        ("m2", "b"),
+    ]
+    path.write_text("animal,dose,t,x,y\n" + "\n".join(rows).replace("m1,a,2", "m1,c,2"))
+    with pytest.raises(ValueError, match="line 4, column dose: 'c', but 'a' before: a session has one group"):
+        read_tracks(path, columns={"group": "dose"})
+
+
 def test_ethovision_that_is_cut_or_wrong_is_told_by_its_lines(tmp_path):
     path = tmp_path / "track.txt"
     path.write_text(ethovision().replace("-2.5", "here"))
@@ -702,7 +749,7 @@ def test_columns_by_other_names(tmp_path):
     np.testing.assert_array_equal(read_tracks(table, columns=named)[1].positions, two.positions)
     with pytest.raises(ValueError, match=r"no column 'Est' \(--x\) among n, clock, East.*East"):
         read_tracks(path, columns={"x": "Est", "y": "North"})
-    with pytest.raises(ValueError, match="columns names 'z': expected x, y, time, frame, subject, session"):
+    with pytest.raises(ValueError, match="columns names 'z': expected x, y, time, frame, subject, group, session"):
         read_tracks(path, columns={"z": "North"})
 
 

@@ -628,6 +628,27 @@ def test_sessions_that_files_call_alike_are_named_after_the_files(tmp_path):
     assert back(tmp_path)[1].names == ("Trial 1 Arena 1", "Trial 2 Arena 1")
 
 
+def test_signals_are_chosen_and_groups_arrive(tmp_path):
+    rows = [f"{'drug' if i < 4 else 'none'},m{i // 4},{i % 4},{i % 2},0,{i},{2 * i}" for i in range(8)]
+    (tmp_path / "all.csv").write_text("dose,animal,t,x,y,speed,area\n" + "\n".join(rows))
+    there = ("import", "tracks", tmp_path / "all.csv", "--grid", "1x2", "--group", "dose", "--force")
+    there += ("-o", tmp_path / "sessions.csv")
+    for options, signals in (
+        ((), {"dwell", "speed", "area"}),
+        (("--signals", "speed"), {"dwell", "speed"}),
+        (
+            ("--signals", "none"),
+            {"dwell"},
+        ),
+    ):
+        assert run(*there, *options).exit_code == 0
+        data = back(tmp_path)[1]
+        assert (data.groups, set(data.signals)) == (("drug", "none"), signals)
+    wrong = run(*there, "--signals", "sped")
+    assert wrong.exit_code == 2
+    assert "no 'sped' (--signals) among area, speed; did you mean 'speed'?" in " ".join(wrong.stderr.split())
+
+
 def test_visits_that_are_all_too_short_are_not_put_down_to_units(tmp_path):
     file = deeplabcut(tmp_path / "m1DLC_net.csv")
     done = run("import", "tracks", file, "--fps", 1000, "--grid", "2x2", "--min-dwell", 0.1, "-o", tmp_path / "s.csv")

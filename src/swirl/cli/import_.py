@@ -280,8 +280,15 @@ def tracks(
     y: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of y.")] = None,
     time: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of the time in seconds.")] = None,
     frame: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of the frame, instead.")] = None,
-    subject: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of the animal.")] = None,
+    subject: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Column of the animal, or EthoVision's variable for it.")
+    ] = None,
+    group: Annotated[str | None, typer.Option(metavar="COLUMN", help="… of the group, the same.")] = None,
     session: Session = None,
+    signals: Annotated[
+        str | None,
+        typer.Option(metavar="A,B,…", help="Columns to keep as signals; by default all other numbers. none: none."),
+    ] = None,
     unit: Annotated[
         str | None, typer.Option(metavar="UNIT", help="Unit of x and y, for the record: px, cm, ….")
     ] = None,
@@ -296,17 +303,19 @@ def tracks(
 ) -> None:
     """Read position tracks as visits to places: cells of a grid, polygons, or the nodes of a maze."""
     asked = dict(locals())
+    from swirl.cli.output import listed
     from swirl.workflows import import_recordings as importing
 
     _check_free(output, force, *paths, polygons, nodes, edges, index)
-    named = {"x": x, "y": y, "time": time, "frame": frame, "subject": subject, "session": session}
+    named = {"x": x, "y": y, "time": time, "frame": frame, "subject": subject, "group": group, "session": session}
+    kept = [] if signals == "none" else listed(signals)
 
     def read(show: Any) -> Any:
         return importing.import_tracks(
             list(paths), grid=grid, bounds=bounds, polygons=polygons, nodes=nodes, edges=edges,
             fps=fps, keypoint=keypoint, individual=individual, min_confidence=min_confidence, reach=reach,
             min_dwell=min_dwell, max_break=max_break, on_skip=on_skip, series=series, diagonal=diagonal, y_down=y_down,
-            index=index, unit=unit, time_unit=time_unit, sheet=sheet, callback=show,
+            index=index, unit=unit, time_unit=time_unit, sheet=sheet, signals=kept, callback=show,
             columns={role: column for role, column in named.items() if column is not None},
         )  # fmt: skip
 

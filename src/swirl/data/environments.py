@@ -48,18 +48,27 @@ def environment_of_places(places: Any, *, y_down: bool = False, state_names: Any
     `y_down`: y grows downwards, as in the pixels of a video; maps are drawn as the video shows the place.
     `state_names`: other names than those of the places.
     """
-    names = places.action_names
-    if y_down and getattr(places, "shape", None) is not None:  # what a grid calls up is down on the screen
-        turned: dict[str, str] = {"up": "down", "down": "up"}
-        names = tuple(" ".join(turned.get(str(word), str(word)) for word in name.split()) for name in names)
     return MDP.from_edges(
         places.edges(),
         n_states=len(places.state_names),
         n_actions=len(places.action_names),
         state_names=places.state_names if state_names is None else state_names,
-        action_names=names,
+        action_names=named_moves(places, y_down=y_down),
         coordinates=places.coordinates * ([1.0, -1.0] if y_down else 1.0),
     )
+
+
+def named_moves(places: Any, *, y_down: bool = False) -> tuple[str, ...]:
+    """Names of the moves between places: what a grid calls up is down on a screen, where y grows downwards.
+
+    >>> from swirl.io.places import Grid
+    >>> named_moves(Grid(x=(0, 2), y=(0, 2), shape=(2, 2)), y_down=True)
+    ('down', 'up', 'left', 'right')
+    """
+    if not y_down or getattr(places, "shape", None) is None:
+        return places.action_names
+    turned = {"up": "down", "down": "up"}
+    return tuple(" ".join(turned.get(word, word) for word in name.split()) for name in places.action_names)
 
 
 def observed_moves(data: Trajectories | Iterable[Trajectories]) -> MDP:

@@ -195,6 +195,7 @@ class FromFiles:
         min_dwell: float | int = 0.0,
         on_skip: str = "gap",
         series: str | None = None,
+        y_down: bool = False,
     ) -> T:
         """Build from positions: one step per visit to a place.
 
@@ -207,6 +208,9 @@ class FromFiles:
             `io.places.Grid`, `Polygons` or `Nodes`; `environments.environment_of_places` makes their MDP.
         series
             Of an NWB file that holds several: its path inside the file, or the last part of it.
+        y_down
+            y grows downwards, as in the pixels of a video: moves are named as `environment_of_places(…, y_down=True)`
+            names them.
 
         Examples
         --------
@@ -219,6 +223,7 @@ class FromFiles:
         >>> Trajectories.from_tracks([track], Grid(x=(0, 2), y=(0, 2), shape=(2, 2))).states[0]
         array([0, 1, 3])
         """
+        from swirl.data.environments import named_moves
         from swirl.io import tracks
         from swirl.io.nwb.file import is_nwb
         from swirl.io.nwb.reading import read_nwb_tracks
@@ -230,7 +235,8 @@ class FromFiles:
             found = read_nwb_tracks(source, series=series, **asked)
         elif not (isinstance(source, list) and source and all(isinstance(x, tracks.Track) for x in source)):
             found = tracks.read_tracks(source, **asked)
-        return cls._told(visits(found, places, min_dwell=min_dwell, on_skip=on_skip))
+        built = cls._told(visits(found, places, min_dwell=min_dwell, on_skip=on_skip))
+        return built.with_labels(action_names=named_moves(places, y_down=True)) if y_down else built
 
     @classmethod
     @renamed(longest_pause="max_pause")

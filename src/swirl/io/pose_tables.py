@@ -41,8 +41,26 @@ _WORDS = {
     "keypoint": "keypoint keypoints bodypart bodyparts marker node",
 }
 USUAL = {word: meaning for meaning, words in _WORDS.items() for word in words.split()}
-ROLES = {"x": "x", "y": "y", "time": "t", "frame": "frame", "subject": "subject", "session": "session"}
+ROLES = {"x": "x", "y": "y", "time": "t", "frame": "frame", "subject": "subject", "group": "group"}
+ROLES |= {"session": "session"}
 """Columns of a plain table that may be named, and what they are called here."""
+WHOSE = ("session", "subject", "group")
+OWNERS = (*WHOSE, "keypoint")
+ANIMALS = [
+    f"{a}{b}"
+    for a in ("animal", "mouse", "rat", "fish", "fly", "bird")
+    for b in ("", "id", "name", "no", "nr", "number")
+]
+GROUPS = ("group", "treatment", "condition", "genotype")
+_LINES = (
+    "numberofheaderlines experiment trialname trialid arenaname arenaid subjectname subjectid arenasettings "
+    "detectionsettings trialcontrolsettings starttime trialduration recordingafter recordingduration track "
+    "trackingsource videofile videostarttime trialstatus acquisitionstatus trackstatus videofilestatus syncstatus "
+    "referenceduration referencetime missedsamples subjectnotfound interpolatedsamples sircalculationresult "
+    "postprocessorsircalculationresult samplerate"
+)
+ETHOVISION_LINES = frozenset(_LINES.split())
+"""What EthoVision itself writes above a table; the rest are variables of the user's trial list."""
 DEGREES = ("longitude", "lon", "locationlong")
 _LENGTHS = "|".join(sorted(map(re.escape, UNITS), key=len, reverse=True))
 _UNIT = re.compile(rf"[\s_]*[(\[]({_LENGTHS})[)\]]$|_(cm|mm|m|px|pixels?|s|sec|ms)$", re.IGNORECASE)
@@ -221,7 +239,9 @@ def unit_of(name: str) -> str:
     return (found[1] or found[2]) if found else ""
 
 
-def _meanings(names: list[str], columns: Mapping[str, str], faults: Faults) -> dict[str, int]:
+def _meanings(
+    names: list[str], columns: Mapping[str, str], faults: Faults, above: Mapping[str, str] | None = None
+) -> dict[str, int]:
     """Role → where its column stands: as the user has named it, else by its usual name."""
     if unknown := [repr(role) for role in columns if role not in ROLES]:
         faults.add(f"columns names {some(unknown)}: expected {', '.join(ROLES)}")
@@ -232,7 +252,11 @@ def _meanings(names: list[str], columns: Mapping[str, str], faults: Faults) -> d
                 continue
             found = [i for i, column in enumerate(names) if plain(column) == plain(str(name))]
             if not found:
-                faults.add(f"no column {name!r} (--{role}) among {some(names, 20)}{nearest(str(name), names)}")
+                lines = [line for line in above or {} if _key(line) not in ETHOVISION_LINES]
+                beside = f", or in the lines above the table ({some(lines, 20)})" if lines else ""
+                columns_there = some([name for name in names if name], 20)
+                near = nearest(str(name), [*names, *lines])
+                faults.add(f"no column {name!r} (--{role}) among {columns_there}{beside}{near}")
             at |= {ROLES[role] if n == 0 else f"session {n + 1}": found[0]} if found else {}
     named = set(at)
     for i, name in enumerate(names):
@@ -273,12 +297,14 @@ def _of_table(table: OpenTable, columns: Mapping[str, str] | None, time_unit: st
     names = [name.strip() for name in table.header]
     if names[0].lower() in ("scorer", "coords"):  # SimBA: DeepLabCut's index under a line of names of its own
         names[0] = "frame"
-    at = _meanings(names, columns or {}, faults)
+    named_above = _above(columns or {}, names, table.above)
+    asked = {role: name for role, name in (columns or {}).items() if role not in named_above}
+    at = _meanings(names, asked, faults, table.above)
     faults.raise_if_any(f"No tracks can be read from {where}")
     wide, _ = _wide(names, set(at.values())) if not {"x", "y"} <= set(at) else ({}, False)
     measured = {at[name] for name in ("x", "y", "t", "frame", "confidence") if name in at}
     measured |= {i for axes in wide.values() for i in axes.values()}
-    named = {i for role, i in at.items() if role.partition(" ")[0] in ("session", "subject", "keypoint")}
+    named = {i for role, i in at.items() if role.partition(" ")[0] in OWNERS}
     kinds = {
         i: "names" if i in named else "measured" if i in measured else "other" for i, name in enumerate(names) if name
     }
@@ -288,10 +314,55 @@ def _of_table(table: OpenTable, columns: Mapping[str, str] | None, time_unit: st
     units = dict(table.units) | {name: unit for name in names if (unit := unit_of(name))}
     units |= {} if time_unit is None or "t" not in at else {names[at["t"]]: time_unit}
     poses = _poses(read, names, at, np.atleast_1d(blank), where, lambda rows: table.at(np.atleast_1d(rows)[:3]), units)
-    animal = next((value for name, value in table.above.items() if plain(name) == "animal id"), "")
+    whose, notes = _owners_above(table.above, named_above, table.path.name)
     return [
-        replace(one, individual=one.individual or animal or None, notes=(*table.notes, *one.notes)) for one in poses
+        replace(
+            one,
+            individual=one.individual or whose.get("subject"),
+            group=one.group or whose.get("group"),
+            notes=(*table.notes, *notes, *one.notes),
+        )
+        for one in poses
     ]
+
+
+def _above(columns: Mapping[str, str], names: list[str], above: Mapping[str, str]) -> dict[str, str]:
+    """Role → the line above the table that the user has named for it; a column of that name comes first."""
+    there = {plain(name) for name in names}
+    lines = {plain(name): name for name in above}
+    asked = {role: plain(name) for role, name in columns.items() if role in ("subject", "group")}
+    return {role: lines[name] for role, name in asked.items() if name in lines and name not in there}
+
+
+def _owners_above(
+    above: Mapping[str, str], named: Mapping[str, str], file: str
+) -> tuple[dict[str, str], tuple[str, ...]]:
+    """The animal and the group that lines above the table tell, and notes: what was taken, what else they say.
+
+    EthoVision writes the variables of its trial list there, under names that users gave them.
+
+    >>> _owners_above({"Trial ID": "55", "Mouse Number": "8", "Drug": "none"}, {}, "a.txt")
+    ({'subject': '8'}, ("a.txt: the animal is '8', as 'Mouse Number' above the table says.", "The lines above the \
+table also say 'Drug': --subject and --group take such a line by its name."))
+    """
+    own = {name: value for name, value in above.items() if _key(name) not in ETHOVISION_LINES}
+    usual = {
+        role: [name for name, value in own.items() if _key(name) in words and value]
+        for role, words in (("subject", ANIMALS), ("group", GROUPS))
+    }
+    taken = {role: found[0] for role, found in usual.items() if len(found) == 1} | dict(named)
+    taken = {role: name for role, name in taken.items() if above[name]}
+    what = {"subject": "animal", "group": "group"}
+    notes = tuple(
+        f"{file}: the {what[role]} is {above[name]!r}, as {name!r} above the table says."
+        for role, name in taken.items()
+    )
+    left = [repr(name) for name in own if name not in taken.values()]
+    if left and len(own) < len(above):  # not all of them are EthoVision's own
+        notes += (
+            f"The lines above the table also say {some(left, 8)}: --subject and --group take such a line by its name.",
+        )
+    return {role: above[name] for role, name in taken.items()}, notes
 
 
 def _seconds(column: Any, title: str, unit: str, where: str, row: Row, faults: Faults) -> tuple[np.ndarray, bool]:
@@ -403,7 +474,7 @@ def _poses(
             if "frame" in at and name == "t" and not np.isfinite(times).any():
                 times = clock = None  # an empty column of times beside the frames
     owner = {}
-    for name in [role for role in at if role.partition(" ")[0] in ("session", "subject", "keypoint")]:
+    for name in [role for role in at if role.partition(" ")[0] in OWNERS]:
         labels, what = read[at[name]], name.partition(" ")[0]
         empty = np.flatnonzero(labels.isna().to_numpy() & full)
         if empty.size == full.sum():
@@ -441,8 +512,14 @@ def _poses(
     poses = []
     for _, mine in there.groupby(whose, sort=False):  # in the order of first appearance
         rows = mine.to_numpy()
-        session, subject = (owner[name][rows[0]] if name in owner else None for name in ("session", "subject"))
+        session, subject, group = (owner[name][rows[0]] if name in owner else None for name in WHOSE)
+        if group is not None and (other := rows[owner["group"][rows] != group]).size:
+            faults.add(
+                f"{where}, {row(other[:4])}, column {title['group']}: {owner['group'][other[0]]!r}, but {group!r} "
+                "before: a session has one group; correct it, or say which column tells sessions apart (--session)"
+            )
         made: dict[str, Any] = {"unit": SECONDS if clock == "t" else FRAMES, "session": session, "notes": notes}
+        made["group"] = group
         if "keypoint" in owner and not wide:
             found = _by_keypoint(rows, owner["keypoint"], times, points["position"], values, where, row, faults)
             if found is not None:
@@ -454,14 +531,14 @@ def _poses(
         made["signals"] = {
             name: read[i].iloc[rows].to_numpy(float, na_value=np.nan) for name, i in signals.items()
         } or None
-        groups = [{name: axes} for name, axes in points.items()] if animals else [points]
-        for group in groups:
-            scored = all("p" in axes for axes in group.values())
-            confidence = np.stack([values[axes["p"]][rows] for axes in group.values()], axis=1) if scored else None
+        bodies = [{name: axes} for name, axes in points.items()] if animals else [points]
+        for body in bodies:
+            scored = all("p" in axes for axes in body.values())
+            confidence = np.stack([values[axes["p"]][rows] for axes in body.values()], axis=1) if scored else None
             one = Poses(
-                next(iter(group)) if animals else subject,
-                ("position",) if animals else tuple(group),
-                np.stack([of(axes, rows) for axes in group.values()], axis=1),
+                next(iter(body)) if animals else subject,
+                ("position",) if animals else tuple(body),
+                np.stack([of(axes, rows) for axes in body.values()], axis=1),
                 confidence,
                 when,
                 **made,

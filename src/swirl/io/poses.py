@@ -29,7 +29,7 @@ def cutoff(program: str) -> float:
 EXPECTED = (
     "expected tracks of DeepLabCut (.csv, .h5), SLEAP (analysis .h5), movement (.nc) or EthoVision (text, .xlsx), "
     "or a table with the columns x, y and perhaps t or frame, session, subject, confidence (or name them: --x, --y, "
-    "--time, --frame, --session, --subject)"
+    "--time, --frame, --session, --subject, --group)"
 )
 
 
@@ -58,6 +58,7 @@ class Poses:
     y_down: bool = False
     notes: tuple[str, ...] = ()
     resumed: tuple[int, ...] = ()
+    group: str | None = None
 
 
 def from_movement(dataset: Any, where: str = "the dataset") -> list[Poses]:

@@ -51,6 +51,8 @@ class Track:
         Whether y grows downwards, as in the pixels of a video.
     resumed
         Frames (positions in the arrays) at which the recording goes on after a break, however short: a gap.
+    group
+        The animal's group, or the condition of the session.
 
     Examples
     --------
@@ -69,6 +71,7 @@ class Track:
     keypoint: str | None = None
     y_down: bool = False
     resumed: tuple[int, ...] = ()
+    group: Any = None
 
     def __post_init__(self) -> None:
         faults, times, positions = Faults(), np.asarray(self.times, float), np.array(self.positions, float)
@@ -126,8 +129,9 @@ def read_tracks(
         A keypoint with a lower confidence counts as not seen. By default 0.6, DeepLabCut's own cutoff; for SLEAP, whose
         scores are heights of peaks and no probabilities, 0.
     columns
-        What the columns of a plain table are called, where that is not usual: x, y, time or frame, subject, session
-        (or several columns that tell it together: "mouse,session").
+        What the columns of a plain table are called, where that is not usual: x, y, time or frame, subject, group,
+        session (or several columns that tell it together: "mouse,session"). Subject and group may also be what a line
+        above the table says, as EthoVision writes it: "Mouse Number".
     unit
         Unit of x and y (px, cm, …), for the notes; by default what the file says.
     time_unit
@@ -293,8 +297,9 @@ def follow(
         notes += (f"{name}: {int(left.sum()):,} of {of} without a position.",)
     point = which.points[0] if len(which.points) == 1 and len(poses.keypoints) > 1 else None
     return Track(
-        name, times, position, poses.individual, poses.signals, unit, notes, point, poses.y_down, poses.resumed
-    )
+        name, times, position, poses.individual, poses.signals, unit, notes, point, poses.y_down, poses.resumed,
+        poses.group,
+    )  # fmt: skip
 
 
 def clocked(

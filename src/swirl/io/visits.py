@@ -89,6 +89,7 @@ def visits(
     if not paths:
         raise ValueError(f"{_CANNOT}: {_why_none(tracks, places, min_dwell, tally.short)}")
     kept = [track for track, _ in paths]
+    groups = [track.group for track in kept]
     actions = [moves.actions(path) for _, path in paths]
     for action, (_, path) in zip(actions, paths, strict=True):
         tally.moves += len(action) - 1
@@ -103,6 +104,7 @@ def visits(
         actions=actions,
         names=[track.name for track in kept],
         subjects=[track.subject for track in kept],
+        groups=groups if any(group is not None for group in groups) else None,
         times=[path.arrival for _, path in paths],
         gaps=[np.flatnonzero(path.starts)[1:] for _, path in paths],
         signals=signals,

@@ -21,7 +21,7 @@ from swirl.data.trajectories import Trajectories
 from swirl.errors import Faults
 from swirl.io import session_table
 from swirl.io.atomic_write import write_text
-from swirl.io.columns import MAX_LABEL
+from swirl.io.columns import MAX_LABEL, nearest
 from swirl.io.environment_files import environment_for, write_environment
 from swirl.io.export_tables import SUFFIXES, to_frame, write_table
 from swirl.io.notes import warn_of
@@ -302,6 +302,20 @@ def numbered_tracks(tracks: Sequence[Any]) -> tuple[str, ...]:
     )
 
 
+def with_signals(tracks: list[Any], wanted: list[str]) -> list[Any]:
+    """Tracks with these signals only."""
+    there = sorted({name for track in tracks for name in track.signals or {}})
+    faults = Faults()
+    for name in wanted:
+        if name not in there:
+            faults.add(f"signals: there is no {name!r} (--signals) among {some(there, 20)}{nearest(name, there)}")
+    faults.raise_if_any("The signals cannot be taken")
+    return [
+        replace(track, signals={name: track.signals[name] for name in wanted if name in (track.signals or {})} or None)
+        for track in tracks
+    ]
+
+
 def ways_between(zones: "Polygons") -> tuple["Polygons", str]:
     """Join the polygons that touch where no edges were given, and say so; where some would be cut off, join all."""
     joined = zones.joined_where_they_touch()
@@ -371,6 +385,7 @@ def import_tracks(
     unit: str | None = None,
     time_unit: str | None = None,
     sheet: str | None = None,
+    signals: list[str] | None = None,
     callback: Callable[[str], Any] | None = None,
 ) -> Imported:
     """Read position tracks (DeepLabCut, SLEAP, movement, tables, NWB) as visits to places.
@@ -384,6 +399,8 @@ def import_tracks(
         ("8x8", with `bounds` "x0,x1,y0,y1"), `polygons` (a file), or `nodes` with `edges` (files).
     y_down
         None: y grows downwards in poses, which are in pixels of a video, and upwards in tables and NWB positions.
+    signals
+        The columns of a table to keep as signals; None: all numbers that are nothing else; []: none.
     callback
         It is called with a line of words before each of several files.
 
@@ -430,6 +447,8 @@ def import_tracks(
             )
         )  # fmt: skip
     found += _told_apart(others, read)
+    if signals is not None:
+        found = with_signals(found, signals)
     told += () if index is not None else numbered_tracks(found)
     if isinstance(where, tuple):
         where = Grid.around(found, where, diagonal)
