@@ -4,6 +4,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from swirl.data.environments import environment_of_places
+from swirl.data.trajectories import Trajectories
 from swirl.datasets.labyrinth import labyrinth_env
 from swirl.io.places import Grid, Nodes
 from swirl.io.tracks import Track
@@ -273,3 +275,17 @@ def test_the_walkers_paths_are_what_they_claim(maze):
     assert all(frozenset(pair) in joined for pair in pairwise(path))
     where = np.stack([np.interp(reached, track.times, track.positions[:, i]) for i in range(2)], axis=1)
     assert np.abs(where - env.coordinates[path]).max() < 0.3
+
+
+@pytest.mark.parametrize("y_down", [False, True])
+def test_moves_are_named_as_in_the_environment(y_down):
+    grid = Grid(x=(0, 2), y=(0, 2), shape=(2, 2))
+    track = Track("m1", np.arange(4.0), [[0.5, 0.5], [0.5, 1.5], [1.5, 1.5], [1.5, 0.5]])
+    data = Trajectories.from_tracks([track], grid, y_down=y_down)
+    env = environment_of_places(grid, y_down=y_down)
+    env.check(data)  # names that differ would be a fault
+    assert [data.action_names[a] for a in data.actions[0][:-1]] == (
+        ["down", "right", "up"] if y_down else ["up", "right", "down"]
+    )
+    with pytest.raises(ValueError, match="action_names differ"):
+        env.check(Trajectories.from_tracks([track], grid, y_down=not y_down))

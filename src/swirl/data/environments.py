@@ -67,8 +67,8 @@ def named_moves(places: Any, *, y_down: bool = False) -> tuple[str, ...]:
     """
     if not y_down or getattr(places, "shape", None) is None:
         return places.action_names
-    turned = {"up": "down", "down": "up"}
-    return tuple(" ".join(turned.get(word, word) for word in name.split()) for name in places.action_names)
+    turned: dict[str, str] = {"up": "down", "down": "up"}
+    return tuple(" ".join(turned.get(str(word), str(word)) for word in name.split()) for name in places.action_names)
 
 
 def observed_moves(data: Trajectories | Iterable[Trajectories]) -> MDP:

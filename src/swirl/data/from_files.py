@@ -235,8 +235,8 @@ class FromFiles:
             found = read_nwb_tracks(source, series=series, **asked)
         elif not (isinstance(source, list) and source and all(isinstance(x, tracks.Track) for x in source)):
             found = tracks.read_tracks(source, **asked)
-        built = cls._told(visits(found, places, min_dwell=min_dwell, on_skip=on_skip))
-        return built.with_labels(action_names=named_moves(places, y_down=True)) if y_down else built
+        read = visits(found, places, min_dwell=min_dwell, on_skip=on_skip)
+        return cls._told(read.with_labels(action_names=named_moves(places, y_down=y_down)))
 
     @classmethod
     @renamed(longest_pause="max_pause")
