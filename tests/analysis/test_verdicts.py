@@ -117,6 +117,21 @@ def test_one_session_says_nothing_of_others():
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("n_sessions", [2, 3])
+def test_halves_of_one_session_are_compared_but_for_counts(n_sessions):
+    """Nothing can be chosen on folds of one session; the verdict had been "could not be compared" and no more."""
+    env, data = line(n_sessions, 100)
+    fit = SWIRL(env, n_modes=1, history=1, n_restarts=2, reward_prior=Gaussian()).fit(data)
+    found = verdict(fit, data)
+    assert (found.halves.counts, len(found.halves.more)) == (None, 2)
+    assert found.level == "with care"
+    assert found.reasons[-1] == f"with {n_sessions} sessions plain counts could not be tuned, so they were left out"
+    enough = verdict(fit, line(4, 100)[1])
+    assert "could not be tuned" not in str(enough)
+    assert enough.halves.counts is not None
+
+
+@pytest.mark.slow
 def test_modes_that_are_there_are_trusted_and_the_verdict_is_kept(tmp_path):
     world = datasets.gridworld(n_sessions=40, n_steps=150, random_state=3)
     data = world.trajectories

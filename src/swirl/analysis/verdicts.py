@@ -11,6 +11,7 @@ where several are known), and the same model is fitted to each, from scratch:
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,9 @@ from swirl.estimators.base import as_trajectories
 from swirl.estimators.em_estimator import EMEstimator
 from swirl.estimators.fit_warnings import Halves, Verdict, against
 from swirl.estimators.registry import make
+from swirl.text import counted
 
+TUNED = 4  # sessions: fewer, and a half is one session, in which nothing can be chosen on folds
 MAX_ITERATIONS = 200  # of a fit to a half: what it predicts hardly moves any more
 
 
@@ -60,6 +63,10 @@ def verdict(model: Any, data: Any, *, callback: Callable[[str], Any] | None = No
     if found is None:
         try:
             found = fit_halves(model, data, callback=callback).verdict()
+            if len(data) < TUNED:
+                words = f"with {counted(len(data), 'session')} plain counts could not be tuned, so they were left out"
+                found = replace(found, level="with care" if found.level == "trust" else found.level)
+                found = replace(found, reasons=(*found.reasons, words))
         except ValueError as problem:  # such as a half in which nothing was observed
             found = Verdict("with care", (f"halves of the sessions could not be compared ({problem})",))
     model.verdict_ = found
@@ -69,7 +76,8 @@ def verdict(model: Any, data: Any, *, callback: Callable[[str], Any] | None = No
 def fit_halves(model: EMEstimator, data: Trajectories, *, callback: Callable[[str], Any] | None = None) -> Halves:
     """Fit the model, itself with one mode and with one mode more, and counts, to each half of the sessions.
 
-    Other numbers of modes are left out where the model has settings for each mode, counts where there are no states.
+    Other numbers of modes are left out where the model has settings for each mode, counts where there are no states, or
+    too few sessions to choose their order on folds.
     Of goals one mode is the habit alone; goals that the fit has found are given to both halves.
     """
     of = model.score_type_of(data)
@@ -86,11 +94,11 @@ def fit_halves(model: EMEstimator, data: Trajectories, *, callback: Callable[[st
         return score_on_folds(rival, data, candidates, n_folds=2, of=of, callback=callback, on_fit=on_fit)
 
     rows = [own, *(other for other in (more, one) if other is not None and other != own)]
-    scored, counted = score(like, rows, decode), None
-    if model.histories is not None:
+    scored, markov_row = score(like, rows, decode), None
+    if model.histories is not None and len(data) >= TUNED:
         markov = make("Markov", model.world, target=of, impossible=settled.get("impossible", "error"))
-        counts, counted = score(markov, [{}]), {"model": "Markov"}
-        scored = joined([*((row, scored.rows([i])) for i, row in enumerate(rows)), (counted, counts)])
+        counts, markov_row = score(markov, [{}]), {"model": "Markov"}
+        scored = joined([*((row, scored.rows([i])) for i, row in enumerate(rows)), (markov_row, counts)])
         rows = scored.candidates
 
     def gain(ours: dict[str, Any] | None, over: dict[str, Any] | None) -> tuple[float, float] | None:
@@ -100,4 +108,4 @@ def fit_halves(model: EMEstimator, data: Trajectories, *, callback: Callable[[st
         return found if np.isfinite(found).all() else None  # what a model holds impossible scores −inf
 
     agreement = segmentation_accuracy(paths[0], paths[1])
-    return Halves(n_modes, agreement, gain(own, one), gain(more, own), gain(counted, own))
+    return Halves(n_modes, agreement, gain(own, one), gain(more, own), gain(markov_row, own))
