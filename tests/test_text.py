@@ -5,7 +5,7 @@ import pytest
 
 from swirl import MDP, Trajectories
 from swirl.analysis.grid_search import Choice
-from swirl.text import cell, html_of, number, percent, plain, some
+from swirl.text import cell, html_of, number, percent, plain, some, table_of
 
 NAN = float("nan")
 
@@ -98,3 +98,10 @@ def test_what_a_notebook_shows():
     choice = Choice([{"n_modes": 1}, {"n_modes": 2}], np.array([[-1.0, -1.1], [-0.5, -0.6]]))
     assert choice._repr_html_().count("<tr>") == 3
     assert html_of("a\n\n- b\n- c\nd") == "<div><p>a</p><ul><li>b</li><li>c</li></ul><p>d</p></div>"
+
+
+def test_cells_of_a_table_may_hold_what_parts_cells():
+    made = table_of([{"a|b": "x|y\nz", "n": 1}, {"a|b": "|", "n": 2}])
+    assert made.splitlines()[2:] == [r"| x\|y z | 1 |", r"| \| | 2 |"]
+    shown = "<tr><td>x|y z</td><td>1</td></tr><tr><td>|</td><td>2</td></tr>"
+    assert html_of(made) == f"<div><table><tr><th>a|b</th><th>n</th></tr>{shown}</table></div>"

@@ -235,7 +235,8 @@ def html_of(text: str) -> str:
     for kind, lines in groupby(map(str.strip, text.splitlines()), _kind):
         own = list(lines)
         if kind == "|":
-            rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in own]
+            cut = [re.split(r"(?<!\\)\|", line.removeprefix("|").removesuffix("|")) for line in own]
+            rows = [[cell.strip().replace("\\|", "|") for cell in cells] for cells in cut]
             rows = [row for row in rows if not all(re.fullmatch(r":?-+:?", cell) for cell in row)]
             made = [_row(row, "td" if i else "th") for i, row in enumerate(rows)]
             parts.append(f"<table>{''.join(made)}</table>")
@@ -267,8 +268,12 @@ def table_of(rows: Sequence[Mapping[str, Any]]) -> str:
     right = [all(isinstance(row.get(name, 0), int | float | None) for row in rows) for name in names]
     lines = [names, *([_shown(row.get(name)) for name in names] for row in rows)]
     lines.insert(1, ["--:" if own else ":--" for own in right])
-    made = [f"| {' | '.join(line)} |" for line in lines]
+    made = [f"| {' | '.join(_in_a_cell(cell) for cell in line)} |" for line in lines]
     return "\n".join([made[0], f"|{'|'.join(lines[1])}|", *made[2:]])
+
+
+def _in_a_cell(words: str) -> str:
+    return " ".join(words.split()).replace("|", "\\|")
 
 
 def _shown(value: Any) -> str:
