@@ -221,6 +221,67 @@ def test_without_a_frame_rate_times_are_frames_and_a_note_says_so(results):
     assert any("give fps (--fps)" in note for note in sessions.notes)
 
 
+def project(folder, fps):
+    """A project as keypoint-MoSeq lays it out: config.yml above the folder of the model."""
+    (folder / "config.yml").write_text(f"verbose: false\n\n# frames per second of the recordings\nfps: {fps}\n")
+    (folder / "2026_01_01").mkdir()
+    return write_results(folder / "2026_01_01" / "results.h5")
+
+
+def about_rates(sessions):
+    return [note for note in sessions.notes if "frames per second" in note or "frame rate" in note]
+
+
+def test_thirty_frames_per_second_in_a_project_may_be_what_nobody_has_set(tmp_path):
+    file = project(tmp_path, 30)
+    sessions = read_moseq(file)
+    np.testing.assert_allclose(sessions.times[1], [0, 1 / 30, 3 / 30])
+    [told] = about_rates(sessions)
+    assert told.startswith(f"BEWARE: took 30 frames per second, from {tmp_path / 'config.yml'}.")
+    assert told.endswith("Give the rate of the video with fps (--fps), also where it is 30")
+    for fps in (30, 60):
+        assert not about_rates(read_moseq(file, fps=fps))
+    np.testing.assert_allclose(read_moseq(file, fps=60).times[1], [0, 1 / 60, 3 / 60])
+
+
+@pytest.mark.parametrize("fps", [25, 60.5])
+def test_another_rate_in_a_project_was_set_by_somebody(fps, tmp_path):
+    file = project(tmp_path, fps)
+    assert about_rates(read_moseq(file)) == [f"frames per second: {fps:g}, from {tmp_path / 'config.yml'}"]
+    np.testing.assert_allclose(read_moseq(file).times[1], [0, 1 / fps, 3 / fps])
+
+
+@pytest.mark.parametrize(
+    ("column", "config", "taken", "told"),
+    [
+        (30, 30, 30, "BEWARE: took 30 frames per second"),  # compute_moseq_df takes it from config.yml
+        (30, None, 30, "BEWARE: took 30 frames per second"),
+        (60, 60, 60, "frames per second: 60"),
+        (60, None, 60, "frames per second: 60"),
+        (60, 30, 60, "BEWARE: the frame rate is 60 in"),
+        (30, 60, 60, "BEWARE: the frame rate is 30 in"),
+        (50, 60, 50, "BEWARE: the frame rate is 50 in"),
+        (None, 60, 60, "frames per second: 60"),
+        (None, 30, 30, "BEWARE: took 30 frames per second"),
+    ],
+)
+def test_the_rates_of_moseq_df_and_of_its_project(column, config, taken, told, tmp_path):
+    moseq_df(**({} if column is None else {"fps": column})).to_csv(tmp_path / "moseq_df.csv", index=False)
+    if config is not None:
+        (tmp_path / "config.yml").write_text(f"fps: {config}\n")
+    sessions = read_moseq(tmp_path)
+    np.testing.assert_allclose(sessions.times[1], np.array([0, 1, 3]) / taken)
+    [note] = about_rates(sessions)
+    assert note.startswith(told)
+    assert ("as 30 is what keypoint-MoSeq writes" in note) == ({column, config} == {30, 60})
+    assert not [note for note in read_moseq(tmp_path, fps=50).notes if "BEWARE" in note]
+
+
+def test_a_rate_that_is_no_table_of_keypoint_moseq_is_taken_as_it_is(tmp_path):
+    pd.DataFrame({"syllable": [0, 0, 1, 0], "fps": 30}).to_csv(tmp_path / "m1.csv", index=False)
+    assert about_rates(read_moseq(tmp_path)) == [f"frames per second: 30, from {tmp_path / 'm1.csv'}"]
+
+
 def test_latent_states_and_a_third_axis_are_read_on_request(tmp_path):
     frames = {"m1": np.array([0, 0, 1])}
     file = write_results(tmp_path / "results.h5", frames, centroid=np.arange(9.0).reshape(3, 3))
