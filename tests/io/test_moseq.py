@@ -355,6 +355,69 @@ def test_moseq_df_is_grouped_by_name_and_its_onsets_are_not_trusted(tmp_path):
     assert any("used fps=2, although" in note for note in read_moseq(file, fps=2).notes)
 
 
+def moseq2_df():
+    """What `moseq2-viz make-df` writes: lags are −5; of frames that the camera lost it knows the syllable only."""
+    n = 8
+    lost = np.array([False] * 4 + [True] * 2 + [False] * 2)
+    table = pd.DataFrame({"labels (original)": 0, "labels (usage sort)": [-5, 3, 3, 1, 1, 2, 2, 3]})
+    table["frame index"] = np.where(lost, np.nan, np.cumsum(~lost) - 1)
+    table["syllable index"] = np.arange(n)
+    for column in ("centroid_x_mm", "centroid_y_mm", "velocity_2d_mm", "velocity_3d_mm", "height_ave_mm", "angle"):
+        table[column] = np.where(lost, np.nan, np.arange(n))
+    return table.assign(
+        group="drug", uuid="0f", timestamps=1000 + 100.0 * np.arange(n), SubjectName="m1", SessionName="day 1"
+    )
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_the_table_of_moseq2_with_lost_frames(ending, tmp_path):
+    file, table = tmp_path / f"moseq_df.{ending}", moseq2_df()
+    if ending == "csv":
+        table.to_csv(file)
+    else:
+        table.to_parquet(file)
+    for fps, times, unit in ((10, [0.1, 0.3, 0.5, 0.7], "fps"), (None, [1100, 1300, 1500, 1700], "milliseconds")):
+        sessions = read_moseq(tmp_path, fps=fps)
+        np.testing.assert_allclose(sessions.times[0], times)
+        assert [sessions.state_names[state] for state in sessions.states[0]] == ["3", "1", "2", "3"]
+        assert (sessions.names, sessions.subjects, sessions.groups) == (("0f",), ("m1",), ("drug",))
+        assert sessions.signals["velocity_2d_mm"][0].tolist() == [1.5, 3, 6, 7]
+        assert set(sessions.signals) >= {"centroid_x_mm", "centroid_y_mm", "velocity_3d_mm", "height_ave_mm"}
+        assert any("milliseconds" in note for note in sessions.notes) == (unit == "milliseconds")
+
+
+def test_a_project_with_one_model_is_read_and_of_several_one_is_asked_for(tmp_path, results):
+    model = tmp_path / "project" / "2026_01_01"
+    model.mkdir(parents=True)
+    results.rename(model / "results.h5")
+    moseq_df().to_csv(model / "moseq_df.csv", index=False)
+    sessions = read_moseq(tmp_path / "project", fps=10)
+    assert listed(sessions.states) == listed(read_moseq(model, fps=10).states)
+    assert f"read {model / 'results.h5'} as results of keypoint-MoSeq (HDF5)" in sessions.notes
+    other = tmp_path / "project" / "2026_02_02"
+    other.mkdir()
+    write_results(other / "results.h5")
+    with pytest.raises(ValueError, match="results of 2026_01_01, 2026_02_02: give one of these"):
+        read_moseq(tmp_path / "project")
+
+
+def test_groups_and_names_that_nobody_has_given_yet(results, tmp_path):
+    names = list(FRAMES)
+    pd.DataFrame({"name": names, "group": "default"}).to_csv(tmp_path / "index.csv", index=False)
+    info = pd.DataFrame({"syllable": [3, 5, 9], "label": "", "short_description": "", "movie_path": ["a", "b", ""]})
+    info.to_csv(tmp_path / "syll_info.csv", index=False)
+    notes = read_moseq(results, fps=10).notes
+    assert any(
+        note.endswith("'default' for all, which keypoint-MoSeq writes until groups are assigned") for note in notes
+    )
+    assert f"{tmp_path / 'syll_info.csv'} has no names yet, so syllables are called by their numbers" in notes
+    assert not any("names of syllables are from" in note for note in notes)
+    pd.DataFrame({"name": names, "group": ["default", "drug"]}).to_csv(tmp_path / "index.csv", index=False)
+    assert f"groups are from {tmp_path / 'index.csv'}" in read_moseq(results, fps=10).notes
+    with pytest.raises(ValueError, match="has names of syllables, as .* and no recording: give"):
+        read_moseq(tmp_path / "syll_info.csv")
+
+
 def test_frames_that_moseq_df_lacks_are_gaps(tmp_path):
     moseq_df({"m1": np.array([0, 1, 1, 1, 0, 1])}).drop(index=[2]).to_csv(tmp_path / "m.csv", index=False)
     sessions = read_moseq(tmp_path / "m.csv")

@@ -155,9 +155,12 @@ def from_hdf5(file: Path, names: dict[str, str], fps: float | int | None, latent
             )
 
 
-SIGNALS = (*AXES, "angular_velocity", "velocity_px_s", "velocity_mm_s")
+OF_MOSEQ2 = ("centroid_x_mm", "centroid_y_mm", "height_ave_mm", "velocity_2d_mm", "velocity_3d_mm")
+SIGNALS = (*AXES, "angular_velocity", "velocity_px_s", "velocity_mm_s", *OF_MOSEQ2)
 CLOCKS = ("timestamp", "timestamps", "time")
-NUMBERS = ("syllable", "frame_index", "fps", "heading", *SIGNALS, *CLOCKS)
+COUNTS = ("syllable_index", "frame_index")
+"""Numbers of frames. MoSeq2's syllable index counts the frames that the camera lost too; its frame index is blank."""
+NUMBERS = ("syllable", *COUNTS, "fps", "heading", *SIGNALS, *CLOCKS)
 TEXTS = ("name", "group", "subject", "label")
 SECONDS, STAMPS, FRAMES = "seconds", "time stamps", "frames"
 
@@ -178,15 +181,17 @@ def from_tables(
             callback(file)
 
         def wanted(column: str) -> bool:
-            return column in (*NUMBERS, "frequency", "name", "group", "subject") or (
-                latents and column.startswith("latent_state")
-            )
+            return column in (*NUMBERS, "frequency", *TEXTS) or (latents and column.startswith("latent_state"))
 
         table = _read_table(file, wanted, ("syllable",), notes, faults)
         if table is None:
             continue
         if "frequency" in table:
             faults.add(f"{file} has a row per syllable, not per frame, as stats_df.csv has: give moseq_df.csv")
+            continue
+        if "label" in table and "name" not in table and not table["syllable"].duplicated().any():
+            told = "has names of syllables, as syll_info.csv has, and no recording"
+            faults.add(f"{file} {told}: give results.h5, and this as syllable_info (--syllable-info)")
             continue
         columns = {name: _numbers(file, table, name, faults) for name in table if name not in TEXTS}
         fractional = np.flatnonzero(np.floor(columns["syllable"]) < columns["syllable"])
@@ -291,7 +296,7 @@ def _times(
         own = None if not len(said) else Rate(float(said[0]), file, {"name", "frame_index"} <= {*table})
         rate = rate_of([each for each in (own, project) if each is not None], notes)
     clock = next((column for column in CLOCKS if column in columns), None) if rate is None else None
-    clock = clock or ("frame_index" if "frame_index" in columns else None)
+    clock = clock or next((column for column in COUNTS if column in columns), None)
     times = np.arange(len(rows), dtype=float) if clock is None else columns[clock]
     with np.errstate(invalid="ignore"):  # ∞ − ∞ is caught as not finite
         late = np.flatnonzero(~np.isfinite(times) | (np.diff(times, prepend=-np.inf) <= 0))
@@ -301,6 +306,10 @@ def _times(
         )
     unit = SECONDS if rate is not None else STAMPS if clock in CLOCKS else FRAMES
     return times / (rate or 1), unit
+
+
+UNASSIGNED = "default"
+"""Group of every recording in a new index.csv of keypoint-MoSeq."""
 
 
 def groups(index: Any, folder: Path, names: set[str], notes: list[str], faults: Faults) -> Labels:
@@ -321,7 +330,9 @@ def groups(index: Any, folder: Path, names: set[str], notes: list[str], faults: 
             return {}
         faults.add(f"{file} names {known}: give it their names")
     elif index is None:
-        notes.append(f"groups are from {file}")
+        unset = {listed[own].get("group") for own in found.values()} == {UNASSIGNED}
+        said = f": {UNASSIGNED!r} for all, which keypoint-MoSeq writes until groups are assigned" if unset else ""
+        notes.append(f"groups are from {file}{said}")
     if lacking := sorted(names - set(found)):
         notes.append(f"{file} names no group for {some(lacking)}")
     return {name: listed[own] for name, own in found.items()}
@@ -342,9 +353,11 @@ def labels(syllable_info: Any, folder: Path, notes: list[str], faults: Faults) -
     before, numbers = len(faults), _numbers(file, table, "syllable", faults)
     if (wrong := np.flatnonzero(~np.isfinite(numbers) | (np.floor(numbers) < numbers))).size and len(faults) == before:
         faults.add(f"{file}, {lines_of(table, wrong)}, column 'syllable': expected whole numbers")
-    if syllable_info is None:
-        notes.append(f"names of syllables are from {file}")
     names = table["label"].astype(object).where(table["label"].notna(), "")
+    if not any(str(name).strip() for name in names):
+        notes.append(f"{file} has no names yet, so syllables are called by their numbers")
+    elif syllable_info is None:
+        notes.append(f"names of syllables are from {file}")
     return {int(n): str(name) for n, name in zip(numbers, names, strict=True) if len(faults) == before}
 
 
@@ -392,7 +405,8 @@ def by_number(keep: Any, called: dict[int, str] | None, faults: Faults) -> Any:
     return [label for label in found if not isinstance(label, str)]
 
 
-NOT_RECORDINGS = ("index.csv", "syll_info.csv", "stats_df.csv", "moseq_df.csv")
+WHOLE = ("results.h5", "moseq_df.csv", "moseq_df.parquet")
+NOT_RECORDINGS = ("index.csv", "syll_info.csv", "stats_df.csv", "moseq_df_stats.csv", *WHOLE)
 
 
 @renamed(least_usage="min_usage", shortest_run="min_run")
@@ -477,7 +491,10 @@ def read_moseq(
     if FRAMES in kinds:
         notes.append("BEWARE: times and durations are in frames, as the frame rate is not known: give fps (--fps)")
     elif STAMPS in kinds:
-        notes.append("times and durations are in the unit of the file's time stamps")
+        notes.append(
+            "times and durations are in the unit of the file's time stamps (of MoSeq2: milliseconds): give fps (--fps) "
+            "to have seconds"
+        )
     return sessions.with_labels(notes=[f"read {where} as {layout}", *notes, *sessions.notes])
 
 
@@ -544,7 +561,7 @@ def files_of(path: Path, notes: list[str], faults: Faults) -> list[Path]:
     if not path.is_dir():
         faults.add(f"{path}: there is no such file or folder; give results.h5, moseq_df.csv or a folder of CSV files")
         return []
-    whole = [path / name for name in ("results.h5", "moseq_df.csv") if (path / name).is_file()]
+    whole = [path / name for name in WHOLE if (path / name).is_file()]
     if len(whole) > 1:
         notes.append(f"{whole[1]} is there as well and was not read; give its path to read it instead")
     if whole:
@@ -554,7 +571,9 @@ def files_of(path: Path, notes: list[str], faults: Faults) -> list[Path]:
         tables = [x for x in found if x.suffix.lower() == ".csv" and not x.name.startswith(".")]
         if ours := sorted(x for x in tables if x.name not in NOT_RECORDINGS):
             return ours
-    models = sorted(x.parent.name for name in ("results.h5", "moseq_df.csv") for x in path.glob(f"*/{name}"))
+    models = sorted({x.parent.name for name in WHOLE for x in path.glob(f"*/{name}")})
+    if len(models) == 1:  # a project with one model
+        return files_of(path / models[0], notes, faults)
     if models:
         faults.add(f"{path} is a project with the results of {some(models, 8)}: give one of these folders")
         return []
