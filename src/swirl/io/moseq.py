@@ -190,8 +190,8 @@ def from_tables(
             faults.add(f"{file} has a row per syllable, not per frame, as stats_df.csv has: give moseq_df.csv")
             continue
         if "label" in table and "name" not in table and not table["syllable"].duplicated().any():
-            told = "has names of syllables, as syll_info.csv has, and no recording"
-            faults.add(f"{file} {told}: give results.h5, and this as syllable_info (--syllable-info)")
+            held = "has names of syllables, as syll_info.csv has, and no recording"
+            faults.add(f"{file} {held}: give results.h5, and this as syllable_info (--syllable-info)")
             continue
         columns = {name: _numbers(file, table, name, faults) for name in table if name not in TEXTS}
         fractional = np.flatnonzero(np.floor(columns["syllable"]) < columns["syllable"])
