@@ -479,6 +479,23 @@ def test_a_number_at_the_edge_and_a_fit_that_did_not_end_are_remarked_on():
     assert said in str(inside)
 
 
+def test_few_test_sessions_that_cannot_decide_are_remarked_on():
+    steps, noise = [100, 100, 100], np.array([-4.0, 0.0, 4.0])  # 8 nats more per session, ± 1.7 standard errors
+    few = synthetic([np.full(3, -50.0) + noise + 8, np.full(3, -50.0)], steps, n_modes=[2, 1], one_mode={"a": "b"})
+    assert few.verdict().startswith("No case for modes: a with 2 modes does not differ")
+    [said] = few.remarks()
+    assert said.startswith("With 3 test sessions an interval is 4.3 standard errors wide to either side")
+    assert said in str(few)
+    sure = synthetic([np.full(3, -30.0) + noise, np.full(3, -50.0)], steps, n_modes=[2, 1], one_mode={"a": "b"})
+    assert sure.verdict().startswith("Modes are ahead")
+    assert sure.remarks() == []
+    none = synthetic([np.full(3, -50.0) + noise + 1, np.full(3, -50.0)], steps, n_modes=[2, 1], one_mode={"a": "b"})
+    assert none.remarks() == []  # within one standard error: nothing speaks for modes
+    gains = np.tile(noise, 2) + 8
+    many = synthetic([np.full(6, -50.0) + gains / 2, np.full(6, -50.0)], steps * 2, n_modes=[2, 1], one_mode={"a": "b"})
+    assert many.remarks() == []
+
+
 # What compare itself does
 
 

@@ -221,6 +221,67 @@ def test_without_a_frame_rate_times_are_frames_and_a_note_says_so(results):
     assert any("give fps (--fps)" in note for note in sessions.notes)
 
 
+def project(folder, fps):
+    """A project as keypoint-MoSeq lays it out: config.yml above the folder of the model."""
+    (folder / "config.yml").write_text(f"verbose: false\n\n# frames per second of the recordings\nfps: {fps}\n")
+    (folder / "2026_01_01").mkdir()
+    return write_results(folder / "2026_01_01" / "results.h5")
+
+
+def about_rates(sessions):
+    return [note for note in sessions.notes if "frames per second" in note or "frame rate" in note]
+
+
+def test_thirty_frames_per_second_in_a_project_may_be_what_nobody_has_set(tmp_path):
+    file = project(tmp_path, 30)
+    sessions = read_moseq(file)
+    np.testing.assert_allclose(sessions.times[1], [0, 1 / 30, 3 / 30])
+    [told] = about_rates(sessions)
+    assert told.startswith(f"BEWARE: took 30 frames per second, from {tmp_path / 'config.yml'}.")
+    assert told.endswith("Give the rate of the video with fps (--fps), also where it is 30")
+    for fps in (30, 60):
+        assert not about_rates(read_moseq(file, fps=fps))
+    np.testing.assert_allclose(read_moseq(file, fps=60).times[1], [0, 1 / 60, 3 / 60])
+
+
+@pytest.mark.parametrize("fps", [25, 60.5])
+def test_another_rate_in_a_project_was_set_by_somebody(fps, tmp_path):
+    file = project(tmp_path, fps)
+    assert about_rates(read_moseq(file)) == [f"frames per second: {fps:g}, from {tmp_path / 'config.yml'}"]
+    np.testing.assert_allclose(read_moseq(file).times[1], [0, 1 / fps, 3 / fps])
+
+
+@pytest.mark.parametrize(
+    ("column", "config", "taken", "told"),
+    [
+        (30, 30, 30, "BEWARE: took 30 frames per second"),  # compute_moseq_df takes it from config.yml
+        (30, None, 30, "BEWARE: took 30 frames per second"),
+        (60, 60, 60, "frames per second: 60"),
+        (60, None, 60, "frames per second: 60"),
+        (60, 30, 60, "BEWARE: the frame rate is 60 in"),
+        (30, 60, 60, "BEWARE: the frame rate is 30 in"),
+        (50, 60, 50, "BEWARE: the frame rate is 50 in"),
+        (None, 60, 60, "frames per second: 60"),
+        (None, 30, 30, "BEWARE: took 30 frames per second"),
+    ],
+)
+def test_the_rates_of_moseq_df_and_of_its_project(column, config, taken, told, tmp_path):
+    moseq_df(**({} if column is None else {"fps": column})).to_csv(tmp_path / "moseq_df.csv", index=False)
+    if config is not None:
+        (tmp_path / "config.yml").write_text(f"fps: {config}\n")
+    sessions = read_moseq(tmp_path)
+    np.testing.assert_allclose(sessions.times[1], np.array([0, 1, 3]) / taken)
+    [note] = about_rates(sessions)
+    assert note.startswith(told)
+    assert ("as 30 is what keypoint-MoSeq writes" in note) == ({column, config} == {30, 60})
+    assert not [note for note in read_moseq(tmp_path, fps=50).notes if "BEWARE" in note]
+
+
+def test_a_rate_that_is_no_table_of_keypoint_moseq_is_taken_as_it_is(tmp_path):
+    pd.DataFrame({"syllable": [0, 0, 1, 0], "fps": 30}).to_csv(tmp_path / "m1.csv", index=False)
+    assert about_rates(read_moseq(tmp_path)) == [f"frames per second: 30, from {tmp_path / 'm1.csv'}"]
+
+
 def test_latent_states_and_a_third_axis_are_read_on_request(tmp_path):
     frames = {"m1": np.array([0, 0, 1])}
     file = write_results(tmp_path / "results.h5", frames, centroid=np.arange(9.0).reshape(3, 3))
@@ -292,6 +353,69 @@ def test_moseq_df_is_grouped_by_name_and_its_onsets_are_not_trusted(tmp_path):
     assert read_moseq(file).names == ("Mäuse/B", "21_11 mouse A")
     np.testing.assert_allclose(read_moseq(file, fps=2).times[0], [0, 0.5, 1.5])
     assert any("used fps=2, although" in note for note in read_moseq(file, fps=2).notes)
+
+
+def moseq2_df():
+    """What `moseq2-viz make-df` writes: lags are −5; of frames that the camera lost it knows the syllable only."""
+    n = 8
+    lost = np.array([False] * 4 + [True] * 2 + [False] * 2)
+    table = pd.DataFrame({"labels (original)": 0, "labels (usage sort)": [-5, 3, 3, 1, 1, 2, 2, 3]})
+    table["frame index"] = np.where(lost, np.nan, np.cumsum(~lost) - 1)
+    table["syllable index"] = np.arange(n)
+    for column in ("centroid_x_mm", "centroid_y_mm", "velocity_2d_mm", "velocity_3d_mm", "height_ave_mm", "angle"):
+        table[column] = np.where(lost, np.nan, np.arange(n))
+    return table.assign(
+        group="drug", uuid="0f", timestamps=1000 + 100.0 * np.arange(n), SubjectName="m1", SessionName="day 1"
+    )
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_the_table_of_moseq2_with_lost_frames(ending, tmp_path):
+    file, table = tmp_path / f"moseq_df.{ending}", moseq2_df()
+    if ending == "csv":
+        table.to_csv(file)
+    else:
+        table.to_parquet(file)
+    for fps, times, unit in ((10, [0.1, 0.3, 0.5, 0.7], "fps"), (None, [1100, 1300, 1500, 1700], "milliseconds")):
+        sessions = read_moseq(tmp_path, fps=fps)
+        np.testing.assert_allclose(sessions.times[0], times)
+        assert [sessions.state_names[state] for state in sessions.states[0]] == ["3", "1", "2", "3"]
+        assert (sessions.names, sessions.subjects, sessions.groups) == (("0f",), ("m1",), ("drug",))
+        assert sessions.signals["velocity_2d_mm"][0].tolist() == [1.5, 3, 6, 7]
+        assert set(sessions.signals) >= {"centroid_x_mm", "centroid_y_mm", "velocity_3d_mm", "height_ave_mm"}
+        assert any("milliseconds" in note for note in sessions.notes) == (unit == "milliseconds")
+
+
+def test_a_project_with_one_model_is_read_and_of_several_one_is_asked_for(tmp_path, results):
+    model = tmp_path / "project" / "2026_01_01"
+    model.mkdir(parents=True)
+    results.rename(model / "results.h5")
+    moseq_df().to_csv(model / "moseq_df.csv", index=False)
+    sessions = read_moseq(tmp_path / "project", fps=10)
+    assert listed(sessions.states) == listed(read_moseq(model, fps=10).states)
+    assert f"read {model / 'results.h5'} as results of keypoint-MoSeq (HDF5)" in sessions.notes
+    other = tmp_path / "project" / "2026_02_02"
+    other.mkdir()
+    write_results(other / "results.h5")
+    with pytest.raises(ValueError, match="results of 2026_01_01, 2026_02_02: give one of these"):
+        read_moseq(tmp_path / "project")
+
+
+def test_groups_and_names_that_nobody_has_given_yet(results, tmp_path):
+    names = list(FRAMES)
+    pd.DataFrame({"name": names, "group": "default"}).to_csv(tmp_path / "index.csv", index=False)
+    info = pd.DataFrame({"syllable": [3, 5, 9], "label": "", "short_description": "", "movie_path": ["a", "b", ""]})
+    info.to_csv(tmp_path / "syll_info.csv", index=False)
+    notes = read_moseq(results, fps=10).notes
+    assert any(
+        note.endswith("'default' for all, which keypoint-MoSeq writes until groups are assigned") for note in notes
+    )
+    assert f"{tmp_path / 'syll_info.csv'} has no names yet, so syllables are called by their numbers" in notes
+    assert not any("names of syllables are from" in note for note in notes)
+    pd.DataFrame({"name": names, "group": ["default", "drug"]}).to_csv(tmp_path / "index.csv", index=False)
+    assert f"groups are from {tmp_path / 'index.csv'}" in read_moseq(results, fps=10).notes
+    with pytest.raises(ValueError, match="has names of syllables, as syll_info"):
+        read_moseq(tmp_path / "syll_info.csv")
 
 
 def test_frames_that_moseq_df_lacks_are_gaps(tmp_path):

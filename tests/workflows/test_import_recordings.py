@@ -20,7 +20,7 @@ from swirl.io.environment_files import read_environment
 from swirl.io.places import Grid
 from swirl.io.session_table import read_data
 from swirl.io.tracks import read_tracks
-from swirl.workflows.import_recordings import import_bouts, import_nwb
+from swirl.workflows.import_recordings import import_bouts, import_moseq, import_nwb
 
 runner = CliRunner()
 TEXT = h5py.string_dtype()
@@ -724,6 +724,28 @@ def test_every_reader_says_which_file_it_reads(tmp_path):
     heard.clear()
     import_bouts(files[:1], callback=heard.append)
     assert heard == []
+    model = tmp_path / "model" / "results"
+    model.mkdir(parents=True)
+    for name in "ef":
+        (model / f"{name}.csv").write_text("syllable\n0\n0\n1\n0\n", encoding="utf-8")
+    (model / "index.csv").write_text("name,group\ne,drug\nf,saline\n", encoding="utf-8")
+    import_moseq(model.parent, fps=30, callback=heard.append)
+    assert heard == ["Reading file 1 of 2: e.csv", "Reading file 2 of 2: f.csv"]
+    heard.clear()
+    import_moseq(model / "e.csv", fps=30, callback=heard.append)
+    assert heard == []
+
+
+def test_a_terminal_shows_which_file_of_a_folder_of_syllables_is_read(tmp_path, monkeypatch):
+    (tmp_path / "results").mkdir()
+    for number in range(3):
+        (tmp_path / "results" / f"m{number}.csv").write_text("syllable\n0\n0\n1\n0\n", encoding="utf-8")
+    stream = Terminal()
+    monkeypatch.setattr("sys.stderr", stream)
+    with suppress(SystemExit):
+        app(["import", "moseq", str(tmp_path), "--fps", "30", "-o", str(tmp_path / "s.csv")])
+    shown = re.findall(r"Reading file (\d) of 3: (m\d\.csv) …", stream.getvalue())
+    assert shown == [("1", "m0.csv"), ("2", "m1.csv"), ("3", "m2.csv")]
 
 
 # ---------------------------------------------------------------------- from Python

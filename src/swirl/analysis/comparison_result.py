@@ -16,6 +16,16 @@ from swirl.text import InNotebooks, counted
 
 Z95 = 1.959964
 MANY = 30  # sessions or subjects; of fewer, Student's t knows how little their spread is known
+FEW = 6  # of fewer, the 95 % interval is wider than 2.7 standard errors to either side
+
+
+def _half_widths(n: int) -> float:
+    """Standard errors in half the width of a 95 % interval, of so many sessions or animals.
+
+    >>> [round(_half_widths(n), 2) for n in (3, 8, 30)]
+    [4.3, 2.36, 1.96]
+    """
+    return Z95 if n >= MANY or n < 2 else float(student.ppf(0.975, n - 1))
 
 
 class Contest(NamedTuple):
@@ -94,11 +104,13 @@ class Comparison(InNotebooks):
         if unknown:
             raise ValueError(f"{', '.join(map(repr, unknown))}: not compared here; there are {', '.join(self.names)}")
         row = dict(zip(self.names, self.log_likelihoods, strict=True))
+        mean, error, n = paired(row[name] - row[reference], self.steps, self._units())
+        return mean, _half_widths(n) * error
+
+    def _units(self) -> Int[np.ndarray, "session"]:
+        """What each test session counts to in an interval: its animal, or itself."""
         units = animals(self.subjects)
-        units = np.arange(len(self.steps)) if units is None else units
-        mean, error, n = paired(row[name] - row[reference], self.steps, units)
-        quantile = Z95 if n >= MANY or n < 2 else student.ppf(0.975, n - 1)
-        return mean, float(quantile * error)
+        return np.arange(len(self.steps)) if units is None else units
 
     def table(self) -> list[dict[str, Any]]:
         """One row per model, best first."""
@@ -219,6 +231,7 @@ class Comparison(InNotebooks):
         for most, names in edge.items():
             said.append(f"{', '.join(names)}: K = {most} is at the edge of what was tried; add larger numbers.")
         contest = self.contest()
+        said += self._too_few(contest)
         about = {self.best} if contest is None else {self.best, *contest[:3]}
         unfinished = [self.label(name) for name in self.names if name in about and not self.has_converged(name)]
         if unfinished:
@@ -226,6 +239,25 @@ class Comparison(InNotebooks):
                 f"{', '.join(unfinished)} did not converge: give more iterations (max_iter) before you rely on it."
             )
         return said
+
+    def _too_few(self, contest: Contest | None) -> list[str]:
+        """A sentence where modes gain more than one standard error, and so few test sessions cannot tell it from none.
+
+        The verdict on a fit asks for one standard error between halves: the two can differ on the same sessions.
+        """
+        n = len(np.unique(self._units()))
+        if contest is None or not 2 <= n < FEW:
+            return []
+        wide = _half_widths(n)
+        rivals = [name for name in (contest.alike, contest.without) if name is not None]
+        gains = [self.difference(contest.with_modes, name) for name in rivals]
+        if all(gain > half for gain, half in gains) or not all(gain > half / wide for gain, half in gains):
+            return []
+        what = "sessions" if animals(self.subjects) is None else "animals"
+        return [
+            f"With {n} test {what} an interval is {wide:.1f} standard errors wide to either side, so only large "
+            "differences show: hold out more before you take this as evidence against modes."
+        ]
 
     def has_converged(self, name: str) -> bool:
         """Whether the fit of a model ended by itself (counts always do)."""

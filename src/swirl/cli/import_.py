@@ -145,7 +145,7 @@ def moseq(
 
     _check_free(output, force, path, index, syllable_info, like)
 
-    def read(_: Any) -> Any:
+    def read(show: Any) -> Any:
         return importing.import_moseq(
             path,
             fps=fps,
@@ -154,6 +154,7 @@ def moseq(
             keep=listed(keep),
             min_usage=min_usage,
             like=like,
+            callback=show,
         )
 
     _finish(read, "moseq", asked)

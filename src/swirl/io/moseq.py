@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -155,30 +155,43 @@ def from_hdf5(file: Path, names: dict[str, str], fps: float | int | None, latent
             )
 
 
-SIGNALS = (*AXES, "angular_velocity", "velocity_px_s", "velocity_mm_s")
+OF_MOSEQ2 = ("centroid_x_mm", "centroid_y_mm", "height_ave_mm", "velocity_2d_mm", "velocity_3d_mm")
+SIGNALS = (*AXES, "angular_velocity", "velocity_px_s", "velocity_mm_s", *OF_MOSEQ2)
 CLOCKS = ("timestamp", "timestamps", "time")
-NUMBERS = ("syllable", "frame_index", "fps", "heading", *SIGNALS, *CLOCKS)
+COUNTS = ("syllable_index", "frame_index")
+"""Numbers of frames. MoSeq2's syllable index counts the frames that the camera lost too; its frame index is blank."""
+NUMBERS = ("syllable", *COUNTS, "fps", "heading", *SIGNALS, *CLOCKS)
 TEXTS = ("name", "group", "subject", "label")
 SECONDS, STAMPS, FRAMES = "seconds", "time stamps", "frames"
 
 
 def from_tables(
-    files: list[Path], fps: float | int | None, latents: bool, notes: list[str], faults: Faults
+    files: list[Path],
+    fps: float | int | None,
+    project: "Rate | None",
+    latents: bool,
+    notes: list[str],
+    faults: Faults,
+    callback: Callable[[Path], Any] | None = None,
 ) -> tuple[str, list[Recording], dict[str, str]]:
     """Read CSV files: the layout, the recordings, and the unit of each one's times."""
     layout, recordings, units = "one CSV per recording", [], {}
     for file in files:
+        if callback is not None:
+            callback(file)
 
         def wanted(column: str) -> bool:
-            return column in (*NUMBERS, "frequency", "name", "group", "subject") or (
-                latents and column.startswith("latent_state")
-            )
+            return column in (*NUMBERS, "frequency", *TEXTS) or (latents and column.startswith("latent_state"))
 
         table = _read_table(file, wanted, ("syllable",), notes, faults)
         if table is None:
             continue
         if "frequency" in table:
             faults.add(f"{file} has a row per syllable, not per frame, as stats_df.csv has: give moseq_df.csv")
+            continue
+        if "label" in table and "name" not in table and not table["syllable"].duplicated().any():
+            held = "has names of syllables, as syll_info.csv has, and no recording"
+            faults.add(f"{file} {held}: give results.h5, and this as syllable_info (--syllable-info)")
             continue
         columns = {name: _numbers(file, table, name, faults) for name in table if name not in TEXTS}
         fractional = np.flatnonzero(np.floor(columns["syllable"]) < columns["syllable"])
@@ -190,7 +203,7 @@ def from_tables(
             layout, parts = "a table of recordings (moseq_df.csv)", _by_name(file, table, faults)
         for name, rows in parts:
             mine = {column: values[rows] for column, values in columns.items()}
-            times, units[name] = _times(file, table, name, rows, mine, fps, notes, faults)
+            times, units[name] = _times(file, table, name, rows, mine, fps, project, notes, faults)
             told: dict[str, Any] = {}
             for role in ("subject", "group"):
                 found = table[role].iloc[rows].dropna().unique().tolist() if role in table else []
@@ -265,6 +278,7 @@ def _times(
     rows: np.ndarray,
     columns: dict[str, np.ndarray],
     fps: float | int | None,
+    project: "Rate | None",
     notes: list[str],
     faults: Faults,
 ) -> tuple[np.ndarray, str]:
@@ -273,11 +287,16 @@ def _times(
     if fps is None and (len(said) > 1 or (said <= 0).any()):
         faults.add(f"{file}: recording {name!r} has the frame rates {some(said.tolist())}: give fps (--fps)")
     if fps is not None and len(said) and (said != fps).any():
-        note = f"used fps={fps}, although {file} says {some(said.tolist())}"
+        note = f"used fps={fps:g}, although {file} says {some(said.tolist())}"
+        if any("velocity" in column for column in columns):
+            note += "; its velocities were computed with that rate"
         notes += [note] * (note not in notes)
-    rate = fps if fps is not None else said[0] if len(said) else None
+    rate = fps
+    if fps is None:
+        own = None if not len(said) else Rate(float(said[0]), file, {"name", "frame_index"} <= {*table})
+        rate = rate_of([each for each in (own, project) if each is not None], notes)
     clock = next((column for column in CLOCKS if column in columns), None) if rate is None else None
-    clock = clock or ("frame_index" if "frame_index" in columns else None)
+    clock = clock or next((column for column in COUNTS if column in columns), None)
     times = np.arange(len(rows), dtype=float) if clock is None else columns[clock]
     with np.errstate(invalid="ignore"):  # ∞ − ∞ is caught as not finite
         late = np.flatnonzero(~np.isfinite(times) | (np.diff(times, prepend=-np.inf) <= 0))
@@ -287,6 +306,10 @@ def _times(
         )
     unit = SECONDS if rate is not None else STAMPS if clock in CLOCKS else FRAMES
     return times / (rate or 1), unit
+
+
+UNASSIGNED = "default"
+"""Group of every recording in a new index.csv of keypoint-MoSeq."""
 
 
 def groups(index: Any, folder: Path, names: set[str], notes: list[str], faults: Faults) -> Labels:
@@ -307,7 +330,9 @@ def groups(index: Any, folder: Path, names: set[str], notes: list[str], faults: 
             return {}
         faults.add(f"{file} names {known}: give it their names")
     elif index is None:
-        notes.append(f"groups are from {file}")
+        unset = {listed[own].get("group") for own in found.values()} == {UNASSIGNED}
+        said = f": {UNASSIGNED!r} for all, which keypoint-MoSeq writes until groups are assigned" if unset else ""
+        notes.append(f"groups are from {file}{said}")
     if lacking := sorted(names - set(found)):
         notes.append(f"{file} names no group for {some(lacking)}")
     return {name: listed[own] for name, own in found.items()}
@@ -328,9 +353,11 @@ def labels(syllable_info: Any, folder: Path, notes: list[str], faults: Faults) -
     before, numbers = len(faults), _numbers(file, table, "syllable", faults)
     if (wrong := np.flatnonzero(~np.isfinite(numbers) | (np.floor(numbers) < numbers))).size and len(faults) == before:
         faults.add(f"{file}, {lines_of(table, wrong)}, column 'syllable': expected whole numbers")
-    if syllable_info is None:
-        notes.append(f"names of syllables are from {file}")
     names = table["label"].astype(object).where(table["label"].notna(), "")
+    if not any(str(name).strip() for name in names):
+        notes.append(f"{file} has no names yet, so syllables are called by their numbers")
+    elif syllable_info is None:
+        notes.append(f"names of syllables are from {file}")
     return {int(n): str(name) for n, name in zip(numbers, names, strict=True) if len(faults) == before}
 
 
@@ -378,7 +405,8 @@ def by_number(keep: Any, called: dict[int, str] | None, faults: Faults) -> Any:
     return [label for label in found if not isinstance(label, str)]
 
 
-NOT_RECORDINGS = ("index.csv", "syll_info.csv", "stats_df.csv", "moseq_df.csv")
+WHOLE = ("results.h5", "moseq_df.csv", "moseq_df.parquet")
+NOT_RECORDINGS = ("index.csv", "syll_info.csv", "stats_df.csv", "moseq_df_stats.csv", *WHOLE)
 
 
 @renamed(least_usage="min_usage", shortest_run="min_run")
@@ -392,6 +420,7 @@ def read_moseq(
     min_usage: float | int = 0.005,
     min_run: int = 1,
     latents: bool = False,
+    callback: Callable[[Path], Any] | None = None,
 ) -> Trajectories:
     """Read what MoSeq wrote: state = syllable, action = the next one (see `syllable_sessions`).
 
@@ -405,7 +434,8 @@ def read_moseq(
         `results.h5`; `moseq_df.csv`; MoSeq2's table of scalars (Parquet or CSV); a CSV with a column `syllable` (one
         recording); or a folder with one of these, or with one CSV per recording.
     fps
-        Frames per second; it goes before what the file or the project's config.yml says (since keypoint-MoSeq 0.8).
+        Frames per second of the video; it goes before what the file or the project's config.yml says (since
+        keypoint-MoSeq 0.8). There 30 stands unless somebody has changed it, so that 30 is taken with a warning.
     index
         A CSV with columns `name`, and `group` or `subject` or both, or a dict, name → group. None: the project's
         `index.csv` is looked for beside the file and one folder up.
@@ -416,6 +446,8 @@ def read_moseq(
         Which syllables and runs become steps, as in `syllable_sessions`; `keep` takes names of syllables too.
     latents
         Read the latent state too, as the signal "latent_state".
+    callback
+        Called with each CSV file before it is read.
 
     Examples
     --------
@@ -429,18 +461,17 @@ def read_moseq(
     faults, notes = Faults(), []
     if fps is not None and not (np.isfinite(fps) and fps > 0):
         faults.add(f"fps={fps}: give frames per second, a number above 0")
-    files = _files(Path(path), notes, faults)
+    files = files_of(Path(path), notes, faults)
     faults.raise_if_any(CANNOT)
-    if fps is None and (found := project_fps(files[0].parent)) is not None:
-        file, fps = found
-        notes.append(f"frames per second: {fps:g}, from {file}")
+    project = project_rate(files[0].parent) if fps is None else None
     recordings: Iterable[Recording]
     if _is_hdf5(files[0], faults):
+        rate = fps if project is None else rate_of([project], notes)
         layout, names = "results of keypoint-MoSeq (HDF5)", checked_groups(files[0], latents, faults)
-        units = dict.fromkeys(names.values(), FRAMES if fps is None else SECONDS)
-        recordings = from_hdf5(files[0], names, fps, latents)
+        units = dict.fromkeys(names.values(), FRAMES if rate is None else SECONDS)
+        recordings = from_hdf5(files[0], names, rate, latents)
     else:
-        layout, recordings, units = from_tables(files, fps, latents, notes, faults)
+        layout, recordings, units = from_tables(files, fps, project, latents, notes, faults, callback)
     told = groups(index, files[0].parent, set(units), notes, faults)
     called = labels(syllable_info, files[0].parent, notes, faults)
     keep = by_number(keep, called, faults)
@@ -460,29 +491,77 @@ def read_moseq(
     if FRAMES in kinds:
         notes.append("BEWARE: times and durations are in frames, as the frame rate is not known: give fps (--fps)")
     elif STAMPS in kinds:
-        notes.append("times and durations are in the unit of the file's time stamps")
+        notes.append(
+            "times and durations are in the unit of the file's time stamps (of MoSeq2: milliseconds): give fps (--fps) "
+            "to have seconds"
+        )
     return sessions.with_labels(notes=[f"read {where} as {layout}", *notes, *sessions.notes])
 
 
-def project_fps(folder: Path) -> tuple[Path, float] | None:
+UNCHANGED = 30.0
+"""Frames per second that keypoint-MoSeq writes unless it is told another rate."""
+
+
+class Rate(NamedTuple):
+    """Frames per second, the file that says so, and whether keypoint-MoSeq writes 30 there of itself."""
+
+    fps: float
+    file: Path
+    by_default: bool
+
+    @property
+    def doubtful(self) -> bool:
+        """Whether nobody may have looked at it."""
+        return self.by_default and self.fps == UNCHANGED
+
+
+def project_rate(folder: Path) -> Rate | None:
     """The frame rate in the config.yml of a keypoint-MoSeq project (since 0.8), in the folder or up to two above it."""
     places = [folder.resolve(), *folder.resolve().parents][:3]
     for file in (place / "config.yml" for place in places):
         text = file.read_text(encoding="utf-8", errors="replace") if file.is_file() else ""
         told = re.search(r"(?m)^fps:[ \t]*([0-9.]+)[ \t]*(#.*)?$", text)
         if told and number_in(told[1]) > 0:
-            return file, number_in(told[1])
+            return Rate(number_in(told[1]), file, True)
     return None
 
 
-def _files(path: Path, notes: list[str], faults: Faults) -> list[Path]:
+def rate_of(rates: list[Rate], notes: list[str]) -> float | None:
+    """The frame rate, by the files that tell one: the first that somebody has set; and a note on where it is from.
+
+    >>> notes = []
+    >>> rate_of([Rate(30, Path("moseq_df.csv"), True), Rate(60, Path("config.yml"), True)], notes)
+    60
+    >>> notes[0][:67]
+    'BEWARE: the frame rate is 30 in moseq_df.csv and 60 in config.yml: '
+    """
+    if not rates:
+        return None
+    taken = next((rate for rate in rates if not rate.doubtful), rates[0])
+    if len({rate.fps for rate in rates}) > 1:
+        told = " and ".join(f"{rate.fps:g} in {rate.file}" for rate in rates)
+        why = ", as 30 is what keypoint-MoSeq writes unless it is told" if any(rate.doubtful for rate in rates) else ""
+        note = f"BEWARE: the frame rate is {told}: took {taken.fps:g}{why}. Give the one of the video with fps (--fps)"
+    elif taken.doubtful:
+        note = (
+            f"BEWARE: took {taken.fps:g} frames per second, from {taken.file}. keypoint-MoSeq writes 30 unless it is "
+            "told another rate: if the video has another, all times and durations here are wrong. Give the rate of "
+            "the video with fps (--fps), also where it is 30"
+        )
+    else:
+        note = f"frames per second: {taken.fps:g}, from {taken.file}"
+    notes += [note] * (note not in notes)
+    return taken.fps
+
+
+def files_of(path: Path, notes: list[str], faults: Faults) -> list[Path]:
     """Find the file, or the files of recordings, that a path stands for."""
     if path.is_file():
         return [path]
     if not path.is_dir():
         faults.add(f"{path}: there is no such file or folder; give results.h5, moseq_df.csv or a folder of CSV files")
         return []
-    whole = [path / name for name in ("results.h5", "moseq_df.csv") if (path / name).is_file()]
+    whole = [path / name for name in WHOLE if (path / name).is_file()]
     if len(whole) > 1:
         notes.append(f"{whole[1]} is there as well and was not read; give its path to read it instead")
     if whole:
@@ -492,7 +571,9 @@ def _files(path: Path, notes: list[str], faults: Faults) -> list[Path]:
         tables = [x for x in found if x.suffix.lower() == ".csv" and not x.name.startswith(".")]
         if ours := sorted(x for x in tables if x.name not in NOT_RECORDINGS):
             return ours
-    models = sorted(x.parent.name for name in ("results.h5", "moseq_df.csv") for x in path.glob(f"*/{name}"))
+    models = sorted({x.parent.name for name in WHOLE for x in path.glob(f"*/{name}")})
+    if len(models) == 1:  # a project with one model
+        return files_of(path / models[0], notes, faults)
     if models:
         faults.add(f"{path} is a project with the results of {some(models, 8)}: give one of these folders")
         return []

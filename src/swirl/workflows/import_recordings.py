@@ -221,15 +221,19 @@ def import_moseq(
     keep: list[str] | list[int] | None = None,
     min_usage: float = 0.005,
     like: Any = None,
+    callback: Callable[[str], Any] | None = None,
 ) -> Imported:
     """Read keypoint-MoSeq's or MoSeq's syllables; those that the fit `like` knows, where one is given."""
-    from swirl.io.moseq import read_moseq
+    from swirl.io.moseq import files_of, read_moseq
 
     if like is not None:
         if keep is not None:
             raise ValueError("--keep and --like both say which syllables to keep: give one of them")
         keep = _states_of(like)
-    found = read_moseq(path, fps=fps, index=index, syllable_info=syllable_info, keep=keep, min_usage=min_usage)
+    say = _counted(len(files_of(Path(path), [], Faults())), callback)
+    found = read_moseq(
+        path, fps=fps, index=index, syllable_info=syllable_info, keep=keep, min_usage=min_usage, callback=say
+    )
     return _told(of_syllables(found))
 
 
