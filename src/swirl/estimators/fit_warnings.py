@@ -287,6 +287,7 @@ def cautions(
     shares: Sequence[float],
     names: Sequence[str],
     raced: int = 0,
+    has: str = "has",
 ) -> dict[str, str]:
     """What it is about (converged, restarts, rivals, modes) → what is the matter, and what to do.
 
@@ -300,6 +301,8 @@ def cautions(
         Of each mode: its share of the steps, and what it is called.
     raced
         Starting points of the race that these restarts won; 0: there was none.
+    has
+        The verb of a mode and its share: "has", or "is decoded at" where the shares are those of the likeliest modes.
 
     Examples
     --------
@@ -339,18 +342,18 @@ def cautions(
         )
     few = [k for k, share in enumerate(shares) if share < MIN_SHARE] if len(shares) > 1 else []
     if few:
-        has = " and ".join(f"{names[k]} has only {100 * shares[k]:.1f} %" for k in few)
+        told = " and ".join(f"{names[k]} {has} only {100 * shares[k]:.1f} %" for k in few)
         found["modes"] = (
-            f"{has} of the steps, too few to say what it does. Fit {counted(len(shares) - len(few), 'mode')}, or do "
+            f"{told} of the steps, too few to say what it does. Fit {counted(len(shares) - len(few), 'mode')}, or do "
             "not interpret it; swirl compare says how many modes the data bear."
         )
     return found
 
 
 def cautions_of(
-    model: Any, agreement: RestartAgreement | None, shares: Sequence[float], names: Sequence[str]
+    model: Any, agreement: RestartAgreement | None, shares: Sequence[float], names: Sequence[str], has: str = "has"
 ) -> dict[str, str]:
     """`cautions` of a fitted model; `agreement` is that of its restarts, None where it is not known."""
     n_restarts = len(model.restarts_) or (agreement.n_restarts if agreement is not None else None)
     raced = max((getattr(restart, "raced", 0) for restart in model.restarts_), default=0)  # all of one race, or none
-    return cautions(model.converged_, n_restarts, agreement, shares, names, raced)
+    return cautions(model.converged_, n_restarts, agreement, shares, names, raced, has)

@@ -21,7 +21,7 @@ def summary_section(fit: ReportedFit) -> Section:
     """The verdict and what to do next, the data, a card for each mode; how the fit ended is folded."""
     data, ended, modes = fit.once(data_facts), fit.once(fit_facts), fit.once(mode_facts)
     agreement = fit.once(agreement_of)
-    cautions = cautions_of(fit.model, agreement, [fact["share"] for fact in modes], fit.mode_names)
+    cautions = cautions_of(fit.model, agreement, [fact["share"] for fact in modes], fit.mode_names, "is decoded at")
     found = verdict_of(fit.model, agreement)
     values = {
         "verdict": _verdict(found, fit.n_modes),
