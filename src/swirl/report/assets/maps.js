@@ -21,7 +21,7 @@ R.Map = class {
     const pad = this.kind === "ring" ? places.pad : around(0), padY = this.kind === "ring" ? 1.2 : around(1);
     this.box = [-pad, -padY, width + 2 * pad, top + 2 * padY];
     if (this.kind === "grid" && !places.texts && places.edges && !this.roomy()) {
-      const [size] = this.letters(), left = 0.58 * size * Math.max(...places.edges.rows.map((name) => name.length)) + 0.2;
+      const size = this.edgeLetters(), left = 0.58 * size * Math.max(...places.edges.rows.map((name) => name.length)) + 0.2;
       this.edges = places.edges;
       this.box = [-pad - left, -padY, width + 2 * pad + left, top + 2 * padY + 1.3 * size];
     }
@@ -113,8 +113,9 @@ R.Map = class {
     const [size, most] = this.letters(), longest = Math.max(...R.named().map((name) => name.length));
     return this.xy.length <= 150 && (this.kind !== "grid" || (size <= 0.3 && longest <= most));
   }
+  edgeLetters() { return 0.032 * (Math.max(...this.xy.map((p) => p[0])) + 1); }
   nameEdges() {
-    const { rows, columns } = this.edges, [size] = this.letters(), [width, height] = this.cell;
+    const { rows, columns } = this.edges, size = this.edgeLetters(), [width, height] = this.cell;
     const bottom = (rows.length - 0.5) * height, every = (room, each) => Math.ceil(each / room);
     const down = every(height, 1.2 * size), along = every(width, 0.58 * size * Math.max(...columns.map((name) => name.length)) + 0.2);
     const write = (text, x, y, anchor) => { R.shape("text", { x: R.round(x), y: R.round(y), "font-size": R.round(size), "text-anchor": anchor, "font-family": R.css("sans"), fill: R.css("soft"), "pointer-events": "none", class: "edge" }, this.layer.names).textContent = text; };
