@@ -81,15 +81,22 @@ def map_facts(fit: DecodedFit) -> dict[str, Any] | None:
     return facts
 
 
-def _edges(env: MDP, names: list[str]) -> dict[str, list[str]] | None:
+def _edges(env: MDP, names: list[str]) -> dict[str, Any] | None:
     """What rows and columns of a grid are called in the names of its cells: written at its edge where names do not fit.
 
     >>> _edges(MDP.deterministic([[1, 0], [0, 1]], coordinates=[[0, 0], [2, 0]]), ["A1", "A2"])
-    {'rows': ['A'], 'columns': ['1', '2']}
+    {'rows': ['A'], 'columns': ['1', '2'], 'words': 'the two parts of each name'}
     """
     cells = lattice(env)
     found = None if cells is None else edges(cells, names)
-    return None if found is None else {"rows": found.rows, "columns": found.columns}
+    if found is None:
+        return None
+    words = {"row": "the row and the column of (row, column)", "y": "the x and the y of (x, y)"}
+    return {
+        "rows": found.rows,
+        "columns": found.columns,
+        "words": words.get(found.words[0], "the two parts of each name"),
+    }
 
 
 def _moves(groups: Groups, table: np.ndarray, ways: Onward) -> Float[np.ndarray, "mode group move"]:
