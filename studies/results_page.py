@@ -5,8 +5,9 @@
     python studies/results_page.py reproduction --before before.md     # seconds: nothing is computed again
     python studies/results_page.py                     # the page as it is, with the panels of studies/panels.py anew
 
-Figures go to docs/results/<experiment>/, made small (half size, 256 colours); tables of more than 40 rows are left in
-the reproduction's folder. With --before, each experiment ends with its headline figures that changed, old beside new.
+Figures go to docs/results/<experiment>/, as large as print wants them, in 256 colours; tables of more than 40 rows are
+left in the reproduction's folder. With --before, each experiment ends with its headline figures that changed, old
+beside new.
 """
 
 import argparse
@@ -111,11 +112,11 @@ def changes(before: str, now: str, experiment: str, why: str) -> str:
 
 
 def small(figure: object) -> bytes:
-    """A figure as a light PNG."""
+    """A figure as a light PNG, at the 300 dots to the inch that print wants."""
     drawn = BytesIO()
-    figure.savefig(drawn, format="png", dpi=110, facecolor="white")  # type: ignore[attr-defined]
+    figure.savefig(drawn, format="png", dpi=300, facecolor="white")  # type: ignore[attr-defined]
     made = BytesIO()
-    Image.open(drawn).convert("RGB").quantize(256, kmeans=2).save(made, format="PNG", optimize=True)
+    Image.open(drawn).convert("RGB").quantize(256, kmeans=2).save(made, format="PNG", optimize=True, dpi=(300, 300))
     return made.getvalue()
 
 

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
+from swirl.data.arenas import grid
 from swirl.data.environments import fully_connected
-from swirl.data.geometry import has_places, kind_of, lattice, layout, possible_moves
+from swirl.data.geometry import edges, has_places, kind_of, lattice, layout, possible_moves
 from swirl.data.mdp import MDP
 from swirl.datasets import labyrinth_env
 from swirl.plots.state_maps import state_map
@@ -154,3 +155,30 @@ def test_a_layout_needs_places():
         layout(fully_connected(3))
     with pytest.raises(ValueError, match=r"coordinates of state 1 are \[nan, 0.0\] \(1 such states\)"):
         layout(line_env([[0, 0], [np.nan, 0]]))
+
+
+@pytest.mark.parametrize("first", ["A1", "r0c0", "1-1", "A01", "1A"])
+def test_rows_and_columns_are_read_from_the_names_of_cells(first):
+    env = grid(12, 11, labels=first)
+    cells = lattice(env)
+    found = edges(cells, env.state_names)
+    assert (len(found.rows), len(found.columns)) == cells.shape
+    for name, row, column in zip(env.state_names, cells.row, cells.column, strict=True):
+        assert name.replace("-", "") == found.rows[row] + found.columns[column]
+
+
+def test_numbers_are_rows_first_or_x_first_as_the_places_say():
+    env = grid(3, 4)
+    cells = lattice(env)
+    by_row = edges(cells, [f"({r}, {c})" for r, c in zip(cells.row, cells.column, strict=True)])
+    assert (by_row.rows, by_row.columns, by_row.words) == (list("012"), list("0123"), ("row", "column"))
+    by_x = edges(cells, [f"({x:.1f},{y:.1f})" for x, y in env.coordinates - 1])  # y grows upwards, row 0 is at the top
+    assert by_x.words == ("y", "x")
+    assert by_x.rows == [f"{y:.1f}" for y in sorted(set(env.coordinates[:, 1] - 1), reverse=True)]
+
+
+@pytest.mark.parametrize(
+    "names", [[str(s) for s in range(12)], [f"(0, {s})" for s in range(12)], [f"({s}, {s})" for s in range(12)]]
+)
+def test_other_names_have_no_rows_and_columns(names):
+    assert edges(lattice(grid(3, 4)), names) is None

@@ -6,11 +6,10 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from matplotlib.colors import ListedColormap, to_hex
+from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
-from matplotlib.text import Text
-from PIL import Image
 
+from print_size import check_for_print
 from small_worlds import with_goals
 from swirl.analysis.mode_signal import signal_by_mode
 from swirl.analysis.reward_signal import SignalTest
@@ -20,12 +19,12 @@ from swirl.data.geometry import kind_of
 from swirl.data.histories import Histories
 from swirl.data.mdp import MDP
 from swirl.data.trajectories import Trajectories
+from swirl.datasets.gridworld import gridworld_env
 from swirl.estimators.swirl import SWIRL
 from swirl.plots import durations, goals, move_maps, scores, signals, state_maps
 from swirl.plots.fit import catalogue
 from swirl.plots.move_maps import state_transitions
 from swirl.plots.state_maps import state_map, transitions_by_state
-from swirl.plots.style import save
 from swirl.rewards import Goals
 from swirl.switching import Fixed
 
@@ -447,6 +446,46 @@ def test_restart_agreement_compares_the_best():
         scores.restart_agreement(fitted([-1.0, NAN], paths), None)
 
 
+# ---- rows and columns at the edge
+
+
+def edge_words(ax):
+    """Where the words at the left and at the bottom of the axes stand, as they are drawn: word → pixel."""
+    ax.get_figure().draw_without_rendering()
+    found = {"left": {}, "bottom": {}}
+    frame = ax.get_window_extent()
+    for text in ax.texts:
+        box = text.get_window_extent()
+        side = "left" if box.x1 < frame.x0 else "bottom"
+        assert box.x1 < frame.x0 or box.y1 < frame.y0, text.get_text()
+        found[side][text.get_text()] = (box.y0 + box.y1) / 2 if side == "left" else (box.x0 + box.x1) / 2
+    return found["left"], found["bottom"]
+
+
+@pytest.mark.parametrize("draw", ["state_map", "arrival_map", "policy_map", "preference_map"])
+def test_the_edge_of_a_grid_says_what_its_cells_are_called(draw):
+    env = gridworld_env()
+    policy = np.where(env.available, 0.2, 0.0)
+    moves = np.where(state_transitions(policy, env) > 0, 1.0, np.nan)
+    ax = {
+        "state_map": lambda: state_map(env, np.arange(25.0)),
+        "arrival_map": lambda: move_maps.arrival_map(env, moves),
+        "policy_map": lambda: move_maps.policy_map(policy, env),
+        "preference_map": lambda: move_maps.preference_map(policy, policy, env),
+    }[draw]()
+    left, bottom = edge_words(ax)
+    assert set(left) == {*"01234", "row"}
+    assert set(bottom) == {*"01234", "column"}
+    # Cell "(4, 3)" is at x = 3, y = −4: row 4 is the lowest, column 3 the last but one.
+    assert left["4"] == min(left[row] for row in "01234")
+    assert sorted("01234", key=bottom.get) == list("01234")
+
+
+def test_marked_places_are_named_instead():
+    ax = state_map(gridworld_env(), np.arange(25.0), marks={"home": 0})
+    assert [text.get_text() for text in ax.texts] == ["home"]
+
+
 # ---- all figures of a fit
 
 
@@ -491,26 +530,6 @@ ALWAYS = [
     "durations",
 ]
 SIGNAL = ["signal_by_mode", "signal_around_starts", "signal_and_reward"]
-
-
-def check_for_print(figure, folder):
-    """As wide as a column of print at 300 dpi, letters of 7 pt or more, a named bar beside every scale of colours."""
-    width = 25.4 * figure.get_size_inches()[0]
-    assert any(abs(width - column) < 0.5 for column in (89, 120, 180)), width
-    [file] = save(figure, folder / "figure", ["png"], overwrite=True)
-    with Image.open(file) as picture:
-        assert picture.info["dpi"] == pytest.approx((300, 300), abs=0.01)
-        assert picture.size[0] == pytest.approx(300 / 25.4 * width, abs=1)
-    texts = [text for text in figure.findobj(Text) if text.get_text().strip() and text.get_visible()]
-    assert min(text.get_fontsize() for text in texts) >= 7
-    bars = [ax for ax in figure.axes if hasattr(ax, "_colorbar")]
-    measured = {ax for bar in bars if bar.get_ylabel() for ax in bar._colorbar_info["parents"]}
-    for ax in set(figure.axes) - set(bars):
-        scales = [shown for shown in (*ax.images, *ax.collections) if shown.get_array() is not None]
-        # Plain colours, of modes, have a legend instead.
-        maps = [shown.get_cmap() for shown in scales]
-        scales = [colours for colours in maps if not isinstance(colours, ListedColormap) or colours.N > 20]
-        assert not scales or ax in measured, ax.get_title(loc="left")
 
 
 @pytest.mark.slow

@@ -571,6 +571,39 @@ def test_every_place_is_named_or_only_those_that_the_caption_says(browser, tmp_p
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("side", [5, 12])
+def test_coordinates_in_the_words_are_found_on_the_map(browser, tmp_path, side):
+    rows, columns = np.divmod(np.arange(side**2), side)
+    at = {(r, c): s for s, (r, c) in enumerate(zip(rows, columns, strict=True))}
+    moves = [
+        [at.get((r + down, c + right), s) for down, right in ((-1, 0), (1, 0), (0, -1), (0, 1), (0, 0))]
+        for (r, c), s in at.items()
+    ]
+    names = [f"({r}, {c})" for r, c in at]
+    env = MDP.deterministic(moves, coordinates=np.stack([columns, -rows], axis=1), state_names=names)
+    n = side**2
+    switching = np.broadcast_to([[0.9, 0.1], [0.1, 0.9]], (n, 2, 2)).copy()
+    model = Decoded.given(env, 1, np.zeros((2, n)), np.full((2, n, 5), 0.2), switching)
+    walk = np.array([0, 1, 1 + side, 1, 1 + side, side, 0, 0] * 20)
+    data = Trajectories([walk], n_states=n, n_actions=5)
+    page = opened(browser, report.write(tmp_path / "cells.html", model, data, n_draws=0))
+    for holder, words in (("choice-map", "choice-words"), ("replay-map", "replay-named")):
+        shown = page.locator(f"#{holder} text").all_text_contents()
+        assert "At the edge: the row and the column of (row, column)." in page.text_content(f"#{words}")
+        assert shown == [str(i) for i in range(side)] * 2
+        middles = page.eval_on_selector_all(f"#{holder} .edge", MIDDLES)
+        cells = page.eval_on_selector_all(f"#{holder} .state", MIDDLES)
+        for (r, c), s in at.items():
+            assert abs(middles[r][1] - cells[s][1]) < 4  # pixels
+            assert abs(middles[side + c][0] - cells[s][0]) < 4
+    quiet(page)
+    page.context.close()
+
+
+MIDDLES = """all => all.map(e => e.getBoundingClientRect()).map(r => [r.x + r.width / 2, r.y + r.height / 2])"""
+
+
+@pytest.mark.slow
 def test_goals_have_a_map_a_figure_and_tables(browser, tmp_path):
     fork = [[1, 0, 0], [0, 2, 3], [1, 2, 2], [1, 3, 3]]  # corridors of two lengths, which no grid has
     env = MDP.deterministic(fork, coordinates=[[0, 0], [2, 0], [2, 1], [2, -1]])

@@ -234,7 +234,8 @@ def test_maps_show_the_models_own_tables():
     assert facts["kind"] == "grid"
     canonical, fitted = facts["gauges"]  # least norm first
     assert (canonical["label"], facts["no_least_norm"]) == ("least norm", False)
-    assert facts["named"] is False  # cells are called by their coordinates, which the map shows
+    assert facts["edges"]["rows"] == facts["edges"]["columns"] == list("01234")  # cells are called "(4, 3)"
+    assert facts["edges"]["words"] == "the row and the column of (row, column)"
     np.testing.assert_allclose(fitted["state"], model.reward_map(), rtol=2e-3)
     np.testing.assert_allclose(canonical["state"], model.reward_map("canonical"), rtol=2e-3, atol=1e-4)
     table, pairs = model.reward_table(), facts["pairs"]

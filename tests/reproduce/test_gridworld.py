@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 
+from print_size import check_for_print, faults_of_texts
 from swirl.reproduce.cache import Ledger
 from swirl.reproduce.gridworld import experiment as gridworld
 from swirl.reproduce.page import write
@@ -18,7 +19,7 @@ def made(tmp_path_factory):
     folder = tmp_path_factory.mktemp("gridworld")
     said = []
     experiment = gridworld.run(TINY, Ledger(folder / "fits", said.append))
-    write(experiment, folder / "page", formats=("png",), dpi=80)
+    write(experiment, folder / "page", formats=("png",))
     return folder, experiment, said
 
 
@@ -39,6 +40,15 @@ def test_the_folder_holds_pages_figures_and_a_table_for_each(made):
     page = (folder / "page" / "index.html").read_text(encoding="utf-8")
     assert page.count("data:image/png;base64,") == len(drawings)
     assert experiment.first.count("S-2") == 1 + experiment.first.count("ahead of S-2")
+
+
+@pytest.mark.slow
+def test_figures_are_for_print(made):
+    folder, experiment, _ = made
+    for block in experiment.blocks:
+        if isinstance(block, Drawing):
+            check_for_print(block.figure, folder)
+            assert faults_of_texts(block.figure) == [], block.name
 
 
 @pytest.mark.slow

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from print_size import check_for_print, faults_of_texts
 from swirl.priors import in_units
 from swirl.reproduce.cache import Ledger
 from swirl.reproduce.labyrinth import experiment as labyrinth
@@ -35,7 +36,7 @@ def recordings():
 def made(recordings, tmp_path_factory):
     folder = tmp_path_factory.mktemp("labyrinth")
     experiment = labyrinth.run(TINY, Ledger(folder / "fits"))
-    write(experiment, folder / "labyrinth", formats=("png",), dpi=80)
+    write(experiment, folder / "labyrinth", formats=("png",))
     return folder, experiment
 
 
@@ -70,6 +71,15 @@ def test_the_folder_is_complete(made):
     assert results["about"]["scored steps"] == 4 * 500
     page = (folder / "labyrinth" / "index.html").read_text()
     assert not re.search(r'(src|href)="http', page)
+
+
+@pytest.mark.slow
+def test_figures_are_for_print(made):
+    folder, experiment = made
+    for block in experiment.blocks:
+        if isinstance(block, Drawing):
+            check_for_print(block.figure, folder)
+            assert faults_of_texts(block.figure) == [], block.name
 
 
 @pytest.mark.slow

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from print_size import check_for_print, faults_of_texts
 from swirl.data.trajectories import Trajectories
 from swirl.datasets import spontaneous_env
 from swirl.estimators.arhmm import ARHMM
@@ -75,7 +76,11 @@ def test_a_tiny_run_from_data_to_pages(recordings, tmp_path):
     assert len(free) == 3
     assert np.ptp(free) < 1e-9
     assert sum(isinstance(block, Drawing) for block in found.blocks) == 5
-    page = write(found, tmp_path / "pages", formats=("png",), dpi=80)
+    for block in found.blocks:
+        if isinstance(block, Drawing):
+            check_for_print(block.figure, tmp_path)
+            assert faults_of_texts(block.figure) == [], block.name
+    page = write(found, tmp_path / "pages", formats=("png",))
     assert "Reward maps and dopamine" in page.read_text(encoding="utf-8")
     assert (tmp_path / "pages" / "tables" / "reward-maps.csv").exists()
 

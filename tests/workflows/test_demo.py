@@ -1,14 +1,17 @@
 """The demonstration end to end, on a quarter of its data: real simulation, fits, figures, pages and files."""
 
+import base64
 import contextlib
 import io
 import json
+import re
 import shlex
 import sys
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from PIL import Image
 from typer.testing import CliRunner
 
 import swirl
@@ -70,6 +73,22 @@ def test_figures_and_pages_are_written(demo):
     assert all(word in page for word in ("MaxEnt", "one goal throughout"[1:], "name", "plot", "--goals"))
     assert "http://" not in page
     assert "https://" not in page
+
+
+@pytest.mark.slow
+def test_figures_are_for_print_and_the_page_stays_light(demo):
+    for figure in ("rewards", "segments", "scores", "switching"):
+        with Image.open(demo.folder / "figures" / f"{figure}.png") as picture:
+            assert picture.info["dpi"] == pytest.approx((300, 300), abs=0.01)
+            width = 25.4 / 300 * picture.size[0]
+        assert any(abs(width - column) < 0.5 for column in (120, 180)), (figure, width)
+    page = (demo.folder / "truth.html").read_text(encoding="utf-8")
+    narrow = re.findall(r'srcset="data:image/png;base64,([^"]+)"', page)
+    for drawn in narrow:
+        with Image.open(io.BytesIO(base64.b64decode(drawn))) as picture:
+            assert 25.4 / 300 * picture.size[0] == pytest.approx(89, abs=5)  # what does not fit widens it a little
+    assert len(narrow) == 4
+    assert len(page) < 2_500_000
 
 
 @pytest.mark.slow

@@ -3,6 +3,8 @@
 Every figure and the report ask here, so that an environment looks the same wherever it is drawn.
 """
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -95,6 +97,65 @@ def lattice(env: MDP) -> Lattice | None:
     if len(crossed) < OPEN * _sides(steps, rows, columns):
         return None
     return Lattice(rows - 1 - steps[:, 1], steps[:, 0], height / width)
+
+
+@dataclass(frozen=True)
+class Edges:
+    """What the rows (from the top) and the columns of a grid are called in the names of its cells, and what they are.
+
+    `words` are "row" and "column", or "y" and "x", where the parts of the names are numbers only; else empty.
+    """
+
+    rows: list[str]
+    columns: list[str]
+    words: tuple[str, str]
+
+
+# A cell's name in two parts: "(4, 3)", "r4c3", "1-1"; "E4"; "4E".
+_TWO_PARTS = tuple(
+    re.compile(rf"[(\[]?{one}[)\]]?")
+    for one in (
+        r"([A-Za-z]*-?\d[\d.]*)(?:[^\w.]+?|(?=[A-Za-z]))([A-Za-z]*-?\d[\d.]*)",
+        r"([A-Za-z]+)\W*(\d+)",
+        r"(\d+)\W*([A-Za-z]+)",
+    )
+)
+
+
+def edges(cells: Lattice, names: Sequence[str]) -> Edges | None:
+    """Read from the names of the cells what each row and each column is called; None where names are not made so.
+
+    >>> corridor = MDP.deterministic([[1, 0], [0, 1]], coordinates=[[0, 0], [2, 0]])
+    >>> edges(lattice(corridor), ["(4, 0)", "(4, 1)"])
+    Edges(rows=['4'], columns=['0', '1'], words=('row', 'column'))
+    >>> edges(lattice(corridor), ["home", "water"]) is None
+    True
+    """
+    for pattern in _TWO_PARTS:
+        found = [pattern.fullmatch(name.strip()) for name in names]
+        parts = [match.groups() for match in found if match is not None]
+        if len(parts) < len(names):
+            continue
+        # Of a single row or column either order would do: rows come first.
+        for first, second in ((0, 1), (1, 0)):
+            rows = _called([part[first] for part in parts], cells.row)
+            columns = _called([part[second] for part in parts], cells.column)
+            if rows is not None and columns is not None:
+                numbers = all(part[0] in "-0123456789." for part in (*rows, *columns))
+                words = ("row", "column") if first == 0 else ("y", "x")
+                return Edges(rows, columns, words if numbers else ("", ""))
+    return None
+
+
+def _called(parts: list[str], at: Int[np.ndarray, " state"]) -> list[str] | None:
+    """What each row (or column) is called, in order, where all its cells say the same and no other row does."""
+    own: dict[int, set[str]] = {}
+    for part, place in zip(parts, at.tolist(), strict=True):
+        own.setdefault(place, set()).add(part)
+    found = [own.get(place, set()) for place in range(int(at.max()) + 1)]
+    if any(len(names) != 1 for names in found) or len(set.union(*found)) < len(found):
+        return None
+    return [next(iter(names)) for names in found]
 
 
 def _spacing(at: Float[np.ndarray, " state"], noise: float) -> float:

@@ -33,8 +33,8 @@ from swirl.plots.style import (
     finite_range,
     mode_labels,
     new_axes,
+    printed,
     set_title,
-    sheet,
 )
 
 
@@ -226,7 +226,7 @@ def split_key(*, ax: Axes | None = None, title: str | None = "Previous location"
         ax.add_patch(Polygon(corners, closed=True, facecolor="#EAF3F8", edgecolor=INK, linewidth=0.8))
         turn = {"left": 90, "right": -90}.get(name, 0)
         x, y = places[name]
-        ax.text(x, y, name, ha="center", va="center", rotation=turn, fontsize=LABEL_SIZE, color=OKABE_ITO[0])
+        ax.text(x, y, name, ha="center", va="center", rotation=turn, fontsize=SMALLEST, color=OKABE_ITO[0])
     swatch = [(0.0, 1.12), (0.12, 1.12), (0.12, 1.24), (0.0, 1.24)]
     ax.add_patch(Polygon(swatch, closed=True, facecolor=IMPOSSIBLE, edgecolor="none", clip_on=False))
     ax.text(0.17, 1.18, "impossible", ha="left", va="center", fontsize=LABEL_SIZE, color=INK)
@@ -267,7 +267,7 @@ def _refuse_jumps(table: np.ndarray, state: np.ndarray, previous: np.ndarray) ->
 def reward_panels(
     tables: Mapping[str, Float[np.ndarray, "mode state state"]], shape: tuple[int, int], *,
     mode_names: Sequence[str] | None = None, marks: Marks | None = None, scale: Literal["each", "shared"] = "each",
-    title: str | None = None,
+    title: str | None = None, slim: bool = False,
 ) -> Figure:  # fmt: skip
     """Draw split reward maps, a row per entry of `tables` and a column per mode; return the Figure.
 
@@ -278,6 +278,8 @@ def reward_panels(
     scale
         "each" stretches every map over 0 to 1 (the paper's way: rewards are known only up to a gauge, so the
         pattern is what can be compared); "shared" draws all maps on one scale.
+    slim
+        As wide as one column of print, the key under the maps instead of beside them.
 
     Examples
     --------
@@ -297,8 +299,13 @@ def reward_panels(
     else:
         low, high = 0.0, 1.0
 
-    figure = sheet(2.0 * n_modes + 2.1, 2.05 * n_rows + 0.35)
-    grid = figure.add_gridspec(n_rows, n_modes + 1, width_ratios=[1.0] * n_modes + [0.62])
+    width, key = (3.5, 1.1) if slim else (4.7 if n_modes <= 2 else 7.0, 1.05)
+    side = min(2.05, (width - 0.95 - (0 if slim else key)) / n_modes)
+    figure = printed(width, (side + 0.2) * n_rows + 0.35 + (key + 0.2 if slim else 0))
+    if slim:
+        grid = figure.add_gridspec(n_rows + 1, n_modes, height_ratios=[side] * n_rows + [key])
+    else:
+        grid = figure.add_gridspec(n_rows, n_modes + 1, width_ratios=[side] * n_modes + [key])
     maps = []
     for row, (label, table) in enumerate(tables.items()):
         for mode in range(n_modes):
@@ -313,7 +320,8 @@ def reward_panels(
                     -0.16, 0.5, label, transform=ax.transAxes, rotation=90, ha="right", va="center",
                     fontsize=TITLE_SIZE, color=INK, fontweight="bold",
                 )  # fmt: skip
-    split_key(ax=figure.add_subplot(grid[0, n_modes]))
+    words = "Previous location" if slim else "Previous\nlocation"
+    split_key(ax=figure.add_subplot(grid[n_rows, :] if slim else grid[0, n_modes]), title=words)
     mappable = ScalarMappable(Normalize(low, high), colour_map(REWARD_COLOURS))
     add_colour_bar(maps, mappable, "reward, each map from 0 to 1" if scale == "each" else "reward")
     if title is not None:

@@ -30,6 +30,7 @@ from swirl.plots.shapes import (
     discs,
     floor_plan,
     hatch_places,
+    name_edges,
     name_places,
     plain,
 )
@@ -92,10 +93,13 @@ def arrival_map(
     if cells is not None and is_split(env, table):
         order = np.argsort(cells.cells)
         own = {name: int(cells.cells[state]) for name, state in (marks or {}).items()}
-        return split_reward_map(
+        ax = split_reward_map(
             table[np.ix_(order, order)], cells.shape, vmin=low, vmax=high, marks=own, title=title, colours=colours,
             colour_bar=colour_bar, colour_label=label, ax=ax,
         )  # fmt: skip
+        if not marks:
+            name_edges(ax, env, np.stack([cells.column, cells.row], axis=1) + 0.5)
+        return ax
     ax, drawn = floor_plan(ax, env)
     shades = colour_map(colours)
     previous, state = drawn.moves.T
@@ -110,7 +114,7 @@ def arrival_map(
     if resting.size:
         stayed = discs(ax, drawn.places[resting], 0.5 * drawn.unit, "stayed", 2.5)
         stayed.set(array=stay[resting], cmap=shades, clim=(low, high), edgecolor=SEAM, linewidth=0.5)
-    name_places(ax, drawn, marks)
+    _name(ax, env, drawn, marks)
     return finish_map(ax, title, ScalarMappable(Normalize(low, high), shades), label, colour_bar)
 
 
@@ -206,7 +210,7 @@ def policy_map(
     disc = discs(ax, drawn.places[resting], 0.42 * drawn.unit * np.sqrt(stay[resting]), "stay", 2.5)
     disc.set(facecolor=colour, edgecolor="white", linewidth=0.4)
     hatch_places(ax, drawn, np.asarray(~np.isnan(policy).any(axis=1)))
-    name_places(ax, drawn, marks)
+    _name(ax, env, drawn, marks)
     set_title(ax, title)
     return ax
 
@@ -286,7 +290,7 @@ def preference_map(
     shades.colorbar_extend = "both"  # pyright: ignore[reportAttributeAccessIssue]  # the stubs know a bool only
     moves = coloured(ax, corners[known], np.clip(odds[known], -1e3, 1e3), (-vmax, vmax), shades, "moves")
     plain(ax, corners[~known], "#C9CDCD", "forced")
-    name_places(ax, drawn, marks)
+    _name(ax, env, drawn, marks)
     return finish_map(ax, title, moves, label, colour_bar)
 
 
@@ -384,12 +388,23 @@ def paths_by_mode(
         else:
             circle.set(facecolor="none", edgecolor=INK, linewidth=0.7)
     name_places(ax, drawn, marks, rings=False, radii=radii)  # rings mean starts here
+    taken = 0.0 if marks else name_edges(ax, env, drawn.places)
     set_title(ax, title)
     if key:
         lines = f"widest lane: {counted(int(moves.max(initial=0)), 'move')}"
         lines += f"\nring: {counted(int(starts.sum()), 'start')}   disc: {counted(int(ends.sum()), 'end')}"
-        ax.text(0.5, -0.01, lines, transform=ax.transAxes, ha="center", va="top", fontsize=TICK_SIZE, color=SOFT_INK)
+        ax.annotate(
+            lines, (0.5, 0), (0, -taken - 2), xycoords="axes fraction", textcoords="offset points", ha="center",
+            va="top", fontsize=TICK_SIZE, color=SOFT_INK, annotation_clip=False,
+        )  # fmt: skip
     return ax
+
+
+def _name(ax: Axes, env: MDP, drawn: Layout, marks: Marks | None) -> None:
+    """Name the marked places; where there are none, the rows and columns of a grid."""
+    name_places(ax, drawn, marks)
+    if not marks:
+        name_edges(ax, env, drawn.places)
 
 
 def state_transitions(policy: Float[np.ndarray, "state action"], env: MDP) -> Float[np.ndarray, "state state"]:

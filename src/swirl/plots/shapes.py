@@ -9,10 +9,10 @@ from matplotlib.collections import EllipseCollection, PolyCollection
 from matplotlib.colors import Colormap
 from matplotlib.patheffects import withStroke
 
-from swirl.data.geometry import Layout, layout
+from swirl.data.geometry import Layout, edges, lattice, layout
 from swirl.data.mdp import MDP
 from swirl.plots.checks import Marks, check_marks
-from swirl.plots.style import CORRIDOR, INK, LABEL_SIZE, SEAM, SOFT_INK, axes_inches, colour_map, new_axes
+from swirl.plots.style import CORRIDOR, INK, LABEL_SIZE, SEAM, SMALLEST, SOFT_INK, axes_inches, colour_map, new_axes
 
 CORRIDOR_WIDTH = 0.64  # in units of the smallest distance between two places
 
@@ -193,6 +193,48 @@ def name_places(
         (x, y), horizontal, vertical = _free_spot(drawn.places[state], reach, size, drawn, busy)
         text = ax.text(x, y, name, ha=horizontal, va=vertical, fontsize=LABEL_SIZE, color=INK, zorder=5)
         text.set_path_effects([withStroke(linewidth=1.8, foreground="white")])
+        # The next name keeps away from this one: two in a line would read as one.
+        middle = np.array([x, y]) + size / 2 * [_TOWARD[horizontal], _TOWARD[vertical]]
+        grid = np.stack(np.meshgrid(*[np.linspace(-0.6, 0.6, 7)] * 2), axis=-1).reshape(-1, 2)
+        busy = np.concatenate([busy, np.repeat(middle + grid * size, 3, axis=0)])
+
+
+def name_edges(ax: Axes, env: MDP, places: Float[np.ndarray, "state 2"]) -> float:
+    """Write under and beside a grid what its columns and rows are called in the names of its cells.
+
+    Nothing where names are not made of the two, or where it is no grid. `places` are the middles of the cells as drawn.
+    Gives how many points under the axes are taken.
+
+    >>> from swirl.datasets.gridworld import gridworld_env
+    >>> ax, drawn = floor_plan(None, gridworld_env())
+    >>> taken = name_edges(ax, gridworld_env(), drawn.places)
+    >>> [text.get_text() for text in ax.texts]
+    ['0', '1', '2', '3', '4', 'column', '0', '1', '2', '3', '4', 'row']
+    """
+    cells = lattice(env)
+    found = None if cells is None or env.state_names is None else edges(cells, env.state_names)
+    if cells is None or found is None:
+        return 0.0
+    width, height = 72 * np.array(axes_inches(ax)) / cells.shape[::-1]
+    longest, line = 0.62 * SMALLEST * max(map(len, found.columns)), 1.2 * SMALLEST
+    style = {"textcoords": "offset points", "fontsize": SMALLEST, "color": SOFT_INK, "annotation_clip": False}
+    under, beside = ax.get_xaxis_transform(), ax.get_yaxis_transform()
+    taken = 2.0
+    for index in range(0, len(found.columns), -(-int(longest + 3) // max(1, int(width)))):
+        x = float(places[cells.column == index][0, 0])
+        ax.annotate(found.columns[index], (x, 0), (0, -taken), xycoords=under, ha="center", va="top", **style)
+    taken += line
+    if found.words[1]:
+        ax.annotate(found.words[1], (0.5, 0), (0, -taken), xycoords=ax.transAxes, ha="center", va="top", **style)
+        taken += line
+    for index in range(0, len(found.rows), -(-int(line) // max(1, int(height)))):
+        y = float(places[cells.row == index][0, 1])
+        ax.annotate(found.rows[index], (0, y), (-3, 0), xycoords=beside, ha="right", va="center", **style)
+    if found.words[0]:
+        aside = 5 + 0.62 * SMALLEST * max(map(len, found.rows))
+        turned = {"rotation": 90, "ha": "right", "va": "center"}
+        ax.annotate(found.words[0], (0, 0.5), (-aside, 0), xycoords=ax.transAxes, **turned, **style)
+    return taken
 
 
 # Beside, below, above; then above and below with the text's end or beginning at the place.
@@ -207,16 +249,18 @@ _SPOTS: tuple[tuple[Literal["left", "center", "right"], Literal["bottom", "cente
     ("left", "top"),
 )
 
+# Where a text lies of its anchor, by its alignment.
+_TOWARD = {"left": 1.0, "bottom": 1.0, "right": -1.0, "top": -1.0, "center": 0.0}
+
 
 def _free_spot(
     place: np.ndarray, reach: float, size: np.ndarray, drawn: Layout, busy: np.ndarray
 ) -> tuple[tuple[float, float], Literal["left", "center", "right"], Literal["bottom", "center", "top"]]:
     """Return (x, y) and the alignments with which a text of that size covers least, and stays in the map if it can."""
-    toward = {"left": 1.0, "bottom": 1.0, "right": -1.0, "top": -1.0, "center": 0.0}
     low, high = drawn.places.min(axis=0) - drawn.unit / 2, drawn.places.max(axis=0) + drawn.unit / 2
     options = []
     for spot in _SPOTS:
-        direction = np.array([toward[word] for word in spot])
+        direction = np.array([_TOWARD[word] for word in spot])
         # A text above or below that is aligned at the place begins a little before it.
         anchor = place + reach * direction * (np.array([-0.6, 1.0]) if direction.all() else 1.0)
         centre = anchor + direction * size / 2

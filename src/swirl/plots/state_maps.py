@@ -24,6 +24,7 @@ from swirl.plots.shapes import (
     floor_plan,
     hatch_cells,
     hatch_places,
+    name_edges,
     name_places,
     plain,
 )
@@ -116,6 +117,8 @@ def state_map(
     ax.set(xlim=(0, columns), ylim=(rows, 0), aspect=cells.aspect)
     ax.set_axis_off()
     draw_marks(ax, {name: int(cells.cells[state]) for name, state in (marks or {}).items()}, rows, columns)
+    if not marks:  # their names stand at the edge too
+        name_edges(ax, env, squares.mean(axis=1))
     return finish_map(ax, title, drawn, label, colour_bar)
 
 

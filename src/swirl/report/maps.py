@@ -1,6 +1,5 @@
 """Where states lie, what each mode is rewarded for there and where it goes: the tables behind the maps."""
 
-import re
 from contextlib import suppress
 from typing import Any
 
@@ -9,7 +8,7 @@ from jaxtyping import Float
 
 from swirl.analysis.decoded import DecodedFit
 from swirl.analysis.state_summaries import Groups, Onward, by_pair, by_state, most_visited, onward
-from swirl.data.geometry import has_places, lattice, layout
+from swirl.data.geometry import edges, has_places, lattice, layout
 from swirl.data.mdp import MDP
 from swirl.rewards.gauge import GaugeTooLargeError
 from swirl.text import rounded
@@ -43,9 +42,9 @@ def places(env: MDP) -> dict[str, Any]:
 def map_facts(fit: DecodedFit) -> dict[str, Any] | None:
     """Everything that the maps and tables of a model are drawn from; None where it has no labelled states.
 
-    Keys: kind ("grid", "graph" or "table"), xy, cell, corridors, following, moves [mode][state][move] and, by previous
-    state, pairs, pair_moves; gauges: for each the reward [mode][state], [mode][pair] and, where it has an action,
-    [mode][state][action]; unknown: states that the training data say nothing about.
+    Keys: kind ("grid", "graph" or "table"), xy, cell, corridors, following, edges, moves [mode][state][move] and, by
+    previous state, pairs, pair_moves; gauges: for each the reward [mode][state], [mode][pair] and, where it has an
+    action, [mode][state][action]; unknown: states that the training data say nothing about.
     """
     model = fit.model
     histories, table = model.histories, model.choice_table()
@@ -66,8 +65,8 @@ def map_facts(fit: DecodedFit) -> dict[str, Any] | None:
         "unknown": [False] * fit.n_states,
         "pair_unknown": None,
         "history": histories.length,
+        "edges": _edges(fit.env, fit.state_names),
         "shown": most_visited(fit.data.states, fit.n_states, most),
-        "named": _named(fit),
         "no_least_norm": False,
     }
     pairs = by_pair(histories) if histories.length > 1 else None
@@ -82,9 +81,22 @@ def map_facts(fit: DecodedFit) -> dict[str, Any] | None:
     return facts
 
 
-def _named(fit: DecodedFit) -> bool:
-    """Whether maps name their places: not where names are only coordinates, which the map shows."""
-    return not all(re.fullmatch(r"\(-?[\d.]+(, ?-?[\d.]+)+\)", name) for name in fit.state_names)
+def _edges(env: MDP, names: list[str]) -> dict[str, Any] | None:
+    """What rows and columns of a grid are called in the names of its cells: written at its edge where names do not fit.
+
+    >>> _edges(MDP.deterministic([[1, 0], [0, 1]], coordinates=[[0, 0], [2, 0]]), ["A1", "A2"])
+    {'rows': ['A'], 'columns': ['1', '2'], 'words': 'the two parts of each name'}
+    """
+    cells = lattice(env)
+    found = None if cells is None else edges(cells, names)
+    if found is None:
+        return None
+    words = {"row": "the row and the column of (row, column)", "y": "the x and the y of (x, y)"}
+    return {
+        "rows": found.rows,
+        "columns": found.columns,
+        "words": words.get(found.words[0], "the two parts of each name"),
+    }
 
 
 def _moves(groups: Groups, table: np.ndarray, ways: Onward) -> Float[np.ndarray, "mode group move"]:

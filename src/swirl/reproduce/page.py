@@ -15,6 +15,7 @@ from matplotlib.figure import Figure
 
 from swirl.io.atomic_write import whole_file, write_text
 from swirl.plots import save
+from swirl.plots.style import printed
 from swirl.text import cell, plain
 from swirl.workflows.html import Block, Drawing, Markup, Numbers, Section, Text, escaped, page
 
@@ -74,13 +75,13 @@ def grouped(rows: Rows, *keys: str) -> dict[Any, Rows]:
 
 
 def panels(n_columns: int, n_rows: int = 1, width: float = 3.2, height: float = 3.2) -> tuple[Figure, np.ndarray]:
-    """Return a figure with panels of equal width and height, and its axes, row by row."""
-    figure = Figure(figsize=(width * n_columns, height * n_rows), dpi=150, layout="constrained")
+    """Return a figure with panels of equal width and height, as wide as a column of print, and its axes, row by row."""
+    figure = printed(width * n_columns, height * n_rows)
     return figure, figure.subplots(n_rows, n_columns, squeeze=False)
 
 
 def write(
-    experiment: Experiment, folder: Path, *, formats: Sequence[str] = ("png", "svg", "pdf"), dpi: int = 200
+    experiment: Experiment, folder: Path, *, formats: Sequence[str] = ("png", "svg", "pdf"), dpi: int = 300
 ) -> Path:
     """Write figures/, tables/, results.json, results.md and index.html into `folder`; return the page."""
     tables = [block for block in experiment.blocks if isinstance(block, Numbers | Drawing)]

@@ -15,11 +15,16 @@ R.Map = class {
     this.holder = holder; this.kind = places.kind; this.corridors = places.corridors; this.cell = places.cell;
     const top = Math.max(...places.xy.map((p) => p[1]));
     this.xy = places.xy.map(([x, y]) => [x, top - y]);
-    const width = Math.max(...this.xy.map((p) => p[0])), texts = places.texts || (places.named ? R.named() : []), longest = Math.max(0, ...texts.map((text) => Math.min(14, text.length)));
+    const width = Math.max(...this.xy.map((p) => p[0])), texts = places.texts || R.named(), longest = Math.max(0, ...texts.map((text) => Math.min(14, text.length)));
     // Beside a graph there is room for the names of its outermost places.
     const around = (i) => (this.kind === "grid" ? this.cell[i] / 2 + 0.12 : i === 0 ? 0.8 + 0.17 * longest : 0.8);
     const pad = this.kind === "ring" ? places.pad : around(0), padY = this.kind === "ring" ? 1.2 : around(1);
     this.box = [-pad, -padY, width + 2 * pad, top + 2 * padY];
+    if (this.kind === "grid" && !places.texts && places.edges && !this.roomy(2)) {
+      const size = this.edgeLetters(), left = 0.58 * size * Math.max(...places.edges.rows.map((name) => name.length)) + 0.2;
+      this.edges = places.edges;
+      this.box = [-pad - left, -padY, width + 2 * pad + left, top + 2 * padY + 1.3 * size];
+    }
     this.svg = R.shape("svg", { viewBox: this.box.map(R.round).join(" "), role: "img", "aria-label": words, xmlns: SVG });
     const hatch = R.shape("pattern", { id: "hatch" + ++hatches, width: 0.22, height: 0.22, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)" }, R.shape("defs", {}, this.svg));
     this.hatchFill = R.shape("rect", { width: 0.22, height: 0.22 }, hatch);
@@ -93,15 +98,32 @@ R.Map = class {
       R.shape("polygon", { points: [at(start, half), at(neck, half), at(neck, 2 * half), at(reach, 0), at(neck, -2 * half), at(neck, -half), at(start, -half)].join(" "), ...style }, this.layer.arrows);
     }
   }
-  // Every place is named where all names fit; else the goals and where a mode goes more, on all maps alike. Gives what the caption says of it.
+  // Every place is named where all names fit. Rows and columns are at the edge of a grid instead, where names are made of them
+  // and would reach over the middle of the cells, where arrows are;
+  // else the goals and where a mode goes more are named, on all maps alike. Gives what the caption says of it.
   nameAll() {
-    const maps = R.facts.maps, all = R.facts.states.map((_, s) => s);
-    if (!maps.named) return "";
-    const [size, most] = this.letters(), fits = this.kind !== "grid" || (size <= 0.3 && Math.max(...R.named().map((name) => name.length)) <= most);
-    if (fits && all.length <= 150 && this.name(all) === all.length) return "";
-    const goals = (R.facts.goals || []).flatMap((goal) => goal.states), few = [...new Set([...goals, ...maps.preferred.flat()])];
+    const all = R.facts.states.map((_, s) => s);
+    if (this.edges) return this.nameEdges();
+    if (this.roomy() && this.name(all) === all.length) return "";
+    const goals = (R.facts.goals || []).flatMap((goal) => goal.states), few = [...new Set([...goals, ...R.facts.maps.preferred.flat()])];
     this.name(few);
     return few.length ? ` Not all names fit: named are ${goals.length ? "the goals and " : ""}the places where a mode goes more.` : "";
+  }
+  // Whether every place may be named: cells of a grid (or a part of them) hold their names, with letters not too large for them.
+  roomy(part = 1) {
+    const [size, most] = this.letters(), longest = Math.max(...R.named().map((name) => name.length));
+    return this.xy.length <= 150 && (this.kind !== "grid" || (size <= 0.3 && longest <= most / part));
+  }
+  edgeLetters() { return 0.036 * (Math.max(...this.xy.map((p) => p[0])) + 1); }
+  nameEdges() {
+    const { rows, columns, words } = this.edges, size = this.edgeLetters(), [width, height] = this.cell;
+    const bottom = (rows.length - 0.5) * height, every = (room, each) => Math.ceil(each / room);
+    const down = every(height, 1.2 * size), along = every(width, 0.58 * size * Math.max(...columns.map((name) => name.length)) + 0.2);
+    const write = (text, x, y, anchor) => { R.shape("text", { x: R.round(x), y: R.round(y), "font-size": R.round(size), "text-anchor": anchor, "font-family": R.css("sans"), fill: R.css("soft"), "pointer-events": "none", class: "edge" }, this.layer.names).textContent = text; };
+    this.layer.names.replaceChildren();
+    rows.forEach((name, i) => { if (i % down === 0) write(name, -width / 2 - 0.15, i * height + 0.35 * size, "end"); });
+    columns.forEach((name, i) => { if (i % along === 0) write(name, i * width, bottom + 1.05 * size, "middle"); });
+    return ` At the edge: ${words}.`;
   }
   // Size of the letters, and how many a cell has room for.
   letters() {

@@ -16,7 +16,16 @@ from swirl.analysis.significance import LEVEL
 from swirl.data.mdp import MDP
 from swirl.datasets import GRIDWORLD_MODES
 from swirl.plots.move_maps import state_transitions
-from swirl.plots.style import INK, LABEL_SIZE, REWARD_COLOURS, TITLE_SIZE, add_colour_bar, colour_map, finite_range
+from swirl.plots.style import (
+    INK,
+    LABEL_SIZE,
+    REWARD_COLOURS,
+    TITLE_SIZE,
+    add_colour_bar,
+    colour_map,
+    finite_range,
+    printed,
+)
 from swirl.reproduce.gridworld import TEXT
 from swirl.reproduce.page import Published, Rows, grouped, panels
 from swirl.workflows.demo.figures import GRID, MARKS
@@ -24,14 +33,15 @@ from swirl.workflows.html import Block, Drawing, Text, tidy_rows
 
 LL = "test_log_likelihood"
 MEASURES = {
-    "reward_canonical": "reward correlation, canonical",
-    "reward_paper": "reward correlation, paper's measure",
+    "reward_canonical": "reward correlation,\ncanonical",
+    "reward_paper": "reward correlation,\npaper's measure",
     LL: "test log-likelihood (nats/step)",
     "accuracy": "segmentation accuracy",
 }
 SHORT = {LL: "test LL", "accuracy": "accuracy"}
 SHORT |= {"reward_canonical": "reward r, canonical", "reward_paper": "reward r, paper's"}
 READINGS = ("forget", "gap")  # of moves that the environment rules out
+PAGE = 7.0  # inches: the width of a printed page
 N_BEST = 5  # runs whose segmentations are compared one by one
 
 
@@ -68,9 +78,10 @@ def reward_figure(tables: Mapping[str, Float[np.ndarray, "mode state previous"]]
     >>> len(rows), rows[0]
     (210, {'map': 'true', 'mode': 'water', 'state': 0, 'previous': 0, 'reward': 0.0, 'drawn': 0.0})
     """
-    n_columns = len(tables)
-    figure = Figure(figsize=(1.95 * n_columns + 2.0, 4.45), dpi=150, layout="constrained")
-    grid = figure.add_gridspec(2, n_columns + 1, width_ratios=[1.0] * n_columns + [0.7])
+    n_columns, key = len(tables), 1.05
+    side = (PAGE - 0.9 - key) / n_columns
+    figure = printed(PAGE, 2 * side + 0.6)
+    grid = figure.add_gridspec(2, n_columns + 1, width_ratios=[side] * n_columns + [key])
     maps, rows = [], []
     for column, (label, table) in enumerate(tables.items()):
         for mode, called in enumerate(GRIDWORLD_MODES):
@@ -89,7 +100,7 @@ def reward_figure(tables: Mapping[str, Float[np.ndarray, "mode state previous"]]
             axes = {"state": range(len(drawn)), "previous": range(drawn.shape[1])}
             values = {"reward": table[mode], "drawn": drawn}
             rows += tidy_rows(axes, values, np.isfinite(drawn), map=" ".join(label.split()), mode=called)
-    plots.split_key(ax=figure.add_subplot(grid[0, n_columns]))
+    plots.split_key(ax=figure.add_subplot(grid[0, n_columns]), title="Previous\nlocation")
     scale = ScalarMappable(Normalize(0.0, 1.0), colour_map(REWARD_COLOURS))
     add_colour_bar(maps, scale, "reward, each map from 0 to 1")
     return figure, rows
@@ -98,39 +109,35 @@ def reward_figure(tables: Mapping[str, Float[np.ndarray, "mode state previous"]]
 def policy_drawing(policies: Mapping[str, Float[np.ndarray, "mode state action"]], env: MDP) -> Drawing:
     """Draw what each mode does, a row per entry of `policies`: arrows, and log-odds against the average mode."""
     colours = plots.named_mode_colours(GRIDWORLD_MODES)
-    figure, axes = panels(4, len(policies), 2.55, 2.75)
+    figure, axes = panels(4, len(policies), PAGE / 4, 1.85)
     rows: Rows = []
     places = {"state": range(env.n_states), "next_state": range(env.n_states)}
     for line, (label, policy) in zip(axes, policies.items(), strict=True):
         moves = np.array([state_transitions(one, env) for one in policy])
         average = moves.mean(axis=0)
         for mode, name in enumerate(GRIDWORLD_MODES):
-            title = f"{label}: {name} mode"
+            title = f"{label}: {name}"
             plots.policy_map(policy[mode], env, marks=MARKS, colour=colours[mode], title=title, ax=line[mode])
+            against = f"{name} − average"
             plots.preference_map(
-                policy[mode],
-                policy,
-                env,
-                marks=MARKS,
-                title=f"{label}: {name} against average",
-                colour_bar=mode == 1,
-                label="log-odds (nats)",
-                ax=line[2 + mode],
+                policy[mode], policy, env, marks=MARKS, title=against, colour_bar=False, ax=line[2 + mode]
             )
             values = {"probability": moves[mode], "average_over_modes": average}
             rows += tidy_rows(places, values, average > 0, model=label, mode=name)
+    [odds] = [moves for moves in axes[0, 2].collections if moves.get_label() == "moves"]
+    add_colour_bar(list(axes[:, 2:].ravel()), odds, "log-odds (nats)")
     return TEXT.drawing("policies", figure, rows)
 
 
 def switching_drawing(tables: Mapping[str, Float[np.ndarray, "state mode next_mode"]]) -> Drawing:
-    """Draw the probability of leaving each mode at each place, a column per mode and entry of `tables`."""
-    figure, axes = panels(2 * len(tables), width=2.5, height=2.4)
+    """Draw the probability of leaving each mode at each place, a column per mode and a row per entry of `tables`."""
+    figure, axes = panels(2, len(tables), 2.35, 2.0)
     rows: Rows = []
     for mode, name in enumerate(GRIDWORLD_MODES):
         leave = {label: 1 - table[:, mode, mode] for label, table in tables.items()}
         top = max(float(value.max()) for value in leave.values())
-        for ax, (label, value) in zip(axes[0, mode * len(tables) :], leave.items(), strict=False):
-            title = f"leaving the {name} mode, {label}"
+        for ax, (label, value) in zip(axes[:, mode], leave.items(), strict=True):
+            title = f"{label}: leaving {name}"
             plots.mode_transition_map(value, GRID, ax=ax, vmax=top, marks=MARKS, title=title)
             rows += tidy_rows({"state": range(len(value))}, {"probability_of_leaving": value}, table=label, mode=name)
     return TEXT.drawing("switching", figure, rows)
@@ -189,7 +196,7 @@ def box_figure(
 
     `references` gives, by measure, the name and value of a line across.
     """
-    figure, axes = panels(2, 2, 5.2, 2.6)
+    figure, axes = panels(2, 2, PAGE / 2, 2.3)
     for ax, (measure, label) in zip(axes.ravel(), MEASURES.items(), strict=True):
         values = {str(name): [row[measure] for row in own] for name, own in grouped(rows, by).items()}
         called, line = references.get(measure, ("", None))
@@ -209,7 +216,7 @@ def agreement_drawing(pairs: Rows, n_best: int) -> Drawing:
 
     `pairs` has model, run, other, their rank by training objective (−1 is the truth) and ari.
     """
-    figure = Figure(figsize=(8.6, 3.1), dpi=150, layout="constrained")
+    figure = printed(PAGE, 2.9)
     boxes, square = figure.subplots(1, 2, width_ratios=[1.25, 1.0])
     between = grouped([row for row in pairs if row["run"] >= 0], "model")
     values = {name: [row["ari"] for row in own] for name, own in between.items()}
@@ -295,8 +302,12 @@ def check_drawing(values: Rows, n_draws: int) -> Drawing:
     are decoded by the model of the row, in the data as well.
     """
     by_model = grouped(values, "model")
-    figure, axes = panels(5, len(by_model), 2.44, 2.6)
-    for line, (model, own) in zip(axes, by_model.items(), strict=True):
+    # Of each model: dwell times above, returns below, and at the right, twice as high, the places.
+    figure = printed(PAGE, 3.6 * len(by_model))
+    grid = figure.add_gridspec(2 * len(by_model), 3, width_ratios=[1.0, 1.0, 1.25])
+    for row, (model, own) in enumerate(by_model.items()):
+        line = [figure.add_subplot(grid[2 * row + below, column]) for below in (0, 1) for column in (0, 1)]
+        places = figure.add_subplot(grid[2 * row : 2 * row + 2, 2])
         found = [(what, of) for what in ("dwell time", "return interval") for of in GRIDWORLD_MODES]
         for ax, (what, of) in zip(line, found, strict=False):
             real, simulated = _samples(own, what, of)
@@ -308,10 +319,13 @@ def check_drawing(values: Rows, n_draws: int) -> Drawing:
             ax.xaxis.set_major_locator(FixedLocator([2, 5, 10, 20, 50, 100, 200, 500]))
             ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
             ax.xaxis.set_minor_locator(NullLocator())
+            legend = ax.get_legend()
+            if what == "dwell time" and legend is not None:  # its curves are in the way; those of returns leave room
+                legend.remove()
         occupancy = grouped([row for row in own if row["statistic"] == "occupancy"], "data")
         shares = {data: np.array([float(row["count"]) for row in rows]) for data, rows in occupancy.items()}
         real, title = shares.pop("real"), f"{model}: time at each place"
-        plots.occupancy_check(real, np.array(list(shares.values())), marks=MARKS, title=title, ax=line[4])
+        plots.occupancy_check(real, np.array(list(shares.values())), marks=MARKS, title=title, ax=places)
     return TEXT.drawing("predictive-values", figure, values, n_draws=n_draws)
 
 

@@ -10,14 +10,16 @@ from swirl import plots
 from swirl.analysis.predictive_checks import PredictiveChecks
 from swirl.data.segments import find_segments
 from swirl.estimators.swirl import SWIRL
+from swirl.plots.labels import label_ends
 from swirl.plots.move_maps import segment_traffic, state_transitions
-from swirl.plots.style import SOFT_INK, tidy
+from swirl.plots.style import INK, LABEL_SIZE, SOFT_INK, add_colour_bar, tidy
 from swirl.reproduce.fit_checks import check_table
 from swirl.reproduce.labyrinth.fits import MARKS, PLACES, SESSION, Labyrinth
 from swirl.reproduce.page import Rows, panels
 from swirl.workflows.html import tidy_rows
 
 Drawn = tuple[Figure, Rows]
+PAGE = 7.0  # inches: the width of a printed page
 SCORE = "test log-likelihood of the next state\n(nats per step)"
 
 
@@ -29,23 +31,20 @@ def by_name(names: Sequence[str]) -> list[int]:
 
 def boxes(scores: Mapping[str, Sequence[float]], references: Mapping[str, float]) -> Drawn:
     """Box plots (1.5·IQR) of test scores over single starts, with reference lines."""
-    figure, axes = panels(1, width=1.2 + 0.95 * len(scores), height=3.4)
+    figure, axes = panels(1, width=1.0 + 0.75 * len(scores), height=2.9)
     ax = axes[0, 0]
     plots.score_boxes({key: np.asarray(value, dtype=float) for key, value in scores.items()}, ax=ax)
-    for i, (label, value) in enumerate(references.items()):
+    for i, value in enumerate(references.values()):
         ax.axhline(value, color=SOFT_INK, lw=0.9, ls=("--", ":", "-.")[i % 3])
-        ax.annotate(
-            label, (0.01, value), xycoords=("axes fraction", "data"), xytext=(0, 2), textcoords="offset points",
-            fontsize=7, color=SOFT_INK,
-        )  # fmt: skip
-    ax.set_ylabel(SCORE, fontsize=8)
+    label_ends(ax, [(label, value, SOFT_INK) for label, value in references.items()])
+    ax.set_ylabel(SCORE, fontsize=LABEL_SIZE, color=INK)
     rows = [{"model": key, "run": i, "score": float(v)} for key, values in scores.items() for i, v in enumerate(values)]
     return figure, rows + [{"model": k, "run": None, "score": v} for k, v in references.items()]
 
 
 def modes_sweep(table: Mapping[str, np.ndarray], x: Sequence[int], references: Mapping[str, float]) -> Drawn:
     """Test score against the number of modes, mean ± SD over single starts."""
-    figure, axes = panels(1, width=5.6, height=3.6)
+    figure, axes = panels(1, width=4.7, height=3.1)
     lines = dict(references)
     plots.score_bands(table, np.asarray(x), xlabel="number of modes", references=lines, ax=axes[0, 0], label=SCORE)
     rows: Rows = []
@@ -83,21 +82,22 @@ def maps(maze: Labyrinth, model: SWIRL) -> Drawn:
     """Reward map of each mode, and under it the gauge-free picture: log-odds of each move against the average mode."""
     env, names = maze.env, maze.mode_names(model)[0]
     order = by_name(names)
-    figure, axes = panels(len(order), 2, 3.3, 3.35)
+    figure, axes = panels(len(order), 2, PAGE / len(order), PAGE / len(order))
     rewards, policies, places = move_map(model, env.n_states), model.state_policies(), range(env.n_states)
     rows: Rows = []
     for column, k in enumerate(order):
-        last = column == len(order) - 1
         values = normalised(rewards[k])
         share = f"{names[k]} ({model.occupancy_[k]:.0%} of steps)"
         plots.graph_map(
-            values, env, marks=MARKS, vmin=0, vmax=1, title=share, colour_bar=last, label="reward, stretched",
-            ax=axes[0, column],
+            values, env, marks=MARKS, vmin=0, vmax=1, title=share, colour_bar=False, ax=axes[0, column]
         )  # fmt: skip
-        plots.preference_map(policies[k], policies, env, marks=MARKS, colour_bar=last, ax=axes[1, column])
+        plots.preference_map(policies[k], policies, env, marks=MARKS, colour_bar=False, ax=axes[1, column])
         moves, mode = state_transitions(policies[k], env), {"mode": names[k]}
         rows += tidy_rows({"to": places}, {"value": values}, **mode, what="reward", **{"from": None})
         rows += tidy_rows({"from": places, "to": places}, {"value": moves}, moves > 0, **mode, what="probability")
+    for line, shape, label in zip(axes, ("states", "moves"), ("reward, stretched", "log-odds (nats)"), strict=True):
+        [coloured] = [shapes for shapes in line[0].collections if shapes.get_label() == shape]
+        add_colour_bar(list(line), coloured, label)
     return figure, rows
 
 
@@ -120,7 +120,7 @@ def port_dependence(model: SWIRL, names: Sequence[str]) -> Drawn:
         for j, (state, previous) in enumerate(cases.values()):
             here = walks & (table[:, 0] == state) & (table[:, 1] == previous)
             values[i, j] = (rewards[here].mean() - centre) / spread
-    figure, axes = panels(1, width=6.4, height=3.2)
+    figure, axes = panels(1, width=PAGE, height=2.8)
     chosen = [names[k] for k in order]
     plots.history_dependence(
         values,
@@ -152,7 +152,7 @@ def segments_of_session(maze: Labyrinth, models: Mapping[str, SWIRL]) -> Drawn:
     relabelled = {
         model: np.array([every.index(mode) for mode in names[model]])[np.asarray(path)] for model, path in paths.items()
     }
-    figure, axes = panels(1, width=10.0, height=1.1 + 0.42 * len(paths))
+    figure, axes = panels(1, width=PAGE, height=1.1 + 0.42 * len(paths))
     events = {f"{place} visits": np.flatnonzero(session == node) for place, node in PLACES.items()}
     plots.segmentation_strip(
         relabelled, mode_names=every, colours=plots.named_mode_colours(every), events=events, ax=axes[0, 0]
@@ -169,7 +169,7 @@ def paths(maze: Labyrinth, model: SWIRL) -> Drawn:
     """All trajectories by mode on the maze: traffic, where segments start and end (paper Fig. 3F)."""
     names, data = maze.mode_names(model)[0], maze.data
     order, modes, places = by_name(names), model.predict(data), range(maze.env.n_states)
-    figure, axes = panels(len(order), 1, 3.6, 3.9)
+    figure, axes = panels(len(order), 1, PAGE / len(order), PAGE / len(order))
     colours = plots.named_mode_colours(names)
     rows: Rows = []
     for ax, k in zip(axes[0], order, strict=True):
@@ -187,14 +187,14 @@ def paths(maze: Labyrinth, model: SWIRL) -> Drawn:
 
 def agreement(values: np.ndarray, names: Sequence[str]) -> Drawn:
     """Adjusted Rand index between segmentations."""
-    figure, axes = panels(1, width=1.5 + 0.55 * len(names), height=1.2 + 0.5 * len(names))
+    figure, axes = panels(1, width=1.5 + 0.55 * len(names), height=0.8 + 0.45 * len(names))
     plots.agreement_matrix(values, list(names), ax=axes[0, 0])
     return figure, tidy_rows({"first": names, "second": names}, {"adjusted_rand_index": values})
 
 
 def checks(found: Mapping[str, PredictiveChecks]) -> Drawn:
     """Posterior predictive checks: occupancy and return intervals, real against simulated."""
-    figure, axes = panels(3, len(found), 3.3, 2.7)
+    figure, axes = panels(3, len(found), PAGE / 3, 2.1)
     for line, (model, check) in zip(axes, found.items(), strict=True):
         key = next(key for key in check.real_values if key[0] == "occupancy")
         simulated, title = np.stack(check.simulated_values[key]), f"{model}: occupancy"
@@ -206,7 +206,7 @@ def checks(found: Mapping[str, PredictiveChecks]) -> Drawn:
                 check.simulated_values[key],
                 log=True,
                 xlabel="steps until the next visit",
-                title=f"{model}: returns to {place}",
+                title=f"returns to {place}",
                 ax=ax,
             )
     return figure, check_table(found)
@@ -214,7 +214,7 @@ def checks(found: Mapping[str, PredictiveChecks]) -> Drawn:
 
 def dwell(lengths: Mapping[str, Mapping[str, Sequence[int]]]) -> Drawn:
     """Segment lengths of each named mode under several models."""
-    figure, axes = panels(len(lengths), 1, 2.9, 2.6)
+    figure, axes = panels(len(lengths), 1, PAGE / len(lengths), 2.2)
     rows: list[dict[str, Any]] = []
     for ax, (model, by_mode) in zip(axes[0], lengths.items(), strict=True):
         colours = plots.named_mode_colours(list(by_mode))
@@ -227,7 +227,10 @@ def dwell(lengths: Mapping[str, Mapping[str, Sequence[int]]]) -> Drawn:
         ax.set_yscale("log")
         ax.set_ylim(1e-3, 1.2)
         ax.set_xlim(0.9, 520)
-        tidy(ax, title=model, xlabel="segment length (steps)", ylabel="share at least as long")
+        first = ax is axes[0, 0]
+        tidy(ax, title=model, xlabel="segment length (steps)", ylabel="share at least as long" if first else None)
+        if not first:
+            ax.set_yticklabels([])
         ax.legend(fontsize=7, frameon=False)
     return figure, rows
 

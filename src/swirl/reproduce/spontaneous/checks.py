@@ -1,11 +1,11 @@
 """Predictive checks of the spontaneous experiment: models are simulated with the recorded restarts of the history."""
 
 from collections.abc import Mapping, Sequence
+from textwrap import fill
 from typing import Any
 
 import numpy as np
 from jaxtyping import Int
-from matplotlib.figure import Figure
 
 from swirl.analysis.behaviour import switch_rate
 from swirl.analysis.predictive_checks import PredictiveChecks
@@ -13,7 +13,7 @@ from swirl.analysis.significance import LEVEL
 from swirl.data.segments import dwell_times
 from swirl.data.trajectories import Trajectories
 from swirl.datasets import SYLLABLES
-from swirl.plots.style import TICK_SIZE, tidy
+from swirl.plots.style import TICK_SIZE, printed, tidy
 from swirl.reproduce.cache import Ledger, fit_inputs
 from swirl.reproduce.fit_checks import check_table
 from swirl.reproduce.page import Rows
@@ -25,7 +25,7 @@ from swirl.workflows.html import Block, Drawing, Text
 def check_figure(checks: Mapping[str, PredictiveChecks], shown: Sequence[tuple[str, str, str]]) -> Drawing:
     """Statistics of the data beside those of simulated data, as a strip for each statistic."""
     columns = 3
-    figure = Figure(figsize=(7.4, 1.55 * -(-len(shown) // columns) + 0.3), layout="constrained")
+    figure = printed(7.0, 1.5 * -(-len(shown) // columns) + 0.3)
     axes = figure.subplots(-(-len(shown) // columns), columns, squeeze=False).ravel()
     rows: Rows = []
     for ax, statistic in zip(axes, shown, strict=False):
@@ -40,7 +40,7 @@ def check_figure(checks: Mapping[str, PredictiveChecks], shown: Sequence[tuple[s
             # Decoded modes are each model's own, so the data have a value for each model.
             ax.plot([check.real[statistic]] * 2, [lane - 0.34, lane + 0.34], color="#262626", linewidth=1.6)
             rows.append({**same, "source": f"data, by {name}", "draw": None, "value": check.real[statistic]})
-        tidy(ax, title=", ".join(part for part in (what, of) if part))
+        tidy(ax, title=fill(", ".join(part for part in (what, of) if part), 26))
         ax.set_xlabel(summary, fontsize=TICK_SIZE)
         ax.set_yticks(range(len(checks)), list(checks))
         ax.set_ylim(len(checks) - 0.5, -0.5)

@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float
-from matplotlib.figure import Figure
 
 from swirl import plots
 from swirl.analysis.significance import LEVEL
@@ -15,7 +14,7 @@ from swirl.data.trajectories import Trajectories
 from swirl.datasets import SYLLABLES
 from swirl.estimators.swirl import SWIRL
 from swirl.plots.segments import padded, prevalence
-from swirl.plots.style import PREFERENCE_COLOURS, add_colour_bar, tidy
+from swirl.plots.style import INK, PREFERENCE_COLOURS, TITLE_SIZE, add_colour_bar, printed, tidy
 from swirl.reproduce.fit_checks import agreement, best_starts
 from swirl.reproduce.page import Rows
 from swirl.reproduce.spontaneous import TEXT
@@ -69,7 +68,7 @@ def score_figure(rows: Rows, references: Mapping[str, float], n_scored: int, n_r
     tables = {name: np.full((len(modes), n_runs), np.nan) for name in names}
     for row in rows:
         tables[row["model"]][modes.index(row["modes"]), row["run"]] = row["score"]
-    figure = Figure(figsize=(6.2, 4.2), layout="constrained")
+    figure = printed(7.0, 3.8)
     plots.score_bands(
         tables, modes, xlabel="number of modes", references=references, colours=MODEL_COLOURS, ax=figure.add_subplot()
     )
@@ -84,18 +83,21 @@ def map_figure(rewards: Maps, odds: Maps, names: Sequence[str], notes: Sequence[
     """Reward maps of all modes (the paper's Figure 4A), and under each what its mode prefers, free of gauge."""
     n = len(names)
     shown = stretched(rewards)
-    figure = Figure(figsize=(2.25 * n + 1.1, 5.2), layout="constrained")
+    width = min(7.0, 2.25 * n + 1.1)
+    side = min(2.2, (width - 1.4) / n)
+    figure = printed(width, 2 * side + 1.6)
     axes = figure.subplots(2, n, squeeze=False)
     for mode, (name, note) in enumerate(zip(names, notes, strict=True)):
         left = "current" if mode == 0 else None
         plots.transition_map(
-            shown[mode], SYLLABLES, title=name, note=note, xlabel=None, ylabel=left, colour_bar=False, vmin=0, vmax=1,
+            shown[mode], SYLLABLES, note=note, xlabel=None, ylabel=left, colour_bar=False, vmin=0, vmax=1,
             ax=axes[0, mode],
         )  # fmt: skip
         plots.transition_map(
             np.clip(odds[mode], -MAX_ODDS, MAX_ODDS), SYLLABLES, diagonal=False, ylabel=left, colour_bar=False,
             vmin=-MAX_ODDS, vmax=MAX_ODDS, colours=PREFERENCE_COLOURS, ax=axes[1, mode],
         )  # fmt: skip
+        axes[0, mode].set_title(name, loc="left", fontsize=TITLE_SIZE, color=INK, pad=13)  # over the note
         for ax in axes[:, mode]:
             if mode:
                 ax.set_yticklabels([])
@@ -108,7 +110,7 @@ def map_figure(rewards: Maps, odds: Maps, names: Sequence[str], notes: Sequence[
 
 def raster_figure(modes: Sequence[np.ndarray], names: Sequence[str]) -> Drawing:
     """Modes of all sessions (the paper's Figure 4C), and how common each is as the session goes on."""
-    figure = Figure(figsize=(6.4, 6.2), layout="constrained")
+    figure = printed(7.0, 5.6)
     above, below = figure.subplots(2, 1, height_ratios=[2.1, 1])
     plots.mode_raster(modes, mode_names=names, title="Modes of all sessions", xlabel="", ax=above)
     plots.mode_prevalence(modes, window=WINDOW, mode_names=names, ax=below)
@@ -126,7 +128,7 @@ def raster_figure(modes: Sequence[np.ndarray], names: Sequence[str]) -> Drawing:
 def agreement_figure(values: np.ndarray, restarts: Sequence[str], gaps: Sequence[float]) -> Drawing:
     """How far the best restarts agree on the segmentation."""
     names = [f"{restart} (−{gap:.4f})" for restart, gap in zip(restarts, gaps, strict=True)]
-    figure = Figure(figsize=(2.2 + 0.62 * len(names), 0.9 + 0.55 * len(names)), layout="constrained")
+    figure = printed(2.2 + 0.5 * len(names), 0.9 + 0.4 * len(names))
     ax = plots.agreement_matrix(values, names, ax=figure.add_subplot())
     ax.set_xticks(range(len(names)), list(restarts), rotation=0)
     tidy(ax, xlabel="restart", ylabel="restart (behind the best)")
