@@ -218,12 +218,18 @@ def points_of_project(name):
     return found
 
 
-@pytest.mark.parametrize("name", ["small_robot_minimal.slp", "robot_siv.slp"])
-def test_a_sleap_project_is_read_by_sleap_io_or_refused(capsys, tmp_path, monkeypatch, name):
-    with monkeypatch.context() as without:
-        without.setitem(sys.modules, "sleap_io", None)
-        said = refusal(capsys, tmp_path, "tracks", name, "--grid", "2x2", "--fps", "10")
-        assert "`pip install sleap-io`): install it, or export the analysis file (.h5)" in said
+PROJECTS = ("small_robot_minimal.slp", "robot_siv.slp")
+
+
+@pytest.mark.parametrize("name", PROJECTS)
+def test_a_sleap_project_is_refused_without_sleap_io(capsys, tmp_path, monkeypatch, name):
+    monkeypatch.setitem(sys.modules, "sleap_io", None)
+    said = refusal(capsys, tmp_path, "tracks", name, "--grid", "2x2", "--fps", "10")
+    assert "`pip install sleap-io`): install it, or export the analysis file (.h5)" in said
+
+
+@pytest.mark.parametrize("name", PROJECTS)
+def test_a_sleap_project_is_read_with_sleap_io(capsys, tmp_path, name):
     pytest.importorskip("sleap_io")
     for point, xy in points_of_project(name).items():
         [track] = read_tracks(REAL / name, keypoint=point, fps=10)
