@@ -342,6 +342,19 @@ def json_called_csv(folder):
     return folder / "sessions.csv"
 
 
+@broken("table", "it is XML, not a table")
+def a_file_of_elan_called_csv(folder):
+    (folder / "sessions.csv").write_text('<?xml version="1.0"?>\n<ANNOTATION_DOCUMENT FORMAT="2.7"/>\n', "utf-8-sig")
+    return folder / "sessions.csv"
+
+
+@broken("table", "it is a file of Praat (TextGrid)")
+def a_file_of_praat_called_txt(folder):
+    text = 'File type = "ooTextFile"\nObject class = "TextGrid"\n'
+    (folder / "sessions.txt").write_text(text, "utf-16")  # Praat writes UTF-16 where a label is not ASCII
+    return folder / "sessions.txt"
+
+
 @broken("table", "it is a folder")
 def a_folder(folder):
     (folder / "folder.csv").mkdir()

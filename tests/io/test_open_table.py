@@ -288,6 +288,15 @@ def test_a_behaviour_that_is_on_twice_overlaps_itself(tmp_path):
 # ---------------------------------------------------------------------- BORIS' projects
 
 
+def test_the_table_of_a_textgrid(tmp_path):
+    """What Praat's “Down to Table” saves, as the refusal of a TextGrid says to."""
+    (tmp_path / "song.csv").write_text("tmin,tier,text,tmax\n0.1,syllable,a,0.5\n0.5,syllable,b,0.9\n")
+    data = read_bout_tables(tmp_path / "song.csv")
+    assert [data.state_names[s] for s in data.states[0]] == ["a", "b"]
+    assert data.times[0].tolist() == [0.1, 0.5]
+    assert data.signals["duration"][0].tolist() == [0.4, 0.4]
+
+
 def project(events, kinds=None):
     kinds = kinds or {"rear": "State event", "groom": "State event", "sneeze": "Point event"}
     behaviours = {str(i): {"code": code, "type": kind} for i, (code, kind) in enumerate(kinds.items())}

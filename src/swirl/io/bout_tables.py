@@ -36,11 +36,11 @@ TOUCHING = 0.0015
 """Seconds between two bouts that touch: BORIS writes milliseconds, and lets a bout start one after the last stopped."""
 
 _WORDS = {
-    "start": "start starttime begin begintime onset onsettime from tstart entrytime entrytimes",
-    "stop": "stop stoptime end endtime offset offsettime to tstop tend exittime exittimes",
+    "start": "start starttime begin begintime onset onsettime from tstart tmin entrytime entrytimes",
+    "stop": "stop stoptime end endtime offset offsettime to tstop tend tmax exittime exittimes",
     "duration": "duration durations bouttime",
     "label": "behavior behaviour label labels event type annotation syllable motif cluster bsoidlabels state class "
-    "species shapename shape action code name",
+    "species shapename shape action code name text",
     "time": "time t trialtime timerelativesf timerelative times timestamp timestamps seconds",
     "status": "status behaviortype behaviourtype eventtype",
     "subject": "subject subjectid animal animalid mouse mouseid rat bird individual id",

@@ -26,6 +26,10 @@ OTHER_FORMATS = {
     b"SQLite format 3": "a database: save its table as CSV",
     b"%PDF": "a PDF: give the table itself, as CSV",
     JSON: "JSON, not a table: save it as CSV, with one row per step",
+    b'File type = "ooTextFile': (
+        "a file of Praat (TextGrid): in Praat choose “Down to Table”, then “Save as comma-separated file”"
+    ),
+    b"<?xml": "XML, not a table: save it as CSV (in ELAN: “Export As”, “Tab-delimited Text”)",
     (b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05"): (
         "a pickle, which is never opened as it may run any program: save it as CSV or Parquet"
     ),
@@ -97,6 +101,7 @@ def utf8_text(path: Path, largest: int, *, json: bool = False, notes: list[str] 
                 path, f"it starts as UTF-16 but is not UTF-16 throughout ({error}): copy it again, or save it as UTF-8"
             )
     data = data.removeprefix(b"\xef\xbb\xbf")
+    _refuse_other(path, data[:32], json)  # what its mark, or UTF-16, hid
     if (zero := data.find(b"\0")) >= 0:
         _refuse_zero(path, data, zero)
     if not data.isascii() and (wrong := not_utf8(data)) is not None:
@@ -141,6 +146,8 @@ def _up_to(file: Any, largest: int) -> bytes | None:
 
 
 def _refuse_other(path: Path, start: bytes, json: bool) -> None:
+    if start.startswith(ZIPPED) and path.suffix.lower() == ".npz":
+        refuse(path, "it holds NumPy arrays (.npz): save them as a table, with a column for each meaning")
     for mark, words in OTHER_FORMATS.items():
         if start.startswith(mark) and not (json and mark == JSON):
             refuse(path, f"it is {words}")
