@@ -31,11 +31,22 @@ def walks(env, n_sessions=4, n_steps=30):
     return datasets.random_walk(env, n_sessions=n_sessions, n_steps=n_steps, random_state=2).trajectories
 
 
+def without_actions(data, share):
+    """The same walks, of whose actions a share was not seen."""
+    rng = np.random.default_rng(0)
+    actions = [np.where(rng.random(len(path)) < share, -1, path) for path in data.actions]
+    return Trajectories(data.states, actions, n_states=data.n_states, n_actions=data.n_actions)
+
+
 @pytest.mark.slow
-def test_screening_is_the_likelihood_of_the_whole_model_with_one_more_goal(monkeypatch):
-    """Before its switching is improved, a candidate is the model with that goal, at the expected cost."""
+@pytest.mark.parametrize("missing", [0.0, 0.4, 1.0])
+def test_screening_is_the_likelihood_of_the_whole_model_with_one_more_goal(monkeypatch, missing):
+    """Before its switching is improved, a candidate is the model with that goal, at the expected cost.
+
+    Actions that were not seen are latent: of such data it had read beyond the model's tables.
+    """
     monkeypatch.setattr(goal_search, "ROUNDS", (1,))
-    env, data = world("stochastic"), walks(world("stochastic"))
+    env, data = world("stochastic"), without_actions(walks(world("stochastic")), missing)
     model = SWIRL(env, n_modes=2, history=2, reward=replace(FORM, places=(0,)), switching="until-reached",
                   n_restarts=1, max_iter=3).fit(data)  # fmt: skip
     gains = screen(model, data, [(1,), (2, 3)])

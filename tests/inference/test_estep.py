@@ -138,6 +138,17 @@ def test_one_mode_leaves_nothing_to_infer(engine):
     assert got.log_likelihood[0] == pytest.approx(seen @ tables.log_emissions[0, :, 0], rel=1e-12)
 
 
+@pytest.mark.parametrize("engine", ENGINES)
+def test_tables_of_other_symbols_are_refused(engine):
+    """Compiled loops do not look where a table ends: they would read, and write, what stands behind it."""
+    rng = np.random.default_rng(0)
+    chains, tables = random_chains(rng, [5, 3], 7, 3), random_tables(rng, 1, 2, 4, 3)
+    with pytest.raises(ValueError, match="tables of 4 symbols for chains of 7"):
+        choose(engine, chains, tables)
+    with pytest.raises(ValueError, match="tables of 4 symbols for chains of 7"):
+        numba_loop.expected_counts(tables, chains)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES)
 def test_nothing_observed(engine):

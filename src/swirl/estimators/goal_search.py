@@ -296,7 +296,7 @@ def screen(model: Model, data: Trajectories, candidates: Sequence[tuple[int, ...
     """
     problem = model.em_problem(data)
     parameters = model.restarts_[model.best_restart_].parameters
-    tables, _ = em.unpack(problem.components, parameters)
+    tables = em.hidden_chain(problem.components, parameters)
     now = _evidence(problem.chains, jax.tree.map(lambda leaf: leaf[None], tables))[1][0]
     columns = np.asarray(tables.log_emissions)
     size = max(1, int(AT_ONCE // (columns.size + tables.log_transitions.size + columns.shape[0])))

@@ -96,6 +96,17 @@ def unpack(components: Components, parameters: Parameters) -> tuple[Tables, Any]
         return numpy_tree(_unpack(components, parameters))
 
 
+def hidden_chain(components: Components, parameters: Parameters) -> Tables:
+    """The chain that an E-step over all steps reads, those with latent choices too, of one restart, as numpy."""
+    with float64():
+        return numpy_tree(_hidden_chain(components, parameters))
+
+
+@jit(loops=False)
+def _hidden_chain(components: Components, parameters: Parameters) -> Tables:
+    return components.tables(parameters)
+
+
 @dataclass
 class _Ledger:
     """Objectives of every restart so far, and how those that have ended did."""

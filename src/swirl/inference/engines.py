@@ -430,6 +430,8 @@ def choose(engine: Engine, chains: Chains | StreamedChains, tables: Tables) -> I
     """
     if engine not in ENGINES:
         raise ValueError(f"engine={engine!r}: expected one of {', '.join(ENGINES)}")
+    if isinstance(chains, Chains) and chains.n_symbols != (known := tables.log_emissions.shape[-2]):
+        raise ValueError(f"tables of {known} symbols for chains of {chains.n_symbols}: loops would read beyond them")
     if engine in ("compiled", "kernel", "associative") and not numba_loop.suits(tables):
         min_switch, min_start = (float(np.exp(np.min(t))) for t in (tables.log_transitions, tables.log_initial))
         raise ValueError(

@@ -60,6 +60,8 @@ def expected_counts(
     )
     # Scaled so that the likeliest mode of each symbol has 1: nothing underflows unless all others did.
     log_emissions = np.asarray(tables.log_emissions, dtype=float)
+    if log_emissions.shape[1] != (n_seen := len(chains.symbol_counts)):  # or the loop would read beyond the tables
+        raise ValueError(f"tables of {log_emissions.shape[1]} symbols for chains of {n_seen}")
     highest = np.max(log_emissions, axis=-1)
     highest = np.where(np.isfinite(highest), highest, 0.0)
     n_symbols = log_emissions.shape[1]
