@@ -21,6 +21,7 @@ from swirl.analysis.habit_or_goal import (
     _model,
     _run_checks,
     corridor,
+    habit_or_goal,
 )
 from swirl.analysis.panel import NEXT_GOAL, SCORE, Panel
 from swirl.data.trajectories import Trajectories
@@ -99,6 +100,14 @@ def test_without_a_goal_there_is_no_sign_and_one_goal_needs_no_next():
     assert np.isnan(nothing.gain(SCORE)).all()
     assert "No goal pays" in str(nothing)
     assert nothing.model is None
+
+
+def test_too_few_sessions_are_told_before_anything_is_fitted():
+    walks = datasets.random_walk(GRID, n_sessions=2, n_steps=20).trajectories
+    said = []
+    with pytest.raises(ValueError, match="data have 2 sessions, of which a fold leaves one to fit to: two or more"):
+        habit_or_goal(walks, GRID, [0], n_folds=2, runs=False, callback=said.append)
+    assert said == []
 
 
 def test_a_setting_says_what_its_habit_knows_whatever_else_is_given():

@@ -309,6 +309,11 @@ def habit_or_goal(
     no sign of goals
     """
     data = as_trajectories(data)
+    if len(data) >= n_folds and min(len(data) - len(part) for part in folds(data, n_folds)) < 2:
+        raise ValueError(  # said now, not after minutes: the model without modes chooses its order on folds of its own
+            f"data have {counted(len(data), 'session')}, of which a fold leaves one to fit to: two or more are needed "
+            "there, as the model without modes is tuned on sessions held out of them; give more sessions"
+        )
     search = discover_goals(
         data, env, candidates=goals, max_goals=max_goals, n_folds=n_folds, form=form, callback=callback, **options
     )
