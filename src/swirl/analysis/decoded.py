@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from swirl.analysis.comparison_result import Comparison
-from swirl.analysis.mode_signal import signal_called
+from swirl.analysis.mode_signal import own_name
 from swirl.analysis.state_summaries import DoesNotApply, action_targets, environment_of
 from swirl.data.mdp import MDP
 from swirl.data.trajectories import Trajectories
@@ -147,8 +147,7 @@ def decode(
             'swirl.load("fit.nc")'
         )
     data = as_trajectories(data)
-    if signal is not None:
-        signal_called(data, signal)
+    signal = None if signal is None else own_name(data, signal)
     with quietly():  # the report says it in words
         modes = [np.asarray(path) for path in model.predict(data)]
     n_modes, named = len(model.initial_modes_), mode_names or model.mode_names_
