@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 from swirl._version import __version__
 from swirl.cli import main
 from swirl.cli.app import COMMANDS, app
+from swirl.cli.output import as_typed_here
 from swirl.workflows import doctor
 
 HEAVY = ("jax", "numpy", "scipy", "matplotlib", "optax", "xarray")
@@ -48,6 +49,29 @@ def demo(monkeypatch):
     module.run_demo = run_demo
     monkeypatch.setitem(sys.modules, "swirl.workflows.demo", module)
     return module
+
+
+def test_an_error_says_what_to_type_here_and_not_what_python_has(tmp_path):
+    (tmp_path / "walk.csv").write_text("mouse,zone\nm1,a\nm1,b\n")
+    done = run("check", str(tmp_path / "walk.csv"))
+    assert done.exit_code == 2
+    assert "name the one that holds it: --columns state=NAME" in done.output
+    assert "columns={" not in done.output
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("say so: subject='mouse' (--columns subject=mouse)", "say so: --columns subject=mouse"),
+        ("session=('m', 'd'), subject='m' (--columns session=m+d,subject=m)", "--columns session=m+d,subject=m"),
+        ("subject='Mouse (ID)' (--columns 'subject=Mouse (ID)')", "--columns 'subject=Mouse (ID)'"),
+        ("on_skip='shortest' (--on-skip shortest), diagonal=True (--diagonal)", "--on-skip shortest, --diagonal"),
+        ("give fps (--fps), as 30 (of 2) is", "give fps (--fps), as 30 (of 2) is"),
+        ("max_pause=-1 (--max-pause): give seconds", "max_pause=-1 (--max-pause): give seconds"),
+    ],
+)
+def test_python_is_left_out_of_messages(text, said):
+    assert as_typed_here(text) == said
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["--version"], [], ["demo", "--help"], ["doctor", "--help"]])

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shlex
 import sys
 from collections.abc import Callable, Iterator
@@ -32,6 +33,33 @@ def check_free(path: Path, force: bool, *sources: Any) -> None:
     check_target(path, overwrite=force, sources=[source for source in sources if source is not None])
     if not os.access(path.parent, os.W_OK):
         raise PermissionError(f"Permission denied: {path} may not be written; choose another folder with -o")
+
+
+_VALUE = r"(?:\{[^{}]*\}|\((?:[^()]|\([^()]*\))*\)|'[^']*'|\"[^\"]*\"|True)"
+_IN_PYTHON = re.compile(
+    rf"\b(?:[a-z_]+={_VALUE}, )*[a-z_]+=(?P<value>{_VALUE}) "
+    r"\((?P<option>--[a-z-]+)(?P<given> (?:[^();]|\([^()]*\))+)?(?:; (?P<more>[^()]*))?\)"
+)
+
+
+def as_typed_here(text: str) -> str:
+    """A message with options alone, where it says both how Python and how the command line has it.
+
+    >>> as_typed_here("name the one that holds it: columns={'state': …} (--columns state=NAME)")
+    'name the one that holds it: --columns state=NAME'
+    >>> as_typed_here("choose one, as in label='my zone' (--label); or stay=True (--stay)")
+    "choose one, as in --label 'my zone'; or --stay"
+    >>> as_typed_here('give impossible="gap" (--impossible gap; a new segment starts there)')
+    'give --impossible gap (a new segment starts there)'
+    """
+
+    def option(found: re.Match[str]) -> str:
+        value, given, more = found["value"], found["given"] or "", found["more"]
+        if not given and value[0] in "'\"":
+            given = f" {shlex.quote(value[1:-1])}"
+        return f"{found['option']}{given}{f' ({more})' if more else ''}"
+
+    return _IN_PYTHON.sub(option, text)
 
 
 ROLES = ("session", "subject", "group", "time", "state", "action", "gap")
