@@ -45,8 +45,8 @@ ADVICE = {
     "impossible-transitions": "Correct the data or the environment; or fit with --impossible gap (a new segment starts "
     "there) or forget (the history restarts, the mode continues).",
     "impossible-stays": "Merge rows that repeat a state (swirl import table … --merge; swirl import bouts, moseq, "
-    "tracks and nwb do it), or add an action that stays to the environment (for a grid: swirl env grid … --stay); for what is "
-    "left, correct the data, or fit with --impossible gap or forget.",
+    "tracks and nwb do it), or add an action that stays to the environment (for a grid: swirl env grid … --stay); for "
+    "what is left, correct the data, or fit with --impossible gap or forget.",
     "unlikely-transitions": "Check whether p of these edges should be so small.",
     "staying": "Where steps are ticks of a clock, merge rows that repeat a state (swirl import table … --merge; swirl "
     "import bouts, moseq, tracks and nwb do it), or the modes will be about staying; keep them where staying is an "
