@@ -59,6 +59,18 @@ def test_an_error_says_what_to_type_here_and_not_what_python_has(tmp_path):
     assert "columns={" not in done.output
 
 
+def test_the_first_lines_are_words_and_no_python(tmp_path):
+    (tmp_path / "walk.csv").write_text("state\n0\n1\n0\n1\n")
+    done = run("check", str(tmp_path / "walk.csv"), "--env", "observed", "--html", str(tmp_path / "page.html"))
+    assert done.exit_code == 0, done.output
+    assert "2 states, 2 actions (not all at each state); where an action leads is certain" in done.output
+    assert "MDP(" not in done.output
+    assert "MDP(" not in (tmp_path / "page.html").read_text()
+    done = run("import", "table", str(tmp_path / "walk.csv"), "-o", str(tmp_path / "steps.csv"))
+    assert "1 session, 4 steps (4 each), 2 states; no actions in the table" in done.output
+    assert "Trajectories(" not in done.output
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [

@@ -38,7 +38,7 @@ def _finish(read: Callable[..., Any], kind: str, asked: dict[str, Any]) -> None:
 
     `read` is called with a function that shows which of several files is read.
     """
-    from swirl.cli.output import as_typed_here, show_json, status_line
+    from swirl.cli.output import as_typed_here, data_words, show_json, status_line
     from swirl.io.notes import is_loud, said_once
     from swirl.workflows import import_recordings as importing
 
@@ -65,7 +65,7 @@ def _finish(read: Callable[..., Any], kind: str, asked: dict[str, Any]) -> None:
             typer.echo(f"- {note}")
     if quiet:
         return
-    typer.echo(repr(imported.data))
+    typer.echo(data_words(imported.data))
     typer.echo("\n".join(f"Saved to {path}" for path in written))
     env = f" --env {shlex.quote(str(written[1]))}" if imported.env is not None else ""
     typer.echo(f"Next: swirl check {shlex.quote(str(output))}{env}")
