@@ -108,12 +108,14 @@ def sketch_of(source: Any, options: dict[str, Any]) -> Sketch:
 
 def truth_of(sketch: Sketch) -> tuple[SWIRL, Any, list[list[int]]]:
     """The true model of a sketch, the model that is fitted to what it simulates, and the states of each goal."""
-    inside = sketch.arena is not None
-    env = arena_of(sketch.arena, sketch.labels) if inside else read_environment(sketch.env, sketch.states)
+    if sketch.arena is None:
+        env = read_environment(sketch.env, sketch.states)
+    else:
+        env = arena_of(sketch.arena, sketch.labels)
     try:
         goals = read_goals(sketch.goals, env) or {}
     except ValueError as fault:
-        raise ValueError(f"{fault}{_how_cells_are_called(env) if inside else ''}") from None
+        raise ValueError(f"{fault}{'' if sketch.arena is None else _how_cells_are_called(env)}") from None
     asked = sketch.model
     settings = {"ends": sketch.ends, "explore": sketch.explore, "temperature": sketch.temperature}
     truth = sketched(env, list(goals.values()), dwell=sketch.dwell, **settings)
@@ -132,7 +134,7 @@ def _how_cells_are_called(env: MDP) -> str:
     >>> _how_cells_are_called(arena_of("2x3"))
     '. Its cells are called r0c0 to r1c2 (row, column); --labels says otherwise, as in --labels A1 (A1, A2, …, B1, …)'
     """
-    names = env.state_names or ()
+    names = list(env.state_names or ["r0c0"])
     other = "A1 (A1, A2, …, B1, …)" if names[0] == "r0c0" else "r0c0 (r0c0, r0c1, …, r1c0, …)"
     how = f"{names[0]} to {names[-1]}{' (row, column)' if names[0] == 'r0c0' else ''}"
     return f". Its cells are called {how}; --labels says otherwise, as in --labels {other}"
