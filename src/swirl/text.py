@@ -5,7 +5,8 @@ Only the standard library at import, so that the command line starts at once.
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from html import escape
 from itertools import groupby
 from typing import Any
@@ -37,6 +38,26 @@ def numbered(noun: str, numbers: Sequence[Any]) -> str:
     ('line 3', 'rows 1, 5')
     """
     return f"{noun}{'s' if len(numbers) > 1 else ''} {some(numbers)}"
+
+
+def plain_name(name: Any) -> str:
+    """A name without capitals, spaces and marks, so that ways to write it are one.
+
+    >>> plain_name("S-1"), plain_name(" s 1"), plain_name("Reward_Size")
+    ('s1', 's1', 'rewardsize')
+    """
+    return re.sub(r"[\s_.\-]", "", str(name)).casefold()
+
+
+def nearest_name(given: Any, known: Iterable[str]) -> str | None:
+    """Which of the known names was probably meant: the one that differs in capitals or marks alone, else a near one.
+
+    >>> nearest_name("goal", ["state", "goals"]), nearest_name("DFF", ["speed", "dFF"]), nearest_name("x", ["state"])
+    ('goals', 'dFF', None)
+    """
+    by_plain = {plain_name(name): name for name in reversed(list(known))}
+    near = get_close_matches(plain_name(given), by_plain, n=1)
+    return by_plain[near[0]] if near else None
 
 
 def listed(items: Sequence[str], word: str = "and") -> str:

@@ -234,6 +234,17 @@ def test_corrected_p_values_are_of_all_modes_and_channels_together():
     assert np.isnan(without.corrected_p_value).all()
 
 
+def test_a_signal_is_found_whatever_its_capitals():
+    data = Trajectories([[0, 1, 1]], signals={"dFF": [[1.0, 2.0, 3.0]], "speed": [[0.0, 0.0, 1.0]]})
+    found = signal_by_mode(data, [[0, 1, 1]], "dff")
+    assert found.name == "dFF"
+    np.testing.assert_allclose(found.mean.ravel(), [1.0, 2.5])
+    both = Trajectories([[0, 1]], signals={"dFF": [[1.0, 2.0]], "DFF": [[3.0, 4.0]]})
+    assert signal_by_mode(both, [[0, 1]], "DFF").mean.ravel().tolist() == [3.0, 4.0]
+    with pytest.raises(ValueError, match="signal='dff': no such signal; the data have 'dFF', 'DFF'"):
+        signal_by_mode(both, [[0, 1]], "dff")
+
+
 # ---- faults
 
 

@@ -53,7 +53,7 @@ def run(*arguments):
 def test_sound_data_exit_with_0(folder):
     result = run("good.csv", "--env", "ring.csv")
     assert result.exit_code == 0, result.output
-    assert result.stdout.startswith("data              good.csv\nenvironment       MDP(4 states, 2 actions")
+    assert result.stdout.startswith("data              good.csv\nenvironment       4 states, 2 actions; where")
     assert result.stdout.endswith("All is well.\n")
 
 

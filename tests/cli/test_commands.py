@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 from swirl._version import __version__
 from swirl.cli import main
 from swirl.cli.app import COMMANDS, app
+from swirl.cli.output import as_typed_here
 from swirl.workflows import doctor
 
 HEAVY = ("jax", "numpy", "scipy", "matplotlib", "optax", "xarray")
@@ -48,6 +49,41 @@ def demo(monkeypatch):
     module.run_demo = run_demo
     monkeypatch.setitem(sys.modules, "swirl.workflows.demo", module)
     return module
+
+
+def test_an_error_says_what_to_type_here_and_not_what_python_has(tmp_path):
+    (tmp_path / "walk.csv").write_text("mouse,zone\nm1,a\nm1,b\n")
+    done = run("check", str(tmp_path / "walk.csv"))
+    assert done.exit_code == 2
+    assert "name the one that holds it: --columns state=NAME" in done.output
+    assert "columns={" not in done.output
+
+
+def test_the_first_lines_are_words_and_no_python(tmp_path):
+    (tmp_path / "walk.csv").write_text("state\n0\n1\n0\n1\n")
+    done = run("check", str(tmp_path / "walk.csv"), "--env", "observed", "--html", str(tmp_path / "page.html"))
+    assert done.exit_code == 0, done.output
+    assert "2 states, 2 actions (not all at each state); where an action leads is certain" in done.output
+    assert "MDP(" not in done.output
+    assert "MDP(" not in (tmp_path / "page.html").read_text()
+    done = run("import", "table", str(tmp_path / "walk.csv"), "-o", str(tmp_path / "steps.csv"))
+    assert "1 session, 4 steps (4 each), 2 states; no actions in the table" in done.output
+    assert "Trajectories(" not in done.output
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("say so: subject='mouse' (--columns subject=mouse)", "say so: --columns subject=mouse"),
+        ("session=('m', 'd'), subject='m' (--columns session=m+d,subject=m)", "--columns session=m+d,subject=m"),
+        ("subject='Mouse (ID)' (--columns 'subject=Mouse (ID)')", "--columns 'subject=Mouse (ID)'"),
+        ("on_skip='shortest' (--on-skip shortest), diagonal=True (--diagonal)", "--on-skip shortest, --diagonal"),
+        ("give fps (--fps), as 30 (of 2) is", "give fps (--fps), as 30 (of 2) is"),
+        ("max_pause=-1 (--max-pause): give seconds", "max_pause=-1 (--max-pause): give seconds"),
+    ],
+)
+def test_python_is_left_out_of_messages(text, said):
+    assert as_typed_here(text) == said
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["--version"], [], ["demo", "--help"], ["doctor", "--help"]])

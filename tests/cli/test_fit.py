@@ -134,7 +134,11 @@ def test_a_line_for_each_start(folder, tmp_path):
     assert "counts.nc" in done.stdout
     from swirl.cli.fit import details
 
-    assert details(swirl.load(folder / "fit.nc"), None).startswith("start 0       kept: ")
+    settings, start = details(swirl.load(folder / "fit.nc"), None).splitlines()
+    assert settings.startswith("settings      SWIRL(MDP(25 states")  # all of them, as Python has them
+    assert start.startswith("start 0       kept: ")
+    assert "\nmodel         Markov" in done.stdout
+    assert "environment   25 states, 5 actions" in done.stdout
 
 
 def test_nothing_is_overwritten(folder, tmp_path):

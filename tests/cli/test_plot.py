@@ -46,7 +46,7 @@ def folder(tmp_path_factory):
 @pytest.mark.slow
 def test_figures_and_their_numbers(folder, tmp_path):
     out = tmp_path / "figures"
-    given = [folder / "fit.nc", "-o", out, "--signal", "dopamine", "--only", FEW, "--format", "png,svg", "--json"]
+    given = [folder / "fit.nc", "-o", out, "--signal", "Dopamine", "--only", FEW, "--format", "png,svg", "--json"]
     done = run(*given, "--modes", "thirsty,tired")
     assert done.exit_code == 0, done.output
     told = json.loads(done.stdout)

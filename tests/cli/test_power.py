@@ -6,7 +6,9 @@ import pytest
 
 from command_line import swirl
 from swirl import SWIRL, datasets
+from swirl.data.arenas import grid
 from swirl.io.environment_files import write_environment
+from swirl.workflows.power import sketch_of, truth_of
 
 SKETCH = """arena = "3x3"
 goals = { food = "r0c0", nest = "r2c2" }
@@ -92,6 +94,15 @@ def test_from_a_fit_sizes_are_about_its_own(place, capsys):
         ([*WRONG, "--env", "grid.csv"], "env, arena: give one of them"),
         ([*WRONG[:2], "3by3", *WRONG[3:]], "arena='3by3': expected rows x columns"),
         ([*WRONG[:4], "r0c0,r9c9"], "no state 'r9c9'"),
+        (
+            [*WRONG[:4], "A1,C3"],
+            "Its cells are called r0c0 to r2c2 (row, column); --labels says otherwise, as in --labels A1",
+        ),
+        ([*WRONG, "--labels", "A1"], "Its cells are called A1 to C3; --labels says otherwise, as in --labels r0c0"),
+        (
+            ["power", "--env", "grid.csv", "--goals", "0,1", "--labels", "A1"],
+            "labels='A1': cells are named with an arena",
+        ),
         ([*WRONG, "--dwell", "long"], "--dwell long: expected a number"),
         ([*WRONG, "--dwell", "2"], "dwell=2: the way to the goal of mode 0 takes"),
         ([*WRONG, "--ends", "never"], "ends: got 'never'"),
@@ -110,6 +121,13 @@ def test_wrong_words_are_told(place, capsys, words, told):
     assert code == 2
     assert told in printed.err
     assert not (place / "power.json").exists()
+
+
+def test_cells_of_an_arena_are_called_as_one_likes():
+    sketch = sketch_of(None, {"arena": "3x4", "labels": "A1", "goals": "food=A1,nest=C4"})
+    truth, _, goals = truth_of(sketch)
+    assert goals == [[0], [11]]
+    assert truth.env.state_names == grid(3, 4).state_names
 
 
 def test_a_wrong_sketch_is_told_all_at_once(place, capsys):

@@ -376,6 +376,16 @@ def test_check_counts_a_flood():
     assert "34 more" in message_of(env2.check, data)
 
 
+def test_where_most_impossible_moves_stay_the_remedy_is_to_merge_or_to_stay():
+    env = MDP.deterministic(CORRIDOR)
+    message = message_of(env.check, Trajectories([[0, 0, 0, 1, 1, 0, 2]]))
+    assert "4 impossible transitions: session 0, step 0: state 0, unknown action → state 0 (it leads to 1)" in message
+    assert "; and 3 more. In 3 of them the animal stays where it is" in message
+    assert "swirl import table … --merge" in message
+    assert "swirl env grid … --stay" in message
+    assert "stays" not in message_of(env.check, Trajectories([[0, 0, 2, 0]]))
+
+
 def test_check_refuses_permuted_names_and_other_words():
     env = MDP.deterministic([[1], [0]], state_names=["a", "b"])
     for other in (["b", "a"], ["b"], ["a", "c"], ["a", "b", "c"]):

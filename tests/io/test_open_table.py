@@ -164,6 +164,7 @@ def test_sheets_must_be_chosen_where_there_are_several(tmp_path):
     with pytest.raises(ValueError, match=r"2 sheets \('Sheet', 'day 2'\): say which with --sheet"):
         read_data(tmp_path / "book.xlsx")
     assert read_table(tmp_path / "book.xlsx", sheet="day 2").names == ("c",)
+    assert read_table(tmp_path / "book.xlsx", sheet="day 2").notes[0] == "read sheet 'day 2'"
     with pytest.raises(ValueError, match="no sheet 'day 3' with data"):
         read_table(tmp_path / "book.xlsx", sheet="day 3")
     (tmp_path / "a.csv").write_text(text(STEPS))

@@ -573,7 +573,12 @@ def test_every_figure_that_applies(name, history, per_action, extra, monkeypatch
     names = state_maps.state_names(env)
     assert row["probability"] == pytest.approx(policy[names.index(row["state"]), names.index(row["next_state"])])
     if "rewards_by_previous" in tables:
-        table = model.reward_table()
+        table = model.reward_table(gauge="canonical")
+        least = model.reward_map(gauge="canonical")  # which `swirl plot` shows, as the report and the docs do
+        np.testing.assert_allclose(tables["rewards"]["reward"], least.ravel())
+        assert not np.allclose(least, model.reward_map("fitted"))
+        labels = {ax.get_ylabel() for ax in drawn["rewards"].figure.axes}
+        assert "reward (least norm)" in labels
         row = tables["rewards_by_previous"].query("mode == 'home' and state != previous").iloc[-1]
         assert row["reward"] == pytest.approx(table[1, int(row["state"]), int(row["previous"])])
     if name == "grid":

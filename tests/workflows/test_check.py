@@ -246,6 +246,14 @@ def test_only_the_first_twenty_are_named_and_asked_for():
     assert len(asked) == 20
 
 
+def test_where_most_only_stay_a_few_examples_do():
+    finding = found(examine(Trajectories([[0] * 30 + [1, 2]]), RING))["impossible-transitions"]
+    assert finding.says.startswith("29 impossible transitions")
+    assert [place["step"] for place in finding.places] == [0, 1, 2]
+    assert "swirl import table … --merge" in finding.do
+    assert "swirl env grid … --stay" in finding.do
+
+
 def wander(env, n_sessions=6, n_steps=50):
     """Sessions of random actions in an environment, some of them missing, with one gap."""
     rng, dense, states, actions = np.random.default_rng(0), env.dense(), [], []

@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 import swirl
 from swirl import datasets
 from swirl.cli.app import app
+from swirl.cli.output import as_typed_here
 from swirl.io.environment_files import read_environment
 from swirl.io.places import Grid
 from swirl.io.session_table import read_data
@@ -586,7 +587,13 @@ def test_a_record_of_the_import_lies_beside_the_table(tmp_path):
     options_used = {"grid": "2x2", "unit": "cm", "min_dwell": 0.01, "on_skip": "gap"}
     assert record["options"] == {"command": "swirl import tracks", **options_used}
     assert "x and y are in cm" in record["notes"]
-    assert all(note in done.output for note in record["notes"])
+    assert all(as_typed_here(note) in done.output for note in record["notes"])
+    assert "r0c0 is at the bottom left of maps, row 0 is the bottom row" in done.output
+    down = run("import", "tracks", tmp_path / "walk.csv", "--grid", "2x2", "--y-down", "-o", tmp_path / "down.csv")
+    assert "r0c0 is at the top left of maps, row 0 is the top row" in down.output
+    names = read_environment(tmp_path / "down.env.csv")
+    assert names.coordinates[names.state_names.index("r0c0")][1] == names.coordinates[:, 1].max()
+    assert "True (--diagonal)" not in done.output  # what one types in Python is for the record
     (tmp_path / "day.csv").unlink()
     (tmp_path / "day.env.csv").unlink()
     (tmp_path / "day.env.states.csv").unlink()

@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from swirl.analysis.intervals import MIN_UNITS, Intervals, ended, logit, mark_of, spread_of
-from swirl.analysis.state_summaries import by_state
+from swirl.analysis.state_summaries import MAX_HISTORIES, by_state
 from swirl.analysis.tasks import Engine, Folder, Shared, Task, carried_out, results
 from swirl.data.encoding import Encoded
 from swirl.data.trajectories import Trajectories
@@ -27,7 +27,6 @@ from swirl.precision import float64, numpy_tree
 from swirl.rewards.gauge import GaugeTooLargeError
 from swirl.text import counted
 
-MAX_HISTORIES = 60_000  # for the least-norm reward, which is a linear problem of that size
 MODES_FIRST = ("occupancy", "leaving", "initial_modes", "policies", "rewards")  # quantities with axes [mode, …]
 
 

@@ -13,8 +13,8 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from swirl.analysis.comparison_result import Comparison
-from swirl.analysis.mode_signal import signal_called
-from swirl.analysis.state_summaries import DoesNotApply, action_targets, environment_of
+from swirl.analysis.mode_signal import own_name
+from swirl.analysis.state_summaries import DoesNotApply, action_targets, environment_of, least_norm
 from swirl.data.mdp import MDP
 from swirl.data.trajectories import Trajectories
 from swirl.estimators.base import HiddenModeEstimator, as_trajectories, quietly
@@ -60,6 +60,11 @@ class DecodedFit:
         """p(mode | whole session) of each step."""
         with quietly():
             return [np.asarray(share) for share in self.model.predict_proba(self.data)]
+
+    @cached_property
+    def least_norm(self) -> Float[np.ndarray, "mode history *action"] | None:
+        """Rewards of least norm, which fits may be compared in; None where they cannot be had."""
+        return least_norm(self.model)
 
     @cached_property
     def syllable_of_action(self) -> list[int] | None:
@@ -147,8 +152,7 @@ def decode(
             'swirl.load("fit.nc")'
         )
     data = as_trajectories(data)
-    if signal is not None:
-        signal_called(data, signal)
+    signal = None if signal is None else own_name(data, signal)
     with quietly():  # the report says it in words
         modes = [np.asarray(path) for path in model.predict(data)]
     n_modes, named = len(model.initial_modes_), mode_names or model.mode_names_

@@ -16,9 +16,25 @@ from jaxtyping import Float, Int
 from swirl.data.trajectories import Trajectories
 from swirl.errors import Faults
 from swirl.estimators.base import as_trajectories
-from swirl.text import counted
+from swirl.text import counted, plain_name
 
 Over = Literal["session", "subject"]
+
+
+def own_name(data: Trajectories, name: str) -> str:
+    """A signal's name as the data write it, where capitals, spaces and marks may differ; or word of those there are.
+
+    >>> own_name(Trajectories([[0, 1]], signals={"dFF": [[1.0, 3.0]]}), "dff")
+    'dFF'
+    """
+    known = data.signals or {}
+    if name in known:
+        return name
+    alike = [own for own in known if plain_name(own) == plain_name(name)]
+    if len(alike) == 1:
+        return alike[0]
+    there = f"the data have {', '.join(map(repr, known))}" if known else "the data have none"
+    raise ValueError(f"signal={name!r}: no such signal; {there}")
 
 
 def signal_called(data: Trajectories, name: str) -> list[Any]:
@@ -29,17 +45,13 @@ def signal_called(data: Trajectories, name: str) -> list[Any]:
     Traceback (most recent call last):
     ValueError: signal='dopamin': no such signal; the data have 'dopamine'
     """
-    known = data.signals or {}
-    if name not in known:
-        there = f"the data have {', '.join(map(repr, known))}" if known else "the data have none"
-        raise ValueError(f"signal={name!r}: no such signal; {there}")
-    return list(known[name])
+    return list((data.signals or {})[own_name(data, name)])
 
 
 def read_signal(data: Trajectories, signal: Any) -> tuple[str, Float[np.ndarray, "step channel"]]:
     """The signal's name, and its values end to end."""
     if isinstance(signal, str):
-        name, parts = signal, signal_called(data, signal)
+        name, parts = own_name(data, signal), signal_called(data, signal)
     else:
         name, parts = "signal", list(signal)
     arrays = [np.asarray(part, dtype=float) for part in parts]

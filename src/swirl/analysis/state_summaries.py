@@ -5,6 +5,7 @@ own for fewer states.
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +19,7 @@ from swirl.estimators.discrete import Target, option_successors
 from swirl.rewards.gauge import GaugeTooLargeError
 from swirl.rewards.tables import group_mean
 
+MAX_HISTORIES = 60_000  # for the least-norm reward, which is a linear problem of that size
 MAX_STATES = 2_000  # beyond that nobody reads a table of states by states
 
 
@@ -160,24 +162,56 @@ def actions_are_states(env: MDP) -> bool:
     return targets is not None and all(target in (-1, action) for action, target in enumerate(targets))
 
 
-def state_rewards(model: Any) -> Float[np.ndarray, "mode state"]:
-    """Reward of each state; NaN where the training data say nothing about it."""
+def least_norm(model: Any) -> Float[np.ndarray, "mode history *action"] | None:
+    """Rewards in the gauge that figures show, of which there is one; None where it cannot be had, or there is none.
+
+    >>> import swirl
+    >>> model = swirl.datasets.gridworld(n_sessions=2, n_steps=20).true_model()
+    >>> least = least_norm(model)
+    >>> least.shape == model.rewards_.shape, bool((least**2).sum() < (model.rewards_**2).sum())
+    (True, True)
+    """
+    if "canonical" in model.gauges and model.histories.n_histories <= MAX_HISTORIES:
+        with suppress(GaugeTooLargeError):
+            return model.reward_tables("canonical")
+    return None
+
+
+def state_rewards(
+    model: Any, rewards: Float[np.ndarray, "mode history *action"] | None = None
+) -> Float[np.ndarray, "mode state"]:
+    """Reward of each state; NaN where the training data say nothing about it.
+
+    Parameters
+    ----------
+    rewards
+        Those to average; None: the model's own map (`known_reward_map`).
+    """
     if not model.gauges:
         raise DoesNotApply(f"{type(model).__name__} has no rewards")
+    if rewards is not None:
+        groups = by_state(model.histories)
+        values = groups.mean(np.nanmean(rewards, axis=2) if rewards.ndim == 3 else rewards)
+        return values if model.uninformed_ is None else np.where(groups.every(model.uninformed_), np.nan, values)
     try:
         return model.known_reward_map()
     except GaugeTooLargeError:
         raise DoesNotApply("there are too many histories for a reward of states") from None
 
 
-def pair_rewards(model: Any) -> Float[np.ndarray, "mode state previous"]:
-    """Reward of each state by the state before it, averaged over what came earlier; NaN where nothing is known."""
+def pair_rewards(
+    model: Any, rewards: Float[np.ndarray, "mode history *action"] | None = None
+) -> Float[np.ndarray, "mode state previous"]:
+    """Reward of each state by the state before it, averaged over what came earlier; NaN where nothing is known.
+
+    `rewards` are those to average; None: as they were fitted.
+    """
     env = environment_of(model.world, small=True)
     if not model.gauges or model.rewards_.ndim != 2:
         raise DoesNotApply("the model has no reward of states alone")
     if model.histories.length < 2:
         raise DoesNotApply("the reward sees one state only")
-    values, pairs = model.rewards_, by_pair(model.histories)
+    values, pairs = model.rewards_ if rewards is None else rewards, by_pair(model.histories)
     if model.uninformed_ is not None:
         values = np.where(model.uninformed_, np.nan, values)
     table = np.full((len(values), env.n_states, env.n_states), np.nan)

@@ -113,12 +113,14 @@ def notes() -> Iterator[None]:
     plain = warnings.showwarning
 
     def show(message: Any, category: Any, *place: Any, **more: Any) -> None:
+        from swirl.cli.output import as_typed_here
+
         if not issubclass(category, Notice):
             plain(message, category, *place, **more)
         elif str(message) not in said:
             said.add(str(message))
             mark = "" if issubclass(category, ImportNotice) else "Note: "  # that one begins with a word of its own
-            typer.secho(f"{mark}{message}", fg=typer.colors.YELLOW, err=True)
+            typer.secho(f"{mark}{as_typed_here(str(message))}", fg=typer.colors.YELLOW, err=True)
 
     with warnings.catch_warnings():
         warnings.simplefilter("always", Notice)
@@ -171,7 +173,9 @@ def _words(fault: Exception) -> str:
         return f"{fault.strerror}: {os.fspath(fault.filename)}"
     if isinstance(fault, MemoryError):
         return f"there is not enough memory ({fault})" if str(fault) else "there is not enough memory"
-    return str(fault) or type(fault).__name__
+    from swirl.cli.output import as_typed_here
+
+    return as_typed_here(str(fault)) or type(fault).__name__
 
 
 def _show_version(asked: bool) -> bool:

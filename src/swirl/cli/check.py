@@ -50,7 +50,7 @@ def check(
     Exits with 0 when there are no errors, with 1 when there are (--strict: or
     warnings), and with 2 when the files cannot be read.
     """
-    from swirl.cli.output import check_free, named_columns, show_json
+    from swirl.cli.output import check_free, environment_words, named_columns, show_json
     from swirl.io.atomic_write import write_text
     from swirl.workflows.check.page import to_html
 
@@ -58,13 +58,15 @@ def check(
         check_free(page, force, data, env, states)
     given = {"session": session, "subject": subject, "group": group, "time": time, "state": state, "action": action}
     named = {role: name for role, name in {**given, "gap": gap}.items() if name is not None}
-    found, environment = _examined(data, env, states, {**named, **(named_columns(columns) or {})})
+    found, known = _examined(data, env, states, {**named, **(named_columns(columns) or {})})
+    environment = None if known is None else environment_words(known)
     if page is not None:
         write_text(page, to_html(found, f"Check of {data.name}", environment), overwrite=force)
     levels = ("fault", "warning") if strict else ("fault",)
     counts = [finding for finding in found.findings if finding.level in levels]
     if as_json:
-        show_json({"data": str(data), "environment": environment, "exit_code": int(bool(counts)), **found.to_dict()})
+        shown = None if known is None else repr(known)
+        show_json({"data": str(data), "environment": shown, "exit_code": int(bool(counts)), **found.to_dict()})
     elif quiet:
         _show("\n\n".join(finding.to_text() for finding in counts))
     else:
@@ -75,8 +77,8 @@ def check(
         raise typer.Exit(1)
 
 
-def _examined(path: Path, wanted: str | None, states: Path | None, columns: dict[str, Any]) -> tuple[Any, str | None]:
-    """Read data and environment and examine them; also return the environment in words."""
+def _examined(path: Path, wanted: str | None, states: Path | None, columns: dict[str, Any]) -> tuple[Any, Any]:
+    """Read data and environment and examine them; also return the environment, where one is given."""
     from swirl.io.environment_files import SHORTHANDS
     from swirl.io.session_table import place_of
     from swirl.workflows.check import examine
@@ -89,7 +91,7 @@ def _examined(path: Path, wanted: str | None, states: Path | None, columns: dict
     def place(session: int, step: int, role: str) -> str:
         return f"{place_of(data, session, step)}, column {columns.get(role, ROLES[role])}"
 
-    return examine(data, env, places=place), None if env is None else repr(env)
+    return examine(data, env, places=place), env
 
 
 def _show(text: str) -> None:

@@ -120,7 +120,15 @@ def fit(
     settings, the command and a fingerprint of the data are kept in the file.
     """
     from swirl.analysis.verdicts import verdict
-    from swirl.cli.output import check_free, listed, named_columns, show_json, status_line
+    from swirl.cli.output import (
+        check_free,
+        data_words,
+        environment_words,
+        listed,
+        named_columns,
+        show_json,
+        status_line,
+    )  # fmt: skip
     from swirl.workflows.config import settings
     from swirl.workflows.fit import fit as run_fit
     from swirl.workflows.goals import split_goals
@@ -170,7 +178,12 @@ def fit(
             facts["goals"] = [{**asdict(goal), "found": goal in ready.search.goals} for goal in found]
         show_json({**facts, "file": str(saved)})
         return
-    typer.echo(to_text(facts))
+    told = {
+        "data": data_words(ready.train),
+        "environment": environment_words(ready.env),
+        "model": fitted.description.rstrip("."),
+    }
+    typer.echo(to_text({**facts, **told}))
     if ready.search is not None:
         typer.echo(f"\nGoals, in the order found:\n{ready.search}")
     if verbose:
@@ -198,8 +211,9 @@ def _checkpoint(path: Path | None, every: str, resume: bool, force: bool, others
 
 
 def details(model: Any, memory: Any) -> str:
-    """Predicted memory, and every start: what -v adds."""
-    lines = [f"{'memory':<14}{memory.to_text()}"] if memory is not None else []
+    """Every setting, predicted memory, and every start: what -v adds."""
+    lines = [f"{'settings':<14}{model!r}"]
+    lines += [f"{'memory':<14}{memory.to_text()}"] if memory is not None else []
     agreement = model.restart_agreement_
     for i, start in enumerate(model.restarts_):
         kept = "kept: " if i == model.best_restart_ else ""

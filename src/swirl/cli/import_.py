@@ -38,7 +38,7 @@ def _finish(read: Callable[..., Any], kind: str, asked: dict[str, Any]) -> None:
 
     `read` is called with a function that shows which of several files is read.
     """
-    from swirl.cli.output import show_json, status_line
+    from swirl.cli.output import as_typed_here, data_words, show_json, status_line
     from swirl.io.notes import is_loud, said_once
     from swirl.workflows import import_recordings as importing
 
@@ -57,14 +57,15 @@ def _finish(read: Callable[..., Any], kind: str, asked: dict[str, Any]) -> None:
         numbers = {"sessions": len(data), "steps": data.n_steps, "states": data.n_states, "actions": data.n_actions}
         show_json({"files": [str(path) for path in written], "data": repr(data), **numbers, "notes": notes})
         return
-    for note in said_once(notes, [*imported.data.names, *(Path(source).name for source in sources)]):
+    for said in said_once(notes, [*imported.data.names, *(Path(source).name for source in sources)]):
+        note = as_typed_here(said)
         if is_loud(note):
             typer.secho(f"- {note}", fg=typer.colors.YELLOW, err=True)
         elif not quiet:
             typer.echo(f"- {note}")
     if quiet:
         return
-    typer.echo(repr(imported.data))
+    typer.echo(data_words(imported.data))
     typer.echo("\n".join(f"Saved to {path}" for path in written))
     env = f" --env {shlex.quote(str(written[1]))}" if imported.env is not None else ""
     typer.echo(f"Next: swirl check {shlex.quote(str(output))}{env}")

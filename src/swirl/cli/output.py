@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shlex
 import sys
 from collections.abc import Callable, Iterator
@@ -32,6 +33,81 @@ def check_free(path: Path, force: bool, *sources: Any) -> None:
     check_target(path, overwrite=force, sources=[source for source in sources if source is not None])
     if not os.access(path.parent, os.W_OK):
         raise PermissionError(f"Permission denied: {path} may not be written; choose another folder with -o")
+
+
+def data_words(data: Any) -> str:
+    """Sessions in a line for people; what Python shows of them has its own names.
+
+    >>> from swirl.data.trajectories import Trajectories
+    >>> data_words(Trajectories([[0, 1, 0], [1, 0]], subjects=["a", "a"]))
+    '2 sessions of 1 animal, 5 steps (2 to 3 each), 2 states; no actions in the table'
+    >>> data_words(Trajectories([[0, 1, 0]], [[1, 1]]))
+    '1 session, 3 steps (3 each), 2 states, 2 actions'
+    """
+    from swirl.data.trajectories import Trajectories
+    from swirl.text import counted
+
+    if not isinstance(data, Trajectories):  # sessions that are read a part at a time
+        return f"{counted(len(data.inventory.lengths), 'session')}, {counted(data.n_steps, 'step')}, read in parts"
+    low, high = int(data.lengths.min()), int(data.lengths.max())
+    animals = len(set(data.subjects) - {None})
+    n_gaps = sum(map(len, data.gaps))
+    acted = any((actions >= 0).any() for actions in data.actions)
+    parts = [
+        counted(len(data), "session") + (f" of {counted(animals, 'animal')}" if animals else ""),
+        f"{counted(data.n_steps, 'step')} ({low:,}{'' if low == high else f' to {high:,}'} each)",
+        counted(data.n_states, "state"),
+        *([counted(data.n_actions, "action")] if acted else []),
+        *([counted(n_gaps, "gap")] if n_gaps else []),
+    ]
+    more = [] if acted else ["no actions in the table"]
+    more += [f"signals: {', '.join(data.signals)}"] if data.signals else []
+    return "; ".join([", ".join(parts), *more])
+
+
+def environment_words(env: Any) -> str:
+    """An environment in a line for people.
+
+    >>> from swirl.data.mdp import MDP
+    >>> environment_words(MDP.deterministic([[1, 0], [0, 1]]))
+    '2 states, 2 actions; where an action leads is certain'
+    >>> from swirl.data.arenas import grid
+    >>> environment_words(grid(2, 2))
+    '4 states, 4 actions (not all at each state); where an action leads is certain'
+    """
+    from swirl.text import counted
+
+    some = "" if env.available.all() else " (not all at each state)"
+    chance = "" if env.is_deterministic else f"up to {env.n_branches} states, by chance"
+    leads = f"an action may lead to {chance}" if chance else "where an action leads is certain"
+    return f"{counted(env.n_states, 'state')}, {counted(env.n_actions, 'action')}{some}; {leads}"
+
+
+_VALUE = r"(?:\{[^{}]*\}|\((?:[^()]|\([^()]*\))*\)|'[^']*'|\"[^\"]*\"|True)"
+_IN_PYTHON = re.compile(
+    rf"\b(?:[a-z_]+={_VALUE}, )*[a-z_]+=(?P<value>{_VALUE}) "
+    r"\((?P<option>--[a-z-]+)(?P<given> (?:[^();]|\([^()]*\))+)?(?:; (?P<more>[^()]*))?\)"
+)
+
+
+def as_typed_here(text: str) -> str:
+    """A message with options alone, where it says both how Python and how the command line has it.
+
+    >>> as_typed_here("name the one that holds it: columns={'state': …} (--columns state=NAME)")
+    'name the one that holds it: --columns state=NAME'
+    >>> as_typed_here("choose one, as in label='my zone' (--label); or stay=True (--stay)")
+    "choose one, as in --label 'my zone'; or --stay"
+    >>> as_typed_here('give impossible="gap" (--impossible gap; a new segment starts there)')
+    'give --impossible gap (a new segment starts there)'
+    """
+
+    def option(found: re.Match[str]) -> str:
+        value, given, more = found["value"], found["given"] or "", found["more"]
+        if not given and value[0] in "'\"":
+            given = f" {shlex.quote(value[1:-1])}"
+        return f"{found['option']}{given}{f' ({more})' if more else ''}"
+
+    return _IN_PYTHON.sub(option, text)
 
 
 ROLES = ("session", "subject", "group", "time", "state", "action", "gap")

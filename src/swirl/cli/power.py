@@ -27,6 +27,14 @@ def power(
     arena: Annotated[
         str | None, typer.Option(metavar="RxC", help="Sketch: an open arena of R x C cells, instead of --env.")
     ] = None,
+    labels: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FIRST",
+            help="Sketch: what the first cell of --arena is called, as for swirl env grid: A1, a1, A01, 1, …",
+            show_default="r0c0",
+        ),
+    ] = None,
     goals: Annotated[
         str | None,
         typer.Option(metavar="A,B+C,…", help="Sketch: the place that each mode walks to, by name or number."),
@@ -143,7 +151,7 @@ def power(
     if figure is not None and figure.suffix not in FORMATS:
         raise ValueError(f"--figure {figure}: expected a file that ends in {', '.join(FORMATS)}")
     options: dict[str, Any] = {
-        "env": env, "states": states, "arena": arena, "goals": goals, "ends": ends,
+        "env": env, "states": states, "arena": arena, "labels": labels, "goals": goals, "ends": ends,
         "dwell": numbers("--dwell", dwell), "temperature": numbers("--temperature", temperature),
         "explore": explore or None, "model": {"name": model},
         "fit": {"restarts": restarts, "max_iter": max_iter, "seed": seed},

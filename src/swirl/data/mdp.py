@@ -495,12 +495,22 @@ class MDP:
             )
         found = self._impossible(flat) if impossible == "error" else np.zeros(0, np.int64)
         if found.size:
-            places = [f"{_place(data, flat, t)}: {self._explain(flat, t)}" for t in found[:5].tolist()]
+            stays = int((flat.states[found] == flat.states[found + 1]).sum())
+            mostly = 2 * stays > len(found)
+            places = [
+                f"{_place(data, flat, t)}: {self._explain(flat, t)}" for t in found[: 1 if mostly else 5].tolist()
+            ]
+            merge = (
+                f"In {stays:,} of them the animal stays where it is, for which the environment has no action: merge "
+                "rows that repeat a state (swirl import table … --merge), or add an action that stays (for a grid: "
+                "swirl env grid … --stay). For what is left: "
+            )
+            correct = "correct" if mostly else "Correct"
             faults.add(
-                f"{counted(len(found), 'impossible transition')}: {_first(places, found)}. "
-                'Correct the data or the environment; or give impossible="gap" (--impossible gap; a new segment starts '
-                'there: history and mode chain restart) or impossible="forget" (--impossible forget; the history '
-                "restarts, the mode chain continues)"
+                f"{counted(len(found), 'impossible transition')}: {_first(places, found)}. {merge if mostly else ''}"
+                f'{correct} the data or the environment; or give impossible="gap" (--impossible gap; a new segment '
+                'starts there: history and mode chain restart) or impossible="forget" (--impossible forget; the '
+                "history restarts, the mode chain continues)"
             )
         faults.raise_if_any("The data do not fit the environment")
 

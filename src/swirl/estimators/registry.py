@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from swirl.data.mdp import MDP
+from swirl.text import nearest_name, plain_name
 
 
 class _Entry(NamedTuple):
@@ -128,9 +129,23 @@ def _find(name: str) -> _Entry:
     for pattern, entry in PATTERNS.items():
         if match := re.fullmatch(pattern, str(name)):
             return entry(match)
-    raise ValueError(
-        f"name={name!r}: no such model; there are {', '.join(ENTRIES)}, and I-3, S-3, F-2, Markov-3 and the like"
-    )
+    meant = _meant(name)
+    hint = f"there are {', '.join(ENTRIES)}, and I-3, S-3, F-2, Markov-3 and the like"
+    raise ValueError(f"name={name!r}: no such model; {hint if meant is None else f'did you mean {meant!r}?'}")
+
+
+def _meant(name: str) -> str | None:
+    """The name that was probably meant: with other capitals or marks, else a near one.
+
+    >>> _meant("S1"), _meant("s 12"), _meant("rarhmm"), _meant("Tarkov"), _meant("HMM of mine")
+    ('S-1', 'S-12', 'rARHMM', 'Markov', None)
+    """
+    if found := re.fullmatch(r"([a-z]+)0*([0-9]+)", plain_name(name)):
+        letters = {plain_name(own): own for own in ("I", "S", "F", "Goals", "Markov")}
+        numbered = f"{letters.get(found[1])}-{found[2]}"
+        if any(re.fullmatch(pattern, numbered) for pattern in PATTERNS):
+            return numbered
+    return nearest_name(name, ENTRIES)
 
 
 def fixed_arguments(name: str) -> dict[str, Any]:

@@ -48,8 +48,10 @@ class OpenTable:
     >>> file = Path(tempfile.mkdtemp()) / "m1.csv"
     >>> _ = file.write_text("Observer;Ann\\n\\ntime;place;x\\ns;;cm\\n0,5;home;3\\n1;water;4\\n")
     >>> table = open_table(file)
-    >>> table.name, table.header, table.at([1]), table.notes
-    ('m1', ['time', 'place', 'x'], 'line 6', ('left out 1 line above the table in m1.csv',))
+    >>> table.name, table.header, table.at([1]), table.notes[0]
+    ('m1', ['time', 'place', 'x'], 'line 6', 'left out 1 line above the table in m1.csv')
+    >>> table.notes[1]
+    'read with ; between the columns and decimal commas'
     >>> table.columns({0: "measured", 1: "names"})[0].tolist()
     [0.5, 1.0]
     """
@@ -131,6 +133,7 @@ def of_text(
         n = sum(1 for line in skipped if line.strip(" ,;\t"))
         notes += (f"left out {counted(n, 'line')} above the table in {path.name}",) if n else ()
     separator, shift = separator_of(data), 0
+    notes += _dialect(path, data, separator)
     if re.match(rb"[0-9.]+\t[0-9.]+\t[^\t\n]*(\n|$)", data):  # Audacity's labels
         data, shift = b"start\tstop\tlabel\n" + data, 1
     if blank_rows and separator not in first_line(data):
@@ -145,6 +148,20 @@ def of_text(
         refuse(path, "it holds a line of column names and nothing else: there are no data")
     name = sheet or path.name.removesuffix(".gz").rpartition(".")[0] or path.name
     return OpenTable(path, name, data, separator, header, end, lines - shift, above, units, notes, lost, word)
+
+
+def _dialect(path: Path, data: bytes, separator: str) -> tuple[str, ...]:
+    """A note on how the columns are told apart, where it is not by commas.
+
+    >>> _dialect(Path("m1.csv"), b"t;state\\n0,5;home\\n", ";")
+    ('read with ; between the columns and decimal commas',)
+    """
+    if separator not in first_line(data) or separator == "," or (separator == "\t" and path.suffix.lower() != ".csv"):
+        return ()
+    below = data[: 2**16].decode(errors="ignore")
+    commas = re.search(rf'(?m)(?:^|{separator})[ "]*[+-]?\d+,\d+[ "]*(?={separator}|\r?$)', below)
+    mark = "tabs" if separator == "\t" else separator
+    return (f"read with {mark} between the columns{' and decimal commas' if commas else ''}",)
 
 
 def _top(path: Path, data: bytes) -> tuple[int, list[str], dict[str, str], tuple[str, ...]]:
@@ -231,14 +248,14 @@ def _units(data: bytes, separator: str, first: int, sure: bool = False) -> tuple
 def table_text(path: Path, largest: int, sheet: str | None = None, notes: list[str] | None = None) -> tuple[bytes, str]:
     """The text of a table in UTF-8, and what its rows are called: lines of a text, rows of a sheet or of Parquet.
 
-    With `notes`, text in Windows-1252 is read too, and said so there.
+    With `notes`, text in Windows-1252 is read too, and said so there, as is which sheet was read.
     """
     check_there(path)
     start = beginning(path)
     if start.startswith(PARQUET):
         return _of_parquet(path, largest), "row"
     if start.startswith(ZIPPED) and path.suffix.lower() in EXCEL:
-        return _of_sheet(path, sheet), "row"
+        return _of_sheet(path, sheet, [] if notes is None else notes), "row"
     if sheet is not None:
         refuse(path, f"sheet={sheet!r} is of an Excel file (.xlsx), and this is none: leave it out")
     return utf8_text(path, largest, notes=notes), "line"
@@ -270,14 +287,16 @@ def sheets(path: Path) -> dict[str, bytes]:
     return found
 
 
-def _of_sheet(path: Path, wanted: str | None) -> bytes:
+def _of_sheet(path: Path, wanted: str | None, notes: list[str]) -> bytes:
     found = sheets(path)
     names = some([repr(name) for name in found], 20)
     if wanted is None and len(found) > 1:
         refuse(path, f"it has {len(found)} sheets ({names}): say which with --sheet (sheet= in Python)")
     if wanted is not None and wanted not in found:
         refuse(path, f"there is no sheet {wanted!r} with data: it has {names}")
-    return next(iter(found.values())) if wanted is None else found[wanted]
+    name = next(iter(found)) if wanted is None else wanted
+    notes.append(f"read sheet {name!r}")
+    return found[name]
 
 
 def _of_parquet(path: Path, largest: int) -> bytes:

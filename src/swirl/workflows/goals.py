@@ -20,10 +20,11 @@ from swirl.data.trajectories import Trajectories
 from swirl.errors import Faults
 from swirl.estimators.registry import arguments_for, has_goals
 from swirl.rewards.forms import Goals
-from swirl.text import counted, some
+from swirl.text import counted, nearest_name, some
 from swirl.workflows.config import Run
 
 DISCOVER = "discover"
+REWARDS = ("state", "state-action", "goals")
 WRITTEN = "--goals water,home (names or numbers of states; home+den is one goal of two)"
 
 
@@ -126,6 +127,7 @@ def with_goals(run: Run, env: MDP, names: list[str] | None = None) -> Run:
     """
     asked = run.model
     how = f"as in --reward goals {WRITTEN}" if names is None else f"as in --models Goals,S-2,Markov {WRITTEN}"
+    _check_reward(asked.reward)
     named = [name for name in ([asked.name] if names is None else names) if name is not None and has_goals(name)]
     formed = isinstance(asked.reward, Goals)
     if asked.reward == "goals" and names is not None:
@@ -149,6 +151,14 @@ def with_goals(run: Run, env: MDP, names: list[str] | None = None) -> Run:
         return run.model_copy(update={"model": _changed(asked, reward=replace(base, places=(), names=()))})
     form = replace(base, places=places_of(asked.goals, env), names=names_of(asked.goals, env))
     return run.model_copy(update={"model": _changed(asked, reward=form, goals=None)})
+
+
+def _check_reward(reward: Any) -> None:
+    """Refuse the name of a reward that there is not, with the one that was probably meant."""
+    if isinstance(reward, str) and reward not in REWARDS:
+        meant = nearest_name(reward, REWARDS)
+        hint = f"there are {', '.join(REWARDS)}" if meant is None else f"did you mean {meant!r}?"
+        raise ValueError(f"reward={reward!r}: there is no such reward; {hint}")
 
 
 def discovered(

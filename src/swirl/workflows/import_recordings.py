@@ -462,6 +462,9 @@ def import_tracks(
         down = "y grows downwards, as in the pixels of a video, and maps stand as the video does; --y-up: upwards."
         up = "y grows upwards, as on a map; --y-down: downwards, as in the pixels of a video."
         told += (down if y_down else up,)
+    if isinstance(where, Grid):
+        side = "top" if y_down else "bottom"
+        told += (f"Cells are called by row and column: r0c0 is at the {side} left of maps, row 0 is the {side} row.",)
     sessions = sessions.with_labels(notes=(*told, *sessions.notes))
     return _told(of_visits(sessions if index is None else label_sessions(sessions, index), where, y_down=y_down))
 

@@ -2,7 +2,7 @@
 
 A sketch is a small TOML file; every field but the place and the goals has a default:
 
-    env = "maze.csv"                      # or: arena = "6x6"
+    env = "maze.csv"                      # or: arena = "6x6", and labels = "A1" for cells A1, A2, …
     goals = { water = 116, home = 0 }     # one mode for each
     dwell = 30                            # steps that a mode lasts; [30, 60]: one number for each mode
     temperature = 0.5                     # how noisy choices are; the answer says how straight it walks
@@ -26,6 +26,7 @@ from pydantic import Field
 from swirl.analysis.cluster import LOCAL, engine_for
 from swirl.analysis.power import SESSIONS, Design, Power, Target, designs_of, model_of, power_analysis, truth_faults
 from swirl.analysis.tasks import Folder, Progress
+from swirl.data import arenas
 from swirl.data.environments import environment_of_places
 from swirl.data.mdp import MDP
 from swirl.datasets.sketch import sketched, ways
@@ -48,6 +49,7 @@ class Sketch(Section):
     env: str | None = None
     states: str | None = None
     arena: str | None = None
+    labels: str | None = None
     goals: str | dict[str, str | int | list[str | int]] | None = None
     dwell: float | list[float] = 30.0
     ends: Literal["goal", "anywhere"] = "goal"
@@ -72,16 +74,20 @@ class Question:
     """The sketch, where it is one."""
 
 
-def arena_of(given: str) -> MDP:
-    """An open arena of so many rows and columns of cells.
+def arena_of(given: str, labels: str | None = None) -> MDP:
+    """An open arena of so many rows and columns of cells; with `labels` they are called as `swirl env grid` does.
 
     >>> arena_of("2x3").state_names
     ('r0c0', 'r0c1', 'r0c2', 'r1c0', 'r1c1', 'r1c2')
+    >>> arena_of("2x3", "A1").state_names
+    ('A1', 'A2', 'A3', 'B1', 'B2', 'B3')
     """
     found = re.fullmatch(r"\s*(\d{1,3})\s*[x×]\s*(\d{1,3})\s*", given)
     if found is None or "0" in found.groups():
         raise ValueError(f"arena={given!r}: expected rows x columns, as in 6x6")
     rows, columns = map(int, found.groups())
+    if labels is not None:
+        return arenas.grid(rows, columns, labels=labels)
     return environment_of_places(Grid((0, columns), (0, rows), (rows, columns)))
 
 
@@ -93,6 +99,8 @@ def sketch_of(source: Any, options: dict[str, Any]) -> Sketch:
         raise ValueError(
             "env, arena: give one of them, an edge list as in --env maze.csv, or the cells of an open arena"
         )
+    if found.labels is not None and found.arena is None:
+        raise ValueError(f"labels={found.labels!r}: cells are named with an arena; the places of env have their names")
     if found.goals is None:
         raise ValueError("goals: give the places that modes walk to, as in --goals water=116,home=0 (names or numbers)")
     return found
@@ -100,8 +108,14 @@ def sketch_of(source: Any, options: dict[str, Any]) -> Sketch:
 
 def truth_of(sketch: Sketch) -> tuple[SWIRL, Any, list[list[int]]]:
     """The true model of a sketch, the model that is fitted to what it simulates, and the states of each goal."""
-    env = read_environment(sketch.env, sketch.states) if sketch.arena is None else arena_of(sketch.arena)
-    goals = read_goals(sketch.goals, env) or {}
+    if sketch.arena is None:
+        env = read_environment(sketch.env, sketch.states)
+    else:
+        env = arena_of(sketch.arena, sketch.labels)
+    try:
+        goals = read_goals(sketch.goals, env) or {}
+    except ValueError as fault:
+        raise ValueError(f"{fault}{'' if sketch.arena is None else _how_cells_are_called(env)}") from None
     asked = sketch.model
     settings = {"ends": sketch.ends, "explore": sketch.explore, "temperature": sketch.temperature}
     truth = sketched(env, list(goals.values()), dwell=sketch.dwell, **settings)
@@ -112,6 +126,18 @@ def truth_of(sketch: Sketch) -> tuple[SWIRL, Any, list[list[int]]]:
     alone = {"history": 1} if asked.name is None and asked.history is None else {}
     model = asked.model_copy(update={"modes": n_modes, **alone})
     return truth, build(Run(data="sketch", model=model, fit=sketch.fit), env), list(goals.values())
+
+
+def _how_cells_are_called(env: MDP) -> str:
+    """End of an error about cells of an arena.
+
+    >>> _how_cells_are_called(arena_of("2x3"))
+    '. Its cells are called r0c0 to r1c2 (row, column); --labels says otherwise, as in --labels A1 (A1, A2, …, B1, …)'
+    """
+    names = list(env.state_names or ["r0c0"])
+    other = "A1 (A1, A2, …, B1, …)" if names[0] == "r0c0" else "r0c0 (r0c0, r0c1, …, r1c0, …)"
+    how = f"{names[0]} to {names[-1]}{' (row, column)' if names[0] == 'r0c0' else ''}"
+    return f". Its cells are called {how}; --labels says otherwise, as in --labels {other}"
 
 
 def ask(

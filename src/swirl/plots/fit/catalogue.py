@@ -22,11 +22,12 @@ FORMATS = ("pdf", "png", "svg")
 # Name → what it shows, and the function that draws it; in this order they are drawn and listed.
 FIGURES: dict[str, tuple[str, Callable[[DecodedFit], tuple[Figure, Any]]]] = {
     "rewards": (
-        "Reward of each state in each mode. Equivalent rewards differ by a gauge: beside it see `preferences`.",
+        "Reward of each state in each mode: the one of least norm among those that explain the same behaviour. Each "
+        "mode has a scale of its own. Beside it see `preferences`.",
         rewards.rewards,
     ),
     "rewards_by_previous": (
-        "Reward of each state by the state before. Grey: no such move, or nothing known of it.",
+        "Reward of each state by the state before, of least norm. Grey: no such move, or nothing known of it.",
         rewards.rewards_by_previous,
     ),
     "rewards_by_action": (

@@ -16,13 +16,15 @@ from swirl.plots.style import printed
 
 
 def gauge(fit: DecodedFit) -> str:
-    """What a reward is called beside its scale: which of the equivalent ones it is."""
-    return "reward (least norm)" if fit.model.map_gauge == "canonical" else "reward (fitted gauge)"
+    """What a reward is called beside its scale: which of the equivalent ones it is; that of a goal has none."""
+    if fit.least_norm is not None or fit.model.map_gauge == "canonical":
+        return "reward (least norm)"
+    return "reward (fitted gauge)" if "canonical" in fit.model.gauges else "reward"
 
 
 def rewards(fit: DecodedFit) -> Drawn:
     """Draw the reward of each state."""
-    env, values = fit.environment(), state_rewards(fit.model)
+    env, values = fit.environment(), state_rewards(fit.model, fit.least_norm)
     axes = panels(fit, map_size(env))
     for mode, ax in enumerate(axes):
         state_map(env, values[mode], title=fit.mode_names[mode], label=gauge(fit), shown=shown(fit), ax=ax)
@@ -31,7 +33,7 @@ def rewards(fit: DecodedFit) -> Drawn:
 
 def rewards_by_previous(fit: DecodedFit) -> Drawn:
     """Draw the reward of each state by the state before."""
-    env, values = fit.environment(), pair_rewards(fit.model)
+    env, values = fit.environment(), pair_rewards(fit.model, fit.least_norm)
     split = all(is_split(env, table) for table in values)
     axes = panels(fit, map_size(env, table=True), fit.n_modes + split)
     if split:
@@ -63,7 +65,7 @@ def rewards_by_action(fit: DecodedFit) -> Drawn:
 
 def reward_at_one_place(fit: DecodedFit) -> Drawn:
     """Draw how the reward at one place depends on the state before, where that matters most."""
-    values = pair_rewards(fit.model)
+    values = pair_rewards(fit.model, fit.least_norm)
     known = np.asarray(np.isfinite(values).all(axis=0))
     high = np.where(known, values, -np.inf).max(axis=2)
     low = np.where(known, values, np.inf).min(axis=2)

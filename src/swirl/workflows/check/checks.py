@@ -73,6 +73,7 @@ def check_clock(notes: Notes) -> dict[str, Any] | None:
 
 
 UNLIKELY = 1e-6  # a move this rare in the environment is more often a slip of the pen
+FEW = 3  # examples of what is all alike
 STAYING = 0.2  # share of steps that stay, from which runs were perhaps not merged
 
 
@@ -203,7 +204,9 @@ def count_transitions(notes: Notes, moves: Moves) -> dict[str, Any]:
         says = f"{counted(len(wrong), 'impossible transition')} in {len(at):,} of {counted(len(notes.data), 'session')}"
         says += f", of which {still:,} stay in one state." if still else "."
         advice = "impossible-stays" if still else None
-        places = notes.at(wrong, "state", _move_words(notes))
+        # Where most only stay, one remedy is for all: a few examples say as much as twenty.
+        shown = wrong[:FEW] if 2 * still > len(wrong) else wrong
+        places = notes.at(shown, "state", _move_words(notes))
         notes.add("fault", "impossible-transitions", says, places, advice)
     if rare.size:
         says = f"{counted(len(rare), 'move')} of a probability below {UNLIKELY:g} in the environment."
