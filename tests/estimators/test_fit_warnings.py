@@ -9,16 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import swirl
+from small_worlds import two_factors
 from swirl.analysis import grid_search
-from swirl.data.mdp import MDP
 from swirl.data.trajectories import Trajectories
 from swirl.datasets import gridworld
 from swirl.estimators.autoregression import MatrixNormal
 from swirl.estimators.em_estimator import EMEstimator
 from swirl.estimators.fit_warnings import FEW_NATS, SAME_ARI, SAME_POLICIES, RestartAgreement, cautions
-
-N_STEPS = 60
-
 
 # ---------------------------------------------------------------------- the rule, on numbers
 
@@ -128,20 +125,6 @@ def test_cautions_say_what_to_do():
 
 
 # ---------------------------------------------------------------------- fits whose answer is known
-
-
-def two_factors():
-    """One state, four actions = two bits that switch slowly and independently: two modes can follow either bit.
-
-    Half of the sessions are the others with their bits exchanged, so both are exactly as good.
-    """
-    rng = np.random.default_rng(0)
-    flips = rng.random((12, N_STEPS, 2)) < 0.05
-    hidden = (np.cumsum(flips, axis=1) + rng.integers(2, size=(12, 1, 2))) % 2
-    bits = np.where(rng.random(hidden.shape) < 0.95, hidden, 1 - hidden)
-    actions = [2 * b[:, i] + b[:, 1 - i] for i in (0, 1) for b in bits]
-    states = [np.zeros(N_STEPS, int)] * len(actions)
-    return MDP.deterministic(np.zeros((1, 4), dtype=int)), Trajectories(states, actions, n_states=1, n_actions=4)
 
 
 def by_hand(model, parameters):

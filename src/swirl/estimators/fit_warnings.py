@@ -36,6 +36,8 @@ Level = Literal["trust", "with care", "don't"]
 LEVELS: tuple[Level, ...] = ("trust", "with care", "don't")
 WORST_FIRST: tuple[Level, ...] = ("don't", "with care", "trust")
 SAID = {"trust": "trust it", "with care": "with care", "don't": "don't trust it"}
+UNSETTLED = "The modes are not settled (see the verdict): another fit may give another difference, or the opposite one."
+"""Where modes are compared (by group, by signal), and the verdict is not *trust*: `is_unsettled`."""
 SAME_MODES = 0.93
 """Least share of the steps at which fits to either half decode the same mode, to be trusted."""
 OTHER_MODES = 0.8
@@ -382,6 +384,11 @@ def verdict_of(model: Any, agreement: RestartAgreement | None) -> Verdict | None
         known = against(model, agreement) or known
     unchecked = "whether other sessions give the same was not checked (swirl fit does; in Python, verdicts.verdict)"
     return with_near(known or Verdict("with care", (unchecked,)), agreement)
+
+
+def is_unsettled(found: Verdict | None) -> bool:
+    """Whether what is built on the modes of a fit needs a warning: its verdict is known, and is not *trust*."""
+    return found is not None and found.level != "trust"
 
 
 def cautions(
