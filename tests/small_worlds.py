@@ -98,3 +98,17 @@ def with_goals(env, form, goals, *, cost, temperature=1.0, kind=SWIRL):
     model.initial_states_ = np.full(env.n_states, 1 / env.n_states)
     model.mode_temperatures_ = np.full(n_modes, float(temperature))
     return model
+
+
+def two_factors():
+    """One state, four actions = two bits that switch slowly and independently: two modes can follow either bit.
+
+    Half of the sessions are the others with their bits exchanged, so both are exactly as good.
+    """
+    rng, n_steps = np.random.default_rng(0), 60
+    flips = rng.random((12, n_steps, 2)) < 0.05
+    hidden = (np.cumsum(flips, axis=1) + rng.integers(2, size=(12, 1, 2))) % 2
+    bits = np.where(rng.random(hidden.shape) < 0.95, hidden, 1 - hidden)
+    actions = [2 * b[:, i] + b[:, 1 - i] for i in (0, 1) for b in bits]
+    states = [np.zeros(n_steps, int)] * len(actions)
+    return MDP.deterministic(np.zeros((1, 4), dtype=int)), Trajectories(states, actions, n_states=1, n_actions=4)

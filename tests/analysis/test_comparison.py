@@ -12,6 +12,7 @@ from swirl.analysis.comparison import _label, common_score_type, compare
 from swirl.analysis.comparison_result import Comparison
 from swirl.analysis.fit_tasks import fits_on_tasks
 from swirl.analysis.grid_search import Choice, choose
+from swirl.analysis.panel import Panel
 from swirl.analysis.tasks import Folder, Shared, here
 from swirl.data.encoding import Encoded
 from swirl.data.folds import SameAnimalsWarning
@@ -390,35 +391,37 @@ def verdict(gains, rival=None, **more):
     return synthetic(rows, STEPS, n_modes=sizes, one_mode={"a": "b"}, **more).verdict()
 
 
+IV = " (±: 95 % interval)"  # said once, at the first
+
+
 def test_modes_are_ahead_only_of_both_their_one_mode_and_the_best_other_model():
-    ahead = (
-        "Modes are ahead: a with 2 modes is better than the same model with one mode by 0.1000 ± 0.0075 nats per step"
-    )
+    itself = "the same model with one mode"
+    ahead = f"Modes are ahead: a with 2 modes is better than {itself} by 0.1000 ± 0.0075 nats per step{IV}"
     other = "c, the best other model without modes,"
     assert verdict(10 + NOISE) == f"{ahead}."
     assert verdict(10 + NOISE, rival=-5.0) == f"{ahead} and than {other} by 0.1500 ± 0.0075 nats per step."
     none = "No case for modes: a with 2 modes"
     assert verdict(10 + NOISE, rival=20.0) == (
-        f"{none} is better than the same model with one mode by 0.1000 ± 0.0075 nats per step, but is worse than "
+        f"{none} is better than the same model with one mode by 0.1000 ± 0.0075 nats per step{IV}, but is worse than "
         f"{other} by 0.1000 ± 0.0075 nats per step."
     )
     assert verdict(10 + NOISE, rival=9.9) == (
-        f"{none} is better than the same model with one mode by 0.1000 ± 0.0075 nats per step, but does not differ "
+        f"{none} is better than the same model with one mode by 0.1000 ± 0.0075 nats per step{IV}, but does not differ "
         f"from {other} beyond noise (+0.0010 ± 0.0075 nats per step)."
     )
     # Better than counts, but no better than itself with one mode: that is not due to modes.
     assert verdict(0.1 + NOISE, rival=-50.0) == (
-        f"{none} is better than {other} by 0.5010 ± 0.0075 nats per step, but does not differ from the same model with "
-        "one mode beyond noise (+0.0010 ± 0.0075 nats per step)."
+        f"{none} is better than {other} by 0.5010 ± 0.0075 nats per step{IV}, but does not differ from {itself} beyond "
+        "noise (+0.0010 ± 0.0075 nats per step)."
     )
-    assert verdict(NOISE - 10) == f"{none} is worse than the same model with one mode by 0.1000 ± 0.0075 nats per step."
+    assert verdict(NOISE - 10) == f"{none} is worse than {itself} by 0.1000 ± 0.0075 nats per step{IV}."
 
 
 def test_without_itself_with_one_mode_a_model_is_not_said_to_be_ahead_by_its_modes():
     alone = synthetic([BASE + 10 + NOISE, BASE], STEPS, n_modes=[2, 1])
     assert alone.verdict() == (
-        "a with 2 modes is better than b, the best model without modes, by 0.1000 ± 0.0075 nats per step. It was not "
-        "compared with itself with one mode, so that this may not be due to modes."
+        f"a with 2 modes is better than b, the best model without modes, by 0.1000 ± 0.0075 nats per step{IV}. It was "
+        "not compared with itself with one mode, so that this may not be due to modes."
     )
     for sizes in ([1, 1], [2, 3]):  # nothing to say about modes
         assert synthetic([BASE + 1, BASE], STEPS, n_modes=sizes).verdict() == "Best: a."
@@ -454,6 +457,39 @@ def test_of_models_with_modes_the_simplest_within_one_standard_error_is_picked()
         folds = on_folds([gain + noise, 0 * noise], [3, 2])
         result = synthetic([BASE, BASE], STEPS, n_modes=[3, 2], on_folds=folds)
         assert result.contest().with_modes == name
+        rule = "the best" if name == "a" else "the simplest within one standard error of the best"
+        assert result.picked_words() == f"{name}: of the models with several modes, {rule} on the training folds."
+
+
+def test_why_a_model_was_picked_is_only_what_picked_it():
+    alone = synthetic([BASE, BASE], STEPS, n_modes=[2, 1])
+    assert alone.picked_words() == "a: the only model with several modes."
+    no_folds = synthetic([BASE + 1, BASE], STEPS, n_modes=[3, 2])
+    assert no_folds.picked_words().startswith("a: of the models with several modes, the best on the test sessions (")
+    without = synthetic([BASE + 1, BASE], STEPS, on_folds=on_folds([NOISE[:4], 9 + NOISE[:4]], [1, 1]))
+    assert without.picked_words() == "b: the best on the training folds."
+    assert synthetic([BASE + 1, BASE], STEPS, n_modes=[3, 2], about="b").picked_words().startswith("b: chosen before")
+
+
+def test_few_test_animals_are_named():
+    few = synthetic([BASE + 1, BASE], STEPS, subjects=["M01", "M06"] * 5)
+    assert few.remarks() == [
+        "Tested on 2 animals (M01, M06): the intervals are over their sessions and say nothing about other animals."
+    ]
+    five = synthetic([BASE + 1, BASE], STEPS, subjects=list("abcde") * 2)
+    assert five.remarks() == []
+    assert synthetic([BASE + 1, BASE], STEPS).remarks() == []  # whose sessions they are is not known
+
+
+@pytest.mark.parametrize(("ari", "told"), [(0.62, True), (0.799, True), (0.8, False), (0.95, False), (np.nan, False)])
+def test_modes_that_are_not_the_same_twice_are_remarked_on(ari, told):
+    sums = {"score": np.zeros((2, 10))}
+    steps = {"score": np.ones((2, 10), int)}
+    other = Panel("action", ("a", "b"), (2, 1), sums, steps, agreement={"same_twice": np.array([ari, np.nan])})
+    said = synthetic([BASE + 1, BASE], STEPS, n_modes=[2, 1], panel=other).remarks()
+    assert len(said) == told
+    words = "a: its modes are not the same twice. Fits to the training folds segment the test sessions alike at ARI "
+    assert not told or said[0].startswith(f"{words}{ari:.2f} only")
 
 
 def test_one_mode_is_enough_where_the_folds_say_so():
@@ -609,7 +645,7 @@ def test_the_printed_table():
     result = synthetic(rows, [100] * 4, n_modes=[2, 1, 1], one_mode={"a": "b"})
     assert str(result).splitlines() == [
         "Modes are ahead: a with 2 modes is better than the same model with one mode by 0.1000 ± 0.0130 nats per step "
-        "and than c, the best other model without modes, by 0.6000 ± 0.1338 nats per step.",
+        "(±: 95 % interval) and than c, the best other model without modes, by 0.6000 ± 0.1338 nats per step.",
         "",
         "| model | modes | held-out LL (action, nats/step) | to the best (95 %) | seconds |",
         "|:--|--:|--:|--:|--:|",

@@ -98,6 +98,33 @@ def test_a_fit_that_was_not_checked_is_never_trusted():
     assert verdict_of(fit, ALL_SAME).level == "trust"
 
 
+def near(error):
+    """Six of eight restarts ended together, 7 nats behind, with other modes."""
+    numbers = np.array([0, 0, *[1] * 6])
+    given = np.where(numbers, 0.49, 1.0), 0.12 * numbers, 7.01 * numbers, numbers, np.where(numbers, error, np.nan)
+    return RestartAgreement(0, 2, *given)
+
+
+def test_a_solution_that_is_near_is_a_reason_for_care_and_no_more():
+    fit = ended(converged_=True, occupancy_=np.array([0.5, 0.5]))
+    fit.verdict_ = told().verdict()
+    found = verdict_of(fit, near(error=8.0))
+    assert found.level == "with care"
+    assert found.reasons[0].startswith("most starting points (6 of 8) ended together 7 nats behind")
+    assert found.reasons[0].endswith("and the data hardly decide between the two")
+    fit.verdict_ = found  # as kept in the file: said once
+    assert verdict_of(fit, near(error=8.0)) == found
+    fit.verdict_ = told(agreement=0.5).verdict()  # what is worse comes first
+    worse = verdict_of(fit, near(error=8.0))
+    assert (worse.level, worse.reasons[-1]) == ("don't", found.reasons[0])
+
+
+def test_a_clear_optimum_is_trusted():
+    fit = ended(converged_=True, occupancy_=np.array([0.5, 0.5]))
+    fit.verdict_ = told().verdict()
+    assert verdict_of(fit, near(error=3.0)) == told().verdict()
+
+
 def line(n_sessions, n_steps):
     """A walker on a line of four states, who likes one end of it."""
     env = swirl.MDP.deterministic([[0, 1], [0, 2], [1, 3], [2, 3]])

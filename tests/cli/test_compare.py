@@ -153,7 +153,9 @@ def test_without_fits_the_command_to_fit_is_named(folder, tmp_path):
     command += ["--modes", 2, "--restarts", 1, "--max-iter", 3, "--hold-out", 4, "--seed", 3, "--folds", 0]
     done = run(*command, "-o", tmp_path / "c.json")
     assert done.exit_code == 0, done.output
-    last = done.stdout.strip().splitlines()[-1]
+    why, last = done.stdout.strip().splitlines()[-2:]
+    assert why == "To go on with ARHMM: the only model with several modes."
+    assert "To fit: 2 models, then each on all training sessions." in done.stderr
     words = shlex.split(last.removeprefix("Next: "))
     first, second = words[: words.index("&&")], words[words.index("&&") + 1 :]
     assert first[:3] == ["swirl", "fit", str(folder / "sessions.csv")]
@@ -261,10 +263,13 @@ def test_settings_reach_the_models_that_take_them():
 def test_one_test_session_is_json_and_no_nan_is_printed(tmp_path, folder):
     command = ["compare", folder / "sessions.csv", "--env", folder / "grid.csv", "--models", "Markov-0,Markov-1"]
     command += ["--hold-out", 12, "--force", "-o", tmp_path / "c.json"]
-    facts = json.loads(run(*command, "--json").stdout, parse_constant=lambda name: pytest.fail(name))
+    done = run(*command, "--json")
+    assert "To fit" not in done.stderr
+    facts = json.loads(done.stdout, parse_constant=lambda name: pytest.fail(name))
     assert json.loads((tmp_path / "c.json").read_text())["run"]["config"]["hold_out"] == 12
     assert facts["remarks"] == [
-        "The same animals are on both sides (m0): the test is of other sessions, not of other animals."
+        "The same animals are on both sides (m0): the test is of other sessions, not of other animals.",
+        "Tested on 1 animal (m0): this says nothing about other animals.",
     ]
     assert facts["models"][1]["half_width"] is None
     assert "nan" not in run(*command).stdout

@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 import swirl
 from swirl import datasets
 from swirl.cli.app import app
+from swirl.cli.fit import _on_halves
 from swirl.io.environment_files import write_environment
 from swirl.io.export_tables import to_frame, write_table
 from swirl.priors import Bouts
@@ -524,3 +525,17 @@ def test_columns_of_other_names_lead_to_the_same_fit(folder, tmp_path):
         exported = run("export", tmp_path / f"{name}.nc", "-o", tmp_path / f"{name}_steps.csv")
         assert exported.exit_code == 0, exported.output
     assert (tmp_path / "one_steps.csv").read_bytes() == (tmp_path / "two_steps.csv").read_bytes()
+
+
+@pytest.mark.parametrize("silent", [False, True])
+def test_before_the_halves_are_fitted_the_model_is_said_to_be_safe(silent, capsys, tmp_path):
+    shown = []
+    on = _on_halves(tmp_path / "fit.nc", shown.append, silent)
+    assert capsys.readouterr().err == ""  # nothing is fitted for a verdict that needs no halves
+    on("first")
+    on("second")
+    said = (
+        f"Fit saved to {tmp_path / 'fit.nc'}; now fitting the two halves of the sessions for the verdict (Ctrl-C keeps"
+    )
+    assert capsys.readouterr().err.count(said) == (not silent)
+    assert shown == ["verdict: first", "verdict: second"]

@@ -11,6 +11,8 @@ from typer.testing import CliRunner
 import swirl
 from small_worlds import recording, truth
 from swirl.cli import app as commands
+from swirl.estimators import fit_warnings
+from swirl.estimators.fit_warnings import UNSETTLED, Verdict
 from swirl.io.export_tables import to_frame, write_table
 from swirl.plots.fit import catalogue
 from swirl.workflows.load import sessions_of
@@ -87,6 +89,16 @@ def test_what_does_not_apply_is_told(folder, tmp_path, monkeypatch):
     assert f"Saved to {tmp_path / 'figures'}: usage" in done.stdout
     assert "the model was not fitted by EM" in done.stdout
     assert "no signal was asked for" in done.stdout
+
+
+@pytest.mark.parametrize(("level", "told"), [("with care", True), ("don't", True), ("trust", False)])
+def test_figures_of_modes_that_are_not_settled_come_with_the_verdict(folder, tmp_path, monkeypatch, level, told):
+    monkeypatch.setattr(fit_warnings, "verdict_of", lambda model, agreement: Verdict(level, ("this is why",)))
+    monkeypatch.setattr(catalogue, "FIGURES", {"usage": catalogue.FIGURES["usage"]})
+    done = run(folder / "fit.nc", "-o", tmp_path / "figures", "--format", "svg", "--data", folder / "sessions.csv")
+    assert done.exit_code == 0, done.output
+    assert (UNSETTLED in done.stdout) is told
+    assert ("this is why" in done.stdout) is told
 
 
 def test_a_figure_that_fails_leaves_the_folder_as_it_was(folder, tmp_path, monkeypatch):

@@ -9,16 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import swirl
+from small_worlds import two_factors
 from swirl.analysis import grid_search
-from swirl.data.mdp import MDP
 from swirl.data.trajectories import Trajectories
 from swirl.datasets import gridworld
 from swirl.estimators.autoregression import MatrixNormal
 from swirl.estimators.em_estimator import EMEstimator
 from swirl.estimators.fit_warnings import FEW_NATS, SAME_ARI, SAME_POLICIES, RestartAgreement, cautions
-
-N_STEPS = 60
-
 
 # ---------------------------------------------------------------------- the rule, on numbers
 
@@ -69,6 +66,47 @@ def test_the_sentence_names_those_that_are_as_good():
     assert many.rival_words() == "6 others are within 1 nat of it with other modes (ARI 0.10, 0.10, 0.10, 0.10, …)"
 
 
+def solutions(ari, behind, numbers, error, n_modes=2):
+    apart = np.where(np.array(numbers) == 0, 0.0, 0.2)
+    given = np.array(ari, float), apart, np.array(behind, float), np.array(numbers), np.array(error, float)
+    return RestartAgreement(0, n_modes, *given)
+
+
+def test_starts_that_end_together_near_the_fit_are_told():
+    nan = np.nan
+    near = solutions([1, 1, *[0.49] * 6], [0, 0, *[7.01] * 6], [0, 0, *[1] * 6], [nan, nan, *[7.6] * 6])
+    assert [(one.restart, one.n, one.nats_behind) for one in near.near] == [(2, 6, 7.01)]
+    words = "most starting points (6 of 8) ended together 7 nats behind, with other modes (segmentations agree at ARI "
+    assert near.near_words() == f"{words}0.49)"
+    assert near.sentence().endswith(near.near_words())
+    told = cautions(True, 8, near, [0.5, 0.5], ["a", "b"])
+    assert list(told) == ["near"]
+    assert "standard error of 8 nats" in told["near"]
+    few = solutions([1, 1, 1, 1, 1, 0.4], [0] * 5 + [9], [0] * 5 + [1], [nan] * 5 + [6])
+    assert few.near_words().startswith("1 of 6 starting points ended 9 nats behind")
+    one = solutions([1, 1, 1], [0, 0, 9], [0, 0, 1], [nan, nan, 6], n_modes=1)
+    assert one.near_words().endswith("with other policies (0.20 apart)")
+
+
+@pytest.mark.parametrize(
+    ("behind", "error"),
+    [(7.01, 3.0), (300.0, 20.0), (7.01, np.nan)],  # two standard errors and more; how much is not known
+)
+def test_a_clear_optimum_is_called_clear(behind, error):
+    clear = solutions([1, 1, *[0.49] * 6], [0, 0, *[behind] * 6], [0, 0, *[1] * 6], [np.nan] * 2 + [error] * 6)
+    assert clear.near == () == clear.others
+    assert clear.near_words() == ""
+    assert cautions(True, 8, clear, [0.5, 0.5], ["a", "b"]) == {}
+    assert clear.sentence().endswith("by weight)")
+
+
+def test_rivals_are_not_told_twice():
+    both = solutions([1, 1, 0.3, 0.5], [0, 0, 3, 8], [0, 0, 1, 2], [np.nan, np.nan, 5, 5])
+    assert both.rivals.tolist() == [2]
+    assert [one.restart for one in both.near] == [3]
+    assert [one.restart for one in both.others] == [2, 3]
+
+
 def test_cautions_say_what_to_do():
     alone = found([1.0, *[0.5] * 7], [0.0, *[0.3] * 7], [0.0, *[50.0] * 7])
     told = cautions(True, 8, alone, [0.985, 0.015], ["a", "b"])
@@ -87,20 +125,6 @@ def test_cautions_say_what_to_do():
 
 
 # ---------------------------------------------------------------------- fits whose answer is known
-
-
-def two_factors():
-    """One state, four actions = two bits that switch slowly and independently: two modes can follow either bit.
-
-    Half of the sessions are the others with their bits exchanged, so both are exactly as good.
-    """
-    rng = np.random.default_rng(0)
-    flips = rng.random((12, N_STEPS, 2)) < 0.05
-    hidden = (np.cumsum(flips, axis=1) + rng.integers(2, size=(12, 1, 2))) % 2
-    bits = np.where(rng.random(hidden.shape) < 0.95, hidden, 1 - hidden)
-    actions = [2 * b[:, i] + b[:, 1 - i] for i in (0, 1) for b in bits]
-    states = [np.zeros(N_STEPS, int)] * len(actions)
-    return MDP.deterministic(np.zeros((1, 4), dtype=int)), Trajectories(states, actions, n_states=1, n_actions=4)
 
 
 def by_hand(model, parameters):
@@ -145,6 +169,21 @@ def test_numbers_of_modes_mean_nothing(bits):
     np.testing.assert_allclose(agreement.ari, 1.0)
     np.testing.assert_allclose(agreement.policy_distance, 0.0, atol=1e-12)
     assert agreement.n_same == 2
+
+
+def test_restarts_of_one_other_solution_are_one(bits):
+    """Two optima and their copies with modes renumbered: two solutions, and the error of a hand-made difference."""
+    model, data = bits
+    other = int(np.argmin(model.restart_agreement_.ari))
+    a, b = model.restarts_[model.best_restart_], model.restarts_[other]
+    turned = [(permuted(r.parameters, [1, 0]), r.occupancy[::-1]) for r in (a, b)]
+    made = by_hand(model, [(a.parameters, a.occupancy), (b.parameters, b.occupancy), *turned])
+    agreement = made.compare_restarts(data)
+    assert agreement.solution.tolist() == [0, 1, 0, 1]
+    apart = made.log_likelihood(data) - made.use_restart(1).log_likelihood(data)  # sessions are equally long
+    error = np.sqrt(len(data)) * np.std(apart, ddof=1)
+    np.testing.assert_allclose(agreement.error, [np.nan, error, np.nan, error])
+    assert np.isnan(made.compare_restarts(data[:4]).error).all()  # of so few, the spread is not known
 
 
 def test_equal_objectives_with_other_modes_are_not_the_same(bits):
@@ -230,7 +269,7 @@ def test_every_estimator_says_it_and_its_file_keeps_it(name, tmp_path):
     assert agreement.policy_distance[agreement.kept] == agreement.nats_behind[agreement.kept] == 0
     assert f"{agreement.sentence()}." in model.fit_report_
     again = swirl.load(model.save(tmp_path / "fit.nc"))
-    for part in ("kept", "n_modes", "ari", "policy_distance", "nats_behind"):
+    for part in ("kept", "n_modes", "ari", "policy_distance", "nats_behind", "solution", "error"):
         np.testing.assert_array_equal(getattr(again.restart_agreement_, part), getattr(agreement, part))
     assert again.fit_report_ == model.fit_report_
 

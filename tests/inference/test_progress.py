@@ -33,12 +33,20 @@ def shown(monkeypatch, wanted, *, terminal, seconds, running=2):
 def test_a_terminal_has_one_line_that_is_wiped_at_the_end(monkeypatch):
     text = shown(monkeypatch, None, terminal=True, seconds=[1.0, 1.05, 2.0])
     assert text.count("EM iteration") == 2  # the second came too soon
-    assert "EM iteration 3/40  objective -5.00  2 of 2 restarts running  at most 74 s left" in text
+    assert "EM iteration 3/40  objective -5.00  2 of 2 restarts running  6 s so far  on " in text
     assert "\n" not in text
     assert text.endswith("\r\x1b[2K")
     # More than are shown at once race.
     text = shown(monkeypatch, None, terminal=True, seconds=[1.0], running=32)
     assert "objective -5.00  32 starts racing  on " in text
+
+
+def test_a_bound_on_the_time_left_is_told_only_where_it_says_something(monkeypatch):
+    text = shown(monkeypatch, None, terminal=True, seconds=[float(i) for i in range(1, 6)])
+    early, late = (text.split(f"EM iteration {i}/40")[1].split("  on ")[0] for i in (3, 4))
+    assert "left" not in early  # 6 s, and 74 more at most
+    assert early.endswith("6 s so far")
+    assert late.endswith("at most 72 s left")  # 8 s
 
 
 def test_a_pipe_has_nothing_unless_it_is_asked_for(monkeypatch):

@@ -29,6 +29,7 @@ from swirl.plots.move_maps import state_transitions
 from swirl.report import maps as mapped
 from swirl.report import session as sessions
 from swirl.report.animals import animal_facts, animal_figure, animal_note, animal_sentences, group_words
+from swirl.report.caveats import OtherSolution
 from swirl.report.checks import OF_MODES, check_facts, check_sentence
 from swirl.report.comparison import relation
 from swirl.report.durations import bout_facts, survival
@@ -38,7 +39,7 @@ from swirl.report.page import SECTIONS, contents
 from swirl.report.provenance import provenance
 from swirl.report.section import ReportedFit
 from swirl.report.session import session_facts
-from swirl.report.signal import signal_facts
+from swirl.report.signal import elsewhere_words, signal_facts
 from swirl.report.summary import data_facts, next_steps
 from swirl.report.switching import switch_counts, switching_facts
 from swirl.report.uncertainty import agreement_of, restart_facts
@@ -294,7 +295,7 @@ def test_groups_are_tested_with_the_animal_as_the_unit():
     case = decoded(paths, subjects=animals, groups=["x"] * 8 + ["y"] * 8)
     told = group_words(animal_facts(case), case.mode_names)
     assert told[0] == "The groups differ in a and b: a p = 0.029, b p = 0.029 (corrected: 0.029; 0.029)."
-    assert told[1].replace("\xa0", " ").startswith("y minus x, in shares of an animal’s time")
+    assert told[1].replace("\xa0", " ").startswith("y minus x, in shares of an animal’s steps")
     assert "in all 70 ways to deal the group labels" in told[2]  # and not in those to divide 16 sessions
     three = group_words(animal_facts(case) | {"rows": animal_facts(case)["rows"][1:7]}, case.mode_names)
     assert three[0].startswith("No difference could be shown")
@@ -310,6 +311,52 @@ def test_groups_are_tested_with_the_animal_as_the_unit():
     unknown = decoded(paths, groups=["x"] * 8 + ["y"] * 8)
     assert "which session is of which animal is not known" in group_words(animal_facts(unknown), case.mode_names)[0]
     assert group_words(animal_facts(decoded(paths, subjects=animals)), case.mode_names) == []
+
+
+def two_groups(x, y):
+    """Eight animals of two sessions each: the paths of group x and of group y."""
+    animals = [f"m{i // 2}" for i in range(16)]
+    return decoded([x] * 8 + [y] * 8, subjects=animals, groups=["x"] * 8 + ["y"] * 8)
+
+
+def test_what_another_solution_says_of_the_groups_stands_beside():
+    many, few = [0, 0, 0, 0, 1], [0, 1, 1, 1, 1]
+    case = two_groups(many, few)
+    facts = animal_facts(case)
+    alone = group_words(facts, case.mode_names)
+    told = group_words(facts, case.mode_names, [OtherSolution(7.01, two_groups(few, many))])
+    assert told[0] == ("Do not rely on this difference: another solution, 7 nats behind, reverses the sign of a and b.")
+    assert told[1] == alone[0]
+    assert told[1].startswith("The groups differ in a and b")
+    assert told[2] == (
+        "In another solution, 7 nats behind, with other modes, the difference of y minus x is a +60 points "
+        "(p = 0.029), b −60 points (p = 0.029); here it is a −60 points, b +60 points."
+    )
+    # The same sign: nothing is said first. One that reverses it is told before a better one that does not.
+    same = OtherSolution(1.2, two_groups([0, 0, 0, 1, 1], few))
+    assert group_words(facts, case.mode_names, [same])[0] == alone[0]
+    assert "a −40 points" in group_words(facts, case.mode_names, [same])[1]
+    both = group_words(facts, case.mode_names, [same, OtherSolution(7.01, two_groups(few, many))])
+    assert both[0] == told[0]
+    # Where no difference is claimed here, there is nothing to reverse.
+    level = two_groups(many, many)
+    said = group_words(animal_facts(level), level.mode_names, [OtherSolution(7.01, two_groups(few, many))])
+    assert said[0].startswith("No difference could be shown")
+
+
+def test_what_another_solution_says_of_the_signal_stands_beside():
+    path = [[0, 0, 1, 1, 1]] * 2
+    given = {"signals": {"dopamine": [[3.0, 3.0, 1.0, 1.0, 1.0]] * 2}}
+    facts = {"name": "dopamine", "mean": [3.0, 1.0]}
+    turned = OtherSolution(7.01, decoded([[1, 1, 0, 0, 0]] * 2, **given))
+    told = elsewhere_words(facts, ["a", "b"], [turned])
+    assert told == (
+        "Another solution, 7 nats behind, has a and b in the opposite order. In another solution, 7 nats behind, with "
+        "other modes, the means are a 1 (here 3), b 3 (here 1)."
+    )
+    same = elsewhere_words(facts, ["a", "b"], [OtherSolution(0.2, decoded(path, **given))])
+    assert same == "In another solution, as good, with other modes, the means are a 3 (here 3), b 1 (here 1)."
+    assert elsewhere_words(facts, ["a", "b"], []) == ""
 
 
 def test_many_animals_are_boxes():

@@ -9,13 +9,15 @@ from jaxtyping import Float, Int
 from scipy.stats import t as student
 
 from swirl.analysis.grid_search import Choice, paired
-from swirl.analysis.panel import SCORE, Panel
-from swirl.data.folds import animals
+from swirl.analysis.panel import SCORE, TWICE, Panel
+from swirl.data.folds import ENOUGH_ANIMALS, animals
 from swirl.estimators.base import HiddenModeEstimator, Scored
 from swirl.text import InNotebooks, counted
 
 Z95 = 1.959964
 MANY = 30  # sessions or subjects; of fewer, Student's t knows how little their spread is known
+PER_STEP = " nats per step"
+SAME_TWICE = 0.8  # adjusted Rand index: of modes that further fits give less alike, one is told
 FEW = 6  # of fewer, the 95 % interval is wider than 2.7 standard errors to either side
 
 
@@ -157,6 +159,25 @@ class Comparison(InNotebooks):
             return contest.with_modes
         return self._picked(list(self.names), simplest=False)[0]
 
+    def picked_words(self) -> str:
+        """Why it is that model to go on with, in a sentence."""
+        name, contest = self.picked(), self.contest()
+        of = "of the models with several modes, "
+        if contest is None:
+            names, of = list(self.names), ""
+        elif self.about == name:
+            return f"{self.label(name)}: chosen before the comparison."
+        else:
+            names = [name for name in self.names if self.n_modes(name) > 1]
+        if len(names) == 1:
+            return f"{self.label(name)}: the only model{' with several modes' if of else ''}."
+        if self._picked(names, simplest=contest is not None)[1]:
+            return f"{self.label(name)}: {of}the best on the test sessions (there are no scores of training folds)."
+        highest, _ = self._picked(names, simplest=False)
+        if name == highest:
+            return f"{self.label(name)}: {of}the best on the training folds."
+        return f"{self.label(name)}: {of}the simplest within one standard error of the best on the training folds."
+
     def _picked(self, names: list[str], *, simplest: bool) -> tuple[str, bool]:
         """One of the models, and whether the test scores had to pick it."""
         if len(names) == 1:
@@ -206,6 +227,7 @@ class Comparison(InNotebooks):
             text += f"{' and '.join(parts)}."
         if contest.on_test:
             text += " These models were picked by the same test scores, which favours the kind with more models."
+        text = text.replace(PER_STEP, f"{PER_STEP} (±: 95 % interval)", 1)  # explained once
         return f"{text} {enough}" if enough else text
 
     def _rival(self, name: str, contest: Contest) -> str:
@@ -232,6 +254,8 @@ class Comparison(InNotebooks):
             said.append(f"{', '.join(names)}: K = {most} is at the edge of what was tried; add larger numbers.")
         contest = self.contest()
         said += self._too_few(contest)
+        said += self._few_animals()
+        said += [] if contest is None else self._not_twice(contest.with_modes)
         about = {self.best} if contest is None else {self.best, *contest[:3]}
         unfinished = [self.label(name) for name in self.names if name in about and not self.has_converged(name)]
         if unfinished:
@@ -257,6 +281,28 @@ class Comparison(InNotebooks):
         return [
             f"With {n} test {what} an interval is {wide:.1f} standard errors wide to either side, so only large "
             "differences show: hold out more before you take this as evidence against modes."
+        ]
+
+    def _few_animals(self) -> list[str]:
+        """A sentence where the animals of the test are known, and too few to say how much animals differ."""
+        known = list(dict.fromkeys(self.subjects))
+        if None in known or not 0 < len(known) < ENOUGH_ANIMALS:
+            return []
+        which = f"{counted(len(known), 'animal')} ({', '.join(map(str, known))})"
+        if len(self.steps) < 2:
+            return [f"Tested on {which}: this says nothing about other animals."]
+        return [f"Tested on {which}: the intervals are over their sessions and say nothing about other animals."]
+
+    def _not_twice(self, name: str) -> list[str]:
+        """A sentence where further fits of a model, to the training folds, segment the test sessions otherwise."""
+        if self.panel is None or name not in self.panel.names or TWICE not in self.panel.agreement:
+            return []
+        alike = self.panel.value(name, TWICE)
+        if np.isnan(alike) or alike >= SAME_TWICE:
+            return []
+        return [
+            f"{self.label(name)}: its modes are not the same twice. Fits to the training folds segment the test "
+            f"sessions alike at ARI {alike:.2f} only (1: the same; below {SAME_TWICE:g} do not interpret single modes)."
         ]
 
     def has_converged(self, name: str) -> bool:
@@ -288,4 +334,4 @@ class Comparison(InNotebooks):
 
 
 def _nats(gain: float, half: float, *, sign: bool = False) -> str:
-    return f"{gain:+.4f} ± {half:.4f} nats per step" if sign else f"{abs(gain):.4f} ± {half:.4f} nats per step"
+    return f"{gain if sign else abs(gain):{'+' if sign else ''}.4f} ± {half:.4f}{PER_STEP}"

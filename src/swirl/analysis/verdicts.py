@@ -22,7 +22,7 @@ from swirl.data.folds import max_folds
 from swirl.data.trajectories import Trajectories
 from swirl.estimators.base import as_trajectories
 from swirl.estimators.em_estimator import EMEstimator
-from swirl.estimators.fit_warnings import Halves, Verdict, against
+from swirl.estimators.fit_warnings import Halves, Verdict, against, with_near
 from swirl.estimators.registry import make
 from swirl.text import counted
 
@@ -69,8 +69,8 @@ def verdict(model: Any, data: Any, *, callback: Callable[[str], Any] | None = No
                 found = replace(found, reasons=(*found.reasons, words))
         except ValueError as problem:  # such as a half in which nothing was observed
             found = Verdict("with care", (f"halves of the sessions could not be compared ({problem})",))
-    model.verdict_ = found
-    return found
+    model.verdict_ = with_near(found, model.restart_agreement_)
+    return model.verdict_
 
 
 def fit_halves(model: EMEstimator, data: Trajectories, *, callback: Callable[[str], Any] | None = None) -> Halves:

@@ -112,7 +112,7 @@ def compare(
     from swirl.analysis.comparison_json import write_comparison
     from swirl.cli.output import check_free, listed, named_columns, show_json, status_line, whole_numbers
     from swirl.cli.sweep import progress_lines
-    from swirl.workflows.compare import fit_file, run_comparison, save_fits
+    from swirl.workflows.compare import fit_file, planned, run_comparison, save_fits
     from swirl.workflows.config import settings
 
     check_free(output, force, data, env, states, config)
@@ -139,6 +139,8 @@ def compare(
         return
     run = settings(config, options, "compare")
     silent, on_tasks = quiet or as_json, folder is not None or workers is not None or scheduler is not None
+    if not silent:
+        typer.echo(planned(run), err=True)
     with progress_lines(silent) if on_tasks else status_line(False if silent else None) as show:
         where = {"folder": folder, "scheduler": scheduler, "n_workers": workers, "progress": show} if on_tasks else {}
         result, ready = run_comparison(run, command=command, callback=show, **where)
@@ -157,6 +159,7 @@ def compare(
     typer.echo(result)
     typer.echo(f"\nSaved to {saved}" + (f", fits to {fits}" if kept else ""))
     picked = result.picked()
+    typer.echo(f"To go on with {result.picked_words()}")
     fit = str(fits / fit_file(picked)) if fits is not None else "fit.nc"
     report = shlex.join(["swirl", "report", fit, "--comparison", str(saved), "-o", "report.html"])
     if fits is not None:

@@ -2,6 +2,7 @@
 
 import shlex
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict
 from math import isfinite
@@ -167,7 +168,7 @@ def fit(
         checkpoint.unlink(missing_ok=True)  # the model is safe, and says more
     if judge and fitted.fitted_by_em:
         with suppress(KeyboardInterrupt), status_line(False if silent else None) as show:  # the fit is safe by now
-            verdict(fitted, ready.some, callback=lambda words: show(f"verdict: {words}"))
+            verdict(fitted, ready.some, callback=_on_halves(saved, show, silent))
             fitted.save(output, overwrite=True)
     if quiet:
         return
@@ -189,6 +190,21 @@ def fit(
     if verbose:
         typer.echo(details(fitted, ready.memory))
     typer.echo(f"\nSaved to {saved}\nNext: swirl report {shlex.quote(str(saved))} -o report.html")
+
+
+def _on_halves(saved: Path, show: Callable[[str], None], silent: bool) -> Callable[[str], None]:
+    """Show what is fitted for the verdict; before the first of these fits, say that the model is safe."""
+    told = silent
+
+    def on(words: str) -> None:
+        nonlocal told
+        if not told:
+            told = True
+            where = f"Fit saved to {saved}; now fitting the two halves of the sessions for the verdict"
+            typer.echo(f"{where} (Ctrl-C keeps the fit).", err=True)
+        show(f"verdict: {words}")
+
+    return on
 
 
 def _checkpoint(path: Path | None, every: str, resume: bool, force: bool, others: list[Any]) -> dict[str, Any]:

@@ -39,6 +39,7 @@ def plot(
     """
     from swirl.analysis.comparison_json import read_comparison
     from swirl.cli.output import parts, show_json
+    from swirl.estimators.fit_warnings import UNSETTLED, is_unsettled, verdict_of
     from swirl.plots.fit import catalogue
     from swirl.workflows.load import open_fit, sessions_of
 
@@ -71,6 +72,9 @@ def plot(
         show_json({"files": {name: [str(file) for file in own] for name, own in files.items()}, "left_out": left_out})
     elif not quiet:
         typer.echo(f"Saved to {output}: {', '.join(files)}")
+        found = verdict_of(model, model.restart_agreement_)
+        if is_unsettled(found) and len(model.initial_modes_) > 1:
+            typer.echo(f"Verdict: {found}.\n{UNSETTLED} The figures, and p-values in them, take the modes as given.")
         if left_out:
             width = max(map(len, left_out)) + 2
             typer.echo("Left out:\n" + "\n".join(f"  {name:<{width}}{why}" for name, why in left_out.items()))

@@ -17,12 +17,13 @@ import numpy as np
 from jaxtyping import Bool, Float, Int, UInt64
 
 from swirl.data.encoding import Encoded
+from swirl.data.folds import ENOUGH_ANIMALS, animals
 from swirl.data.histories import Histories
 from swirl.data.mdp import MDP
 from swirl.data.streamed import StreamedTrajectories
 from swirl.data.trajectories import Trajectories
 from swirl.errors import NotFittedError, UnseenStatesWarning
-from swirl.estimators.fit_warnings import RestartAgreement, Verdict
+from swirl.estimators.fit_warnings import SAME_ARI, SAME_POLICIES, RestartAgreement, Verdict
 from swirl.inference.likelihood import Evidence
 from swirl.inference.messages import filter_sessions, smooth_sessions, viterbi_sessions
 from swirl.inference.mode_matching import adjusted_rand_index, match_by_overlap
@@ -532,20 +533,51 @@ class HiddenModeEstimator(Estimator, ABC):
     ) -> RestartAgreement:
         """Compare the restarts of a fit with this one, the `kept` of them, on some sessions; `restart` gives others."""
         n, n_modes = len(objectives), len(self.initial_modes_)
-        ari, distance = np.full((2, n), np.nan)
+        ari, distance, error = np.full((3, n), np.nan)
         ari[kept], distance[kept] = 1.0, 0.0
-        others = [r for r in range(n) if r != kept and np.isfinite(objectives[r])]
+        solution = np.full(n, -1)
+        solution[kept] = 0
+        finite = np.where(np.isfinite(objectives), objectives, np.nan)
+        others = [int(r) for r in np.argsort(-finite) if r != kept and np.isfinite(objectives[r])]
         with quietly():  # the same for every restart, and said elsewhere
             data = as_trajectories(data)
-            paths = self.predict(data) if others else []
+            firsts = [(self, self.predict(data), np.nan)] if others else []  # of each solution, what it decodes, error
             for r in others:
                 other = restart(r)
                 theirs = other.predict(data)
-                ari[r] = adjusted_rand_index(paths, theirs)
-                counterparts = np.argsort(match_by_overlap(paths, theirs, n_modes, n_modes))
-                distance[r] = self._policy_distance(other, data, np.concatenate(paths), counterparts)
-        finite = np.where(np.isfinite(objectives), objectives, np.nan)
-        return RestartAgreement(kept, n_modes, ari, distance, finite[kept] - finite)
+                for number, (first, paths, _) in enumerate(firsts):
+                    alike, apart = adjusted_rand_index(paths, theirs), np.nan
+                    if number == 0 or alike >= SAME_ARI:
+                        counterparts = np.argsort(match_by_overlap(paths, theirs, n_modes, n_modes))
+                        apart = first._policy_distance(other, data, np.concatenate(paths), counterparts)
+                    if number == 0:
+                        ari[r], distance[r] = alike, apart
+                    if alike >= SAME_ARI and apart <= SAME_POLICIES:
+                        solution[r] = number
+                        break
+                else:
+                    solution[r] = len(firsts)
+                    firsts.append((other, theirs, self._difference_error(other, data)))
+                error[r] = firsts[solution[r]][2]
+        return RestartAgreement(kept, n_modes, ari, distance, finite[kept] - finite, solution, error)
+
+    def _difference_error(self, other: Any, data: Trajectories) -> float:
+        """Standard error of how far another fit's log-likelihood of the whole data is from this one's, in nats.
+
+        Paired by animal, or by session where fewer than five animals are known; NaN where there are fewer than five
+        sessions. Every step counts the same: √(n/(n−1) Σ (d_i − d̄ T_i)²), d_i the difference of animal i, T_i its steps
+        and d̄ the difference per step.
+        """
+        units = animals(data.subjects)
+        units = np.arange(len(data)) if units is None else units
+        n = int(units.max()) + 1
+        if n < ENOUGH_ANIMALS:
+            return float("nan")
+        with np.errstate(invalid="ignore"):  # what a fit holds impossible has −∞
+            ahead = self.log_likelihood(data) - other.log_likelihood(data)
+        each = np.bincount(units, weights=ahead)
+        steps = np.bincount(units, weights=data.lengths)
+        return float(np.sqrt(n / (n - 1) * np.sum((each - each.sum() / steps.sum() * steps) ** 2)))
 
     def bout_lengths(self, data: Any) -> Float[np.ndarray, "mode"]:
         """Mean length in steps that the fitted switching gives bouts of each mode, at the states of `data`.

@@ -5,12 +5,16 @@ The verdict at the top of terminal and report, *trust*, *with care* or *don't*, 
 ended comes first: one that had not settled, or whose starting points found several results that are equally good, is
 not to be trusted whatever else holds. Then come fits to two halves of the sessions (`verdicts`).
 
+Few nats behind is not the only way to be as good. The model is never quite true, and over thousands of steps it misses
+by more than a few nats: which of two solutions is ahead may be chance of which sessions were recorded. So one that is
+further behind is *near* where that is within two standard errors over animals (or sessions) of the paired difference.
+
 Here is the one rule of when two restarts "came to the same result": by what they say of the sessions, never by the
 objective alone. Restarts that fit equally well can cut the sessions in unrelated ways.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil
 from typing import Any, Literal
 
@@ -25,16 +29,34 @@ SAME_POLICIES = 0.05
 """Most mean total-variation distance of the same policies: one choice in twenty would be made otherwise."""
 FEW_NATS = 5.0
 """Behind the best by no more, another result is as good: e⁵ ≈ 150 is where evidence is called decisive."""
+NEAR_ERRORS = 2.0
+"""Standard errors, over animals or sessions, within which another solution is not told to be worse."""
 MAX_NAMED = 4  # rivals whose numbers a sentence lists
 Level = Literal["trust", "with care", "don't"]
 LEVELS: tuple[Level, ...] = ("trust", "with care", "don't")
 WORST_FIRST: tuple[Level, ...] = ("don't", "with care", "trust")
 SAID = {"trust": "trust it", "with care": "with care", "don't": "don't trust it"}
+UNSETTLED = "The modes are not settled (see the verdict): another fit may give another difference, or the opposite one."
+"""Where modes are compared (by group, by signal), and the verdict is not *trust*: `is_unsettled`."""
 SAME_MODES = 0.93
 """Least share of the steps at which fits to either half decode the same mode, to be trusted."""
 OTHER_MODES = 0.8
 """Where fewer agree, the modes are those of one half only."""
 MIN_SHARE = 0.02  # of the steps; a mode with fewer is often a few odd stretches of one session
+
+
+@dataclass(frozen=True)
+class NearSolution:
+    """Another solution of the same fit, with other modes, that the data hardly tell to be worse."""
+
+    restart: int
+    """The best restart that came to it."""
+    n: int
+    """How many restarts did."""
+    nats_behind: float
+    error: float
+    """Standard error of the difference over animals or sessions, in nats of the whole data; NaN: not known."""
+    ari: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +78,12 @@ class RestartAgreement:
         ½ Σ_a |π − π_kept|, mean over the steps as the kept restart decodes them: 0 the same, 1 nothing in common.
     nats_behind
         Objective of the kept restart minus its own, in nats of the whole data.
+    solution
+        Number of the solution that each came to: 0 that of the kept one, then the others, the best first; −1 one that
+        failed. None: not known, as in files of older versions.
+    error
+        Standard error of the difference of log-likelihoods between the kept restart and each, paired by animal (by
+        session, where fewer than five animals are known), in nats of the whole data. NaN: not known.
 
     Examples
     --------
@@ -65,6 +93,13 @@ class RestartAgreement:
     >>> found.sentence()
     '2 of 3 restarts came to the same result (segmentations and policies; 96 % by weight); 1 other is within 3 nats of \
 it with other modes (ARI 0.14)'
+
+    Six of eight end together in one other solution, which is within two standard errors:
+
+    >>> behind, others = np.array([0, 0, *[7.01] * 6]), np.array([1, 1, *[0.49] * 6])
+    >>> apart, error = np.array([0, 0, *[0.12] * 6]), np.array([np.nan, np.nan, *[7.6] * 6])
+    >>> RestartAgreement(0, 2, others, apart, behind, np.array([0, 0, *[1] * 6]), error).near_words()
+    'most starting points (6 of 8) ended together 7 nats behind, with other modes (segmentations agree at ARI 0.49)'
     """
 
     kept: int
@@ -72,6 +107,8 @@ it with other modes (ARI 0.14)'
     ari: Float[np.ndarray, "restart"]
     policy_distance: Float[np.ndarray, "restart"]
     nats_behind: Float[np.ndarray, "restart"]
+    solution: Int[np.ndarray, "restart"] | None = None
+    error: Float[np.ndarray, "restart"] | None = None
 
     @property
     def n_restarts(self) -> int:
@@ -105,6 +142,46 @@ it with other modes (ARI 0.14)'
         found = np.flatnonzero(~self.same & (self.nats_behind <= FEW_NATS))
         return found[np.argsort(self.nats_behind[found], kind="stable")]
 
+    @property
+    def others(self) -> tuple[NearSolution, ...]:
+        """Other solutions that the data hardly tell to be worse, the best first: rivals, and those that are near."""
+        found = []
+        for numbers in self._by_solution():
+            best = int(numbers[np.argmin(self.nats_behind[numbers])])
+            behind = float(self.nats_behind[best])
+            error = float("nan") if self.error is None else float(self.error[best])
+            if behind <= max(FEW_NATS, NEAR_ERRORS * (0.0 if np.isnan(error) else error)):
+                found.append(NearSolution(best, len(numbers), behind, error, float(self.ari[best])))
+        return tuple(sorted(found, key=lambda one: one.nats_behind))
+
+    @property
+    def near(self) -> tuple[NearSolution, ...]:
+        """Other solutions that are more than 5 nats behind, but within two standard errors; the best first."""
+        return tuple(one for one in self.others if one.nats_behind > FEW_NATS)
+
+    def _by_solution(self) -> list[Int[np.ndarray, "_"]]:
+        """The restarts of each solution but the kept one; each for itself where that is not known."""
+        others = np.flatnonzero(~self.same & np.isfinite(self.nats_behind))
+        if self.solution is None:
+            return list(others[:, None])
+        own = self.solution[others]
+        return [others[own == one] for one in np.unique(own)]
+
+    def near_words(self) -> str:
+        """Say how many restarts came to the near solution that most of them came to; nothing where there is none."""
+        if not self.near:
+            return ""
+        most = max(self.near, key=lambda one: (one.n, -one.nats_behind))
+        n = self.n_restarts
+        who = f"most starting points ({most.n} of {n})" if 2 * most.n > n else f"{most.n} of {n} starting points"
+        behind = counted(round(most.nats_behind), "nat")
+        other = f"other modes (segmentations agree at ARI {most.ari:.2f})"
+        if self.n_modes == 1 or most.ari >= SAME_ARI:
+            other = f"other policies ({self.policy_distance[most.restart]:.2f} apart)"
+        more = len(self.near) - 1
+        also = "" if not more else f"; {counted(more, 'more solution')} {'is' if more == 1 else 'are'} as near"
+        return f"{who} ended {'together ' if most.n > 1 else ''}{behind} behind, with {other}{also}"
+
     def sentence(self) -> str:
         """Say how many restarts came to the same result, and which others are as good."""
         if self.n_restarts == 1:
@@ -112,7 +189,7 @@ it with other modes (ARI 0.14)'
         of = "policies" if self.n_modes == 1 else "segmentations and policies"
         weighed = "" if self.n_same == self.n_restarts else f"; {percent(self.weight, space=' ')} by weight"
         said = f"{self.n_same} of {self.n_restarts} restarts came to the same result ({of}{weighed})"
-        return f"{said}; {self.rival_words()}" if len(self.rivals) else said
+        return "; ".join([said, *filter(None, (self.rival_words(), self.near_words()))])
 
     def rival_words(self) -> str:
         """Say which other results are as good as the kept one; nothing where none is.
@@ -252,6 +329,35 @@ def against(model: Any, agreement: RestartAgreement | None) -> Verdict | None:
     if agreement is not None and len(agreement.rivals):
         return Verdict("don't", (f"of the starting points {agreement.rival_words()}",))
     n_restarts = len(model.restarts_) if agreement is None else agreement.n_restarts
+    found = _care(model, agreement, n_restarts)
+    return None if found is None else with_near(found, agreement)
+
+
+def with_near(found: Verdict, agreement: RestartAgreement | None) -> Verdict:
+    """The verdict, at best *with care* where another solution is near in fit, and this among its reasons.
+
+    >>> near = RestartAgreement(0, 2, np.array([1, 1, 0.4]), np.array([0, 0, 0.2]), np.array([0, 0, 7.0]),
+    ...                         error=np.array([np.nan, np.nan, 8.0]))
+    >>> print(with_near(Verdict("trust", ("fits agree",)), near))
+    with care: 1 of 3 starting points ended 7 nats behind, with other modes (segmentations agree at ARI 0.40), and \
+the data hardly decide between the two; fits agree
+    """
+    if agreement is None or not agreement.near:
+        return found
+    words = f"{agreement.near_words()}, and the data hardly decide between {_these(agreement)}"
+    if words in found.reasons:
+        return found
+    if found.level == "don't":  # its own reasons are worse
+        return replace(found, reasons=(*found.reasons, words))
+    return replace(found, level="with care", reasons=(words, *found.reasons))
+
+
+def _these(agreement: RestartAgreement) -> str:
+    return "the two" if len(agreement.near) == 1 else "them"
+
+
+def _care(model: Any, agreement: RestartAgreement | None, n_restarts: int) -> Verdict | None:
+    """What makes one careful with a fit that settled and has no rivals."""
     if n_restarts == 1:
         return Verdict("with care", ("there was a single starting point",))
     if n_restarts and agreement is None:
@@ -277,7 +383,12 @@ def verdict_of(model: Any, agreement: RestartAgreement | None) -> Verdict | None
     if known is None or known.halves is None:  # what the fit itself says is said anew: modes may have names by now
         known = against(model, agreement) or known
     unchecked = "whether other sessions give the same was not checked (swirl fit does; in Python, verdicts.verdict)"
-    return known or Verdict("with care", (unchecked,))
+    return with_near(known or Verdict("with care", (unchecked,)), agreement)
+
+
+def is_unsettled(found: Verdict | None) -> bool:
+    """Whether what is built on the modes of a fit needs a warning: its verdict is known, and is not *trust*."""
+    return found is not None and found.level != "trust"
 
 
 def cautions(
@@ -289,7 +400,7 @@ def cautions(
     raced: int = 0,
     has: str = "has",
 ) -> dict[str, str]:
-    """What it is about (converged, restarts, rivals, modes) → what is the matter, and what to do.
+    """What it is about (converged, restarts, rivals, near, modes) → what is the matter, and what to do.
 
     Parameters
     ----------
@@ -339,6 +450,14 @@ def cautions(
         found["rivals"] = (
             f"Of the starting points {agreement.rival_words()}: the data do not decide between them. Do not interpret "
             "what only one of them says; fit fewer modes or a shorter history, or record more."
+        )
+    if agreement is not None and agreement.near:
+        most = max(agreement.near, key=lambda one: (one.n, -one.nats_behind))
+        words = agreement.near_words()
+        found["near"] = (
+            f"{words[0].upper()}{words[1:]}. The data hardly decide between {_these(agreement)}: over animals or "
+            f"sessions this difference has a standard error of {counted(max(1, round(most.error)), 'nat')}. Do not "
+            "interpret what only one of them says; fit fewer modes or a shorter history, or record more."
         )
     few = [k for k, share in enumerate(shares) if share < MIN_SHARE] if len(shares) > 1 else []
     if few:

@@ -35,7 +35,7 @@ ENVIRONMENT = {
     "coordinates": ("state", "axis"),
 }
 """Axes of the environment's tables."""
-AGREEMENT = ("ari", "policy_distance", "nats_behind")
+AGREEMENT = ("ari", "policy_distance", "nats_behind", "solution", "error")
 Arrays = dict[str, tuple[tuple[str, ...], np.ndarray]]
 
 
@@ -113,7 +113,8 @@ def save_model(model: Any, path: Any, *, overwrite: bool = False) -> Path:
         header["fit"] = _encode_restarts(model, arrays)
     if (agreement := model.restart_agreement_) is not None:
         header["restart_agreement"] = {"kept": agreement.kept, "n_modes": agreement.n_modes}
-        arrays |= {f"restart_agreement.{name}": (("restart",), getattr(agreement, name)) for name in AGREEMENT}
+        known = [name for name in AGREEMENT if getattr(agreement, name) is not None]
+        arrays |= {f"restart_agreement.{name}": (("restart",), getattr(agreement, name)) for name in known}
     if (verdict := model.verdict_) is not None:
         header["verdict"] = asdict(verdict)
     return netcdf.write(Path(path), arrays, header, overwrite=overwrite)
@@ -197,7 +198,7 @@ def _rebuilt(cls: Any, arrays: dict[str, np.ndarray], header: dict[str, Any]) ->
         _decode_restarts(model, arrays, header["fit"])
     if "restart_agreement" in header:  # files of older versions do not say
         kept, n_modes = (int(header["restart_agreement"][name]) for name in ("kept", "n_modes"))
-        numbers = [arrays[f"restart_agreement.{name}"] for name in AGREEMENT]
+        numbers = [arrays.get(f"restart_agreement.{name}") for name in AGREEMENT]
         model.restart_agreement_ = RestartAgreement(kept, n_modes, *numbers)
     if "verdict" in header:
         model.verdict_ = read_verdict(header["verdict"])

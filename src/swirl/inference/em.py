@@ -383,6 +383,9 @@ def describe(restarts: list[Restart], best: int, n_observed: int, agreement: str
     )
 
 
+FAR = 10  # times what has gone by: a bound on the time left beyond it says nothing
+
+
 @contextmanager
 def progress_line(wanted: bool | None, max_iter: int) -> Iterator[Callable[[Any], None]]:
     """Yield a function that redraws the line, at most ten times a second, and wipes it at the end."""
@@ -404,7 +407,9 @@ def progress_line(wanted: bool | None, max_iter: int) -> Iterator[Callable[[Any]
         drawn = now
         left = state.seconds / state.iteration * (max_iter - state.iteration)
         best, n = np.nanmax(state.objectives), len(state.objectives)
-        running = f"{state.running} of {n} restarts running  at most {left:.0f} s left"
+        # A fit seldom needs all its iterations: early on the bound would say hours for what takes seconds.
+        time_left = f"at most {left:.0f} s left" if left <= FAR * state.seconds else f"{state.seconds:.0f} s so far"
+        running = f"{state.running} of {n} restarts running  {time_left}"
         if state.running > n:  # batch after batch begins at 1 again: how long it takes is not known yet
             running = f"{state.running} starts racing"
         stream.write(

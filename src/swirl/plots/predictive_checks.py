@@ -79,7 +79,7 @@ def occupancy_check(
     real: Float[np.ndarray, " state"], simulated: Float[np.ndarray, "dataset _"], *, level: float = 0.95,
     marks: Marks | None = None, colour: str = LINE_COLOURS[0], title: str | None = None, ax: Axes | None = None,
 ) -> Axes:  # fmt: skip
-    """Draw each state's share of the time in the data against the same in simulated data sets, on log axes.
+    """Draw each state's share of the steps in the data against the same in simulated data sets, on log axes.
 
     Points are medians and bars intervals over data sets, of each state by itself: of many, some miss the data by
     chance.  A state is drawn in orange where it differs after correcting for all states (`significance.max_corrected`),

@@ -1,9 +1,10 @@
-"""How much of its time each animal spends in each mode, by group: animals are what is compared, not steps.
+"""The share of its steps that each animal spends in each mode, by group: animals are what is compared, not steps.
 
 One dot each, side by side by group; boxes where there are too many for dots. Groups are compared by a permutation test
-whose unit is the animal.
+whose unit is the animal; where another solution of the fit is as good or near, what it says stands beside.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,10 @@ from swirl.analysis.group_test import compare_groups, group_test
 from swirl.analysis.mode_signal import read_units
 from swirl.analysis.significance import LEVEL
 from swirl.plots.style import named_mode_colours
+from swirl.report.caveats import OtherSolution, other_solutions, unsettled
 from swirl.report.figures import LEGEND, axis, figure, label, points
 from swirl.report.section import ReportedFit, Section
-from swirl.text import counted, listed, number, percent, rounded
+from swirl.text import counted, listed, minus, number, percent, rounded
 
 NO_GROUP = "no group"
 MAX_DOTS = 60  # animals that are drawn one by one; beyond that, boxes
@@ -27,13 +29,15 @@ def animals_section(fit: ReportedFit) -> Section | None:
     facts = animal_facts(fit)
     if facts is None:
         return None
+    test = group_words(facts, fit.mode_names, fit.once(other_solutions))
     values = {
         "noun": facts["noun"],
         "dots": facts["dots"],
         "groups": facts["groups"],
         "words": animal_sentences(facts, fit.mode_names),
-        "test": group_words(facts, fit.mode_names),
-        "note": animal_note(facts),
+        "test": test,
+        "caveat": unsettled(fit) if test else "",
+        "note": animal_note(facts, timed=fit.data.times is not None or "dwell" in (fit.data.signals or {})),
     }
     heading = "Animals" if facts["noun"] == "animal" else "Sessions"
     return Section("animals", heading, values, {"animals": animal_figure(fit, facts)})
@@ -113,13 +117,15 @@ def _span(low: float, high: float) -> str:
     return last if first == last else f"{first.removesuffix(chr(0xA0) + '%')} to {last}"
 
 
-def animal_note(facts: dict[str, Any]) -> str:
-    """Say what a dot is, and what may be compared.
+def animal_note(facts: dict[str, Any], *, timed: bool = False) -> str:
+    """Say what a dot is, and what may be compared; `timed`: steps have times, so they may be unequally long.
 
     >>> animal_note({"noun": "animal", "groups": ["a", "b"], "crossed": False, "summary": {}})[:63]
     'Compare animals, not steps: the steps of one animal are no inde'
     """
     lines = ["Compare animals, not steps: the steps of one animal are no independent observations."]
+    if timed:
+        lines.append("Steps are counted. Where they last unequally long, shares of the time are other numbers.")
     if facts["noun"] == "session":
         lines.append(
             "Which animal a session is from is not known here, so sessions stand in for animals; a column of subjects "
@@ -133,8 +139,10 @@ def animal_note(facts: dict[str, Any]) -> str:
     return " ".join(line for line in lines if line)
 
 
-def group_words(facts: dict[str, Any], mode_names: list[str]) -> list[str]:
+def group_words(facts: dict[str, Any], mode_names: list[str], others: Sequence[OtherSolution] = ()) -> list[str]:
     """Whether the groups differ, tested with the animal as the unit; or why that was not tested; nothing for no groups.
+
+    What `others` say, solutions of the same fit that are as good or near, comes first where it is the opposite.
 
     >>> rows = [{"name": i, "group": g, "shares": [s, 1 - s]}
     ...         for i, (g, s) in enumerate(zip("aaabbb", (0.2, 0.3, 0.25, 0.6, 0.7, 0.65)))]
@@ -156,8 +164,11 @@ def group_words(facts: dict[str, Any], mode_names: list[str]) -> list[str]:
     each = ", ".join(f"{name} p = {number(p, 2)}" for name, p in zip(mode_names, found["p"], strict=True))
     corrected = "; ".join(number(p, 2) for p in found["corrected"])
     lead = f"The groups differ in {listed(differ)}" if differ else "No difference could be shown"
+    opposite, elsewhere = _other_words(found, groups, mode_names, others)
     told = [
+        *([opposite] if opposite else []),
         f"{lead}: {each} (corrected: {corrected}).",
+        *([elsewhere] if elsewhere else []),
         *found["intervals"],
         f"Permutation test, one value per animal: in {found['ways']} to deal the group labels to the animals, how "
         "often do the groups lie as far apart? Corrected: for all modes together. Shares of one animal sum to 1, so "
@@ -171,6 +182,53 @@ def group_words(facts: dict[str, Any], mode_names: list[str]) -> list[str]:
     return told
 
 
+def _other_words(
+    found: dict[str, Any], groups: list[str], mode_names: list[str], others: Sequence[OtherSolution]
+) -> tuple[str, str]:
+    """The warning to begin with, where another solution reverses a difference, and the differences that it has.
+
+    Of several solutions the best that reverses one is told, else the best.
+    """
+    tested = []
+    for other in others:
+        facts = animal_facts(other.fit)
+        rows = [] if facts is None else [row for row in facts["rows"] if row["group"] in groups]
+        try:
+            there = _tested(rows, groups, facts is not None and facts["crossed"], mode_names)
+        except ValueError:  # such as an animal without a step of known mode
+            continue
+        tested.append((other, there, _reversed(found, there, mode_names)))
+    if not tested:
+        return "", ""
+    other, there, turned = next((one for one in tested if one[2]), tested[0])
+    ps = [f"p = {number(p, 2)}" for p in there["p"]]
+    if there["difference"] is None:
+        each = ", ".join(f"{name} {p}" for name, p in zip(mode_names, ps, strict=True))
+        return "", f"In {other.words} with other modes, it is {each}."
+    points = [f"{name} {_points(d)} ({p})" for name, d, p in zip(mode_names, there["difference"], ps, strict=True)]
+    here = ", ".join(f"{name} {_points(d)}" for name, d in zip(mode_names, found["difference"], strict=True))
+    elsewhere = (
+        f"In {other.words} with other modes, the difference of {groups[1]} minus {groups[0]} is {', '.join(points)}; "
+        f"here it is {here}."
+    )
+    if not turned:
+        return "", elsewhere
+    opposite = f"Do not rely on this difference: {other.words} reverses the sign of {listed(turned)}."
+    return opposite, elsewhere
+
+
+def _reversed(here: dict[str, Any], there: dict[str, Any], mode_names: list[str]) -> list[str]:
+    """Modes in which a difference is claimed, and is the opposite elsewhere."""
+    if here["difference"] is None or there["difference"] is None:
+        return []
+    numbers = zip(mode_names, here["corrected"], here["difference"], there["difference"], strict=True)
+    return [name for name, p, mine, theirs in numbers if p <= LEVEL and mine * theirs < 0]
+
+
+def _points(difference: float) -> str:
+    return minus(f"{100 * difference:+.0f} {'point' if round(abs(100 * difference)) == 1 else 'points'}")
+
+
 def _tested(rows: list[dict[str, Any]], groups: list[str], crossed: bool, mode_names: list[str]) -> dict[str, Any]:
     """P-values of each mode: of two groups with the interval of their difference, of more by one test for all."""
     import pandas as pd
@@ -180,20 +238,21 @@ def _tested(rows: list[dict[str, Any]], groups: list[str], crossed: bool, mode_n
         index = pd.MultiIndex.from_tuples([(row["group"], row["name"]) for row in rows], names=["group", "subject"])
         two = compare_groups(pd.DataFrame(shares, index=index, columns=list(mode_names)), groups)
         spans = ", ".join(
-            f"{name} {percent(d)} ({percent(low)} to {percent(high)})"
+            f"{name} {minus(percent(d))} ({minus(percent(low))} to {minus(percent(high))})"
             for name, d, low, high in zip(mode_names, two.difference, two.low, two.high, strict=True)
         )
         ways = f"{'all' if two.exact else 'random'} {two.n_ways:,} ways"
         told = [
-            f"{groups[1]} minus {groups[0]}, in shares of an animal’s time, with {two.level:.0%} intervals: {spans}."
+            f"{groups[1]} minus {groups[0]}, in shares of an animal’s steps, with {two.level:.0%} intervals: {spans}."
         ]
         return {"p": two.p_value, "corrected": two.corrected_p_value, "least": two.least_p_value, "ways": ways,
-                "intervals": told}  # fmt: skip
+                "intervals": told, "difference": two.difference}  # fmt: skip
     if crossed:
         raise ValueError("some animals were in several of more than two groups, so their values are not independent")
     more = group_test(shares, [row["group"] for row in rows])
     ways = f"{'all' if more.exact else 'random'} {more.n_shuffles:,} ways"
-    return {"p": more.p_value, "corrected": more.corrected, "least": more.least, "ways": ways, "intervals": []}
+    return {"p": more.p_value, "corrected": more.corrected, "least": more.least, "ways": ways, "intervals": [],
+            "difference": None}  # fmt: skip
 
 
 SYMBOLS = ("circle", "circle-open", "diamond", "diamond-open", "square", "square-open", "triangle-up", "x")

@@ -242,5 +242,5 @@ def statistic_words(what: str, of: str, summary: str) -> str:
         "staying": "staying in place, share of steps",
     }
     if what == "occupancy":
-        return f"time at {of}, share" if of else f"occupancy, {summary}"
+        return f"steps at {of}, share" if of else f"occupancy, {summary}"
     return known.get(what, ", ".join(part for part in (what, of, summary) if part))

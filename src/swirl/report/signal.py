@@ -1,5 +1,6 @@
 """Signal by mode: a user's signal, its mean in each, and its course around the start of each."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -8,9 +9,10 @@ from swirl.analysis.decoded import DecodedFit
 from swirl.analysis.mode_signal import signal_by_mode, signal_called
 from swirl.analysis.triggered_average import mode_triggered_average
 from swirl.plots.style import named_mode_colours
+from swirl.report.caveats import OtherSolution, other_solutions, unsettled
 from swirl.report.figures import LEGEND, axis, figure, label, lines, points
 from swirl.report.section import ReportedFit, Section
-from swirl.text import counted, rounded
+from swirl.text import counted, number, rounded
 
 BEFORE, AFTER = 10, 20  # steps around the onset of a mode
 
@@ -20,7 +22,13 @@ def signal_section(fit: ReportedFit) -> Section | None:
     facts = fit.once(signal_facts)
     if facts is None:
         return None
-    values = {"name": facts["name"], "over": facts["over"], "fitted": facts["name"] in fit.model.own_signals}
+    values = {
+        "name": facts["name"],
+        "over": facts["over"],
+        "fitted": facts["name"] in fit.model.own_signals,
+        "caveat": unsettled(fit),
+        "elsewhere": elsewhere_words(facts, fit.mode_names, fit.once(other_solutions)),
+    }
     figures = {"signal-mean": mean_figure(fit, facts), "signal-onset": onset_figure(fit, facts)}
     return Section("signal", "Signal by mode", values, figures)
 
@@ -62,6 +70,33 @@ def signal_facts(fit: DecodedFit) -> dict[str, Any] | None:
         "spread": rounded(average.sem[:, :, 0]),
         "onsets": average.n_events.tolist(),
     }
+
+
+def elsewhere_words(facts: dict[str, Any], mode_names: list[str], others: Sequence[OtherSolution]) -> str:
+    """What the means are in another solution that is as good or near; first of all whether their order is reversed.
+
+    Of several the best that reverses an order is told, else the best; nothing where there is none.
+    """
+    if not others:
+        return ""
+    here, found = np.array(facts["mean"], dtype=float), []  # None: NaN
+    for other in others:
+        means = signal_by_mode(other.fit.data, other.fit.modes, facts["name"], n_modes=len(mode_names))
+        there = means.mean[:, 0]
+        found.append((other, there, _turned(here, there, mode_names)))
+    other, there, turned = next((one for one in found if one[2]), found[0])
+    each = zip(mode_names, here, there, strict=True)
+    means = ", ".join(f"{name} {number(theirs)} (here {number(mine)})" for name, mine, theirs in each)
+    first = f"{other.words[0].upper()}{other.words[1:]} has {turned} in the opposite order. " if turned else ""
+    return f"{first}In {other.words} with other modes, the means are {means}."
+
+
+def _turned(here: np.ndarray, there: np.ndarray, names: list[str]) -> str:
+    """Two modes whose means stand in the opposite order elsewhere: those that are furthest apart here."""
+    apart, elsewhere = np.subtract.outer(here, here), np.subtract.outer(there, there)
+    turned = np.where(apart * elsewhere < 0, np.abs(apart), 0.0)  # NaN is not turned
+    i, j = np.unravel_index(int(turned.argmax()), turned.shape)
+    return f"{names[i]} and {names[j]}" if turned[i, j] else ""
 
 
 def mean_figure(fit: DecodedFit, facts: dict[str, Any]) -> dict[str, Any]:

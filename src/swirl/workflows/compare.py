@@ -104,6 +104,26 @@ def run_comparison(
     return result, ready
 
 
+def planned(run: Run) -> str:
+    """What a comparison will fit, in a line, before it begins.
+
+    >>> from swirl.workflows.config import settings
+    >>> print(planned(settings(None, {"data": "s.csv", "compare": {"modes": [1, 2, 3]}}, "compare")))
+    To fit: 4 models × 3 numbers of modes × 3 folds, 2 models without a choice of modes × 3 folds, then each on all \
+training sessions.
+    """
+    asked = run.compare
+    free = [n for n in asked.models if "n_modes" in known_arguments(n) and "n_modes" not in fixed_arguments(n)]
+    fixed, n_modes = len(asked.models) - len(free), len(set(asked.modes))
+    on = f" × {counted(asked.folds, 'fold')}" if asked.folds else ""
+    if n_modes == 1:
+        what = [f"{counted(len(asked.models), 'model')}{on}"]
+    else:
+        what = [f"{counted(len(free), 'model')} × {n_modes} numbers of modes{on}"] * bool(free)
+        what += [f"{counted(fixed, 'model')} without a choice of modes{on}"] * bool(fixed)
+    return f"To fit: {', '.join(what)}, then each on all training sessions."
+
+
 def save_fits(result: Comparison, folder: Any, *, overwrite: bool = False) -> list[Path]:
     """Save every compared model, by its name, for `swirl report`, `swirl plot` and the rest."""
     folder = Path(folder)

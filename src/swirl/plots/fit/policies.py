@@ -55,7 +55,7 @@ def paths(fit: DecodedFit) -> Drawn:
 
 
 def usage(fit: DecodedFit) -> Drawn:
-    """Draw each mode's share of time in each state."""
+    """Draw the share of each mode's steps in each state."""
     env = fit.environment()
     steps, every = np.concatenate(fit.data.states), np.concatenate(fit.modes)
     counts = np.stack([np.bincount(steps[every == mode], minlength=env.n_states) for mode in range(fit.n_modes)])
