@@ -83,9 +83,7 @@ def _check_free(output: Path, force: bool, *sources: Any) -> None:
             check_free(file, force, *sources)
 
 
-@app.command(
-    "table", epilog="Example:\n\nswirl import table ticks.csv --state cell --session mouse,day --merge -o sessions.csv"
-)
+@app.command("table", epilog="Example:\n\nswirl import table ticks.csv --state cell --session mouse,day --merge")
 def table(
     path: Annotated[Path, typer.Argument(metavar="FILE", help="CSV, Excel or Parquet.", show_default=False)],
     output: Output = OUTPUT,
