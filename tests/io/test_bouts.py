@@ -340,6 +340,20 @@ def test_labels_with_their_times_and_lost_frames(tmp_path):
     refused(written(tmp_path, "Time,Behaviour\n0,a\n1,b\n9,a\n11,b\n"), "does not grow at a steady rate", "--stop")
 
 
+def test_a_clock_that_is_not_steady_is_told_once_and_not_for_each_session(tmp_path):
+    times = np.cumsum(np.random.default_rng(0).uniform(0.8, 1.2, size=20)).round(2)
+    rows = [f"m{day},{day},{t},{'walk' if t < 9 else 'rear'}\n" for day in (1, 2, 3) for t in times]
+    path = written(tmp_path, "mouse,day,time_s,zone\n" + "".join(rows))
+    with pytest.raises(ValueError, match=r"1 fault\.\n.*does not grow at a steady rate in 3 of 3 sessions") as error:
+        read_bout_tables(path, {"label": "zone", "session": "mouse,day"})
+    assert f"import table {path} --columns session=mouse+day,subject=mouse,state=zone,time=time_s --merge" in str(
+        error.value
+    )
+    path = written(tmp_path, "time_s,zone\n" + "".join(row.split(",", 2)[2] for row in rows))
+    with pytest.raises(ValueError, match=r"1 fault\.\n.*lines 22, 42: .*--session"):
+        read_bout_tables(path, {"label": "zone"})
+
+
 ONE_HOT = ",background,attack,sniff,x\n0,1,0,0,.5\n1,0,1,0,.5\n2,0,1,{},.5\n3,0,0,1,.5\n4,1,0,0,.5\n"
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from swirl.data.trajectories import Trajectories
 from swirl.io.columns import Columns
-from swirl.io.session_table import from_frame, place_of, read_csv, read_data, read_parquet
+from swirl.io.session_table import from_frame, place_of, read_csv, read_data, read_parquet, read_table
 
 TABLE = pd.DataFrame(
     {
@@ -554,3 +554,76 @@ def test_sessions_numbered_by_a_mouse_that_nobody_named(tmp_path, suffix):
     assert not any("BEWARE" in note for note in from_frame(of_one).notes)
     told = from_frame(one.sort_values("mouse", kind="stable"), {"session": "mouse", "subject": "mouse"})
     assert (len(told), told.notes) == (one["mouse"].nunique(), ())
+
+
+def lab_table():
+    """Two mice, two days each, numbered for each mouse; a group, and a signal."""
+    rows = [
+        {
+            "Mouse": mouse,
+            "Treatment": drug,
+            "Day": day,
+            "time_s": t * 1.0,
+            "zone": "ab"[t % 2],
+            "dff": 0.1 * t,
+            "trial": t,
+        }
+        for mouse, drug in (("M1", "saline"), ("M2", "drug"), ("M3", "drug"))
+        for day in (1, 2)
+        for t in range(8)
+    ]
+    return pd.DataFrame(rows)
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet", "frame"])
+def test_days_of_one_mouse_that_would_be_one_session(tmp_path, suffix):
+    def read(table, **columns):
+        if suffix == "frame":
+            return from_frame(table, {"state": "zone", **columns})
+        path = tmp_path / f"a.{suffix}"
+        table.to_csv(path, index=False) if suffix == "csv" else table.to_parquet(path, index=False)
+        return read_table(path, {"state": "zone", **columns})
+
+    table, mouse = lab_table(), {"session": "Mouse", "subject": "Mouse"}
+    hint = "Day changes within session M1: if each Day is a session of its own, say so: session=('Mouse', 'Day') "
+    typed = "(--columns session=Mouse+Day)"
+    for days in (table, table.assign(Day="2026-03-0" + table["Day"].astype(str))):
+        assert f"BEWARE: {hint}{typed}" in read(days, **mouse).notes
+        with pytest.raises(
+            ValueError, match=r"1 fault\.\n  1\. " + re.escape(f"{hint}{typed} (else, time_s is 0.0 in both ")
+        ):
+            read(days, **mouse, time="time_s")
+    # A subject that changes: what to type, with the day.
+    with pytest.raises(ValueError, match=r"or give each its own session \(--columns session=Mouse\+Day\)"):
+        read(table, subject="Mouse")
+    with pytest.raises(ValueError, match=r"or give each its own session \(--columns session=Mouse\)"):
+        read(table.drop(columns="Day"), subject="Mouse")
+    told = read(table.drop(columns="Day"), session="Mouse", subject="Mouse").notes
+    assert not any("changes within" in note for note in told)  # of "trial" each row has its own
+    both = read(table, session=("Mouse", "Day"), subject="Mouse", time="time_s", group="Treatment")
+    assert (len(both), [note for note in both.notes if "changes" in note or "group" in note]) == (6, [])
+
+
+def test_trials_within_a_session_are_a_quiet_hint():
+    table = pd.DataFrame({"session": ["a"] * 20, "state": [0, 1] * 10, "trial": np.repeat([1, 2], 10)})
+    (note,) = from_frame(table).notes
+    assert note.startswith("trial changes within session a: if each trial is a session of its own, say so: ")
+    assert from_frame(table.assign(trial=np.tile([1, 2], 10))).notes == ()
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet", "frame"])
+def test_a_group_that_nobody_named(tmp_path, suffix):
+    table, columns = lab_table(), {"state": "zone", "session": ("Mouse", "Day"), "subject": "Mouse"}
+    table["note"] = ["x", "y"] * 24  # changes within a session
+    path = tmp_path / f"a.{suffix}"
+    if suffix == "frame":
+        notes = from_frame(table.assign(lists=[[1]] * 48), columns).notes
+    else:
+        table.to_csv(path, index=False) if suffix == "csv" else table.to_parquet(path, index=False)
+        notes = read_data(path, columns).notes
+    assert [note for note in notes if "group" in note] == [
+        "Treatment (drug, saline; one for each session) was not read: if it is the group, say so: group='Treatment' "
+        "(--columns group=Treatment)"
+    ]
+    named = from_frame(table, {**columns, "group": "Treatment"})
+    assert not any("group" in note for note in named.notes)

@@ -69,6 +69,11 @@ def staying(given):
         given["actions"][i][-i - 1 :] = 2
 
 
+def resting(given):
+    staying(given)
+    given["actions"] = None
+
+
 def standing(given):
     given["states"][2], given["actions"][2] = np.zeros(60, int), np.full(60, 2)
 
@@ -130,7 +135,7 @@ CASES = {
     "actions-not-available": ("fault", None, NO_ACTION_3),
     "impossible-transitions": ("fault", jump, RING),
     "unlikely-transitions": ("warning", None, RARE),
-    "staying": ("note", staying, STAYING),
+    "staying": ("warning", resting, STAYING),
     "actions-inferred": ("note", setting(actions=None), RING),
     "actions-next-states": ("note", setting(actions=None), None),
     "actions-missing": ("note", setting(actions=None), SLIPPING),
@@ -156,11 +161,15 @@ CASES = {
     "signal-constant-in-sessions": ("warning", signal(lambda da: da[1].fill(2.0)), RING),
     "signal-scale": ("note", signal(lambda da: [np.multiply(part, 1e6, out=part) for part in da]), RING),
 }  # fmt: skip
-OTHERS = {"constant-sessions": {"staying"}, "sessions-alike": {"time-irregular"}}  # what comes along by its nature
+OTHERS = {  # what comes along by its nature
+    "staying": {"actions-inferred"},
+    "constant-sessions": {"staying"},
+    "sessions-alike": {"time-irregular"},
+}
 
 
 def test_every_advice_has_its_case():
-    assert set(CASES) == set(ADVICE) - {"impossible-stays"}
+    assert set(CASES) == set(ADVICE) - {"impossible-stays", "staying-recorded"}
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -344,6 +353,19 @@ def test_unmerged_runs_are_a_warning():
     assert (
         found(ticks)["staying"].says == f"{100 * ticks.transitions['staying']:.3g} % of steps stay in the same state."
     )
+    assert "swirl import table FILE --merge" in found(ticks)["staying"].do
+    # The environment may allow it: that does not make a rest a choice.
+    assert found(examine(data(resting), STAYING))["staying"].level == "warning"
+    chosen = found(examine(data(staying), STAYING))["staying"]
+    assert (chosen.level, chosen.do) == ("note", ADVICE["staying-recorded"])
+
+
+def test_groups_are_told_with_their_animals():
+    checked = examine(data(setting(subjects=["a", "a", "c"])), RING)
+    assert [group["subjects"] for group in checked.sessions["groups"]] == [1, 1]
+    told = dict(checked.facts())["groups"].replace("\N{NO-BREAK SPACE}", " ")
+    assert told == "x: 1 subject, 2 sessions; y: 1 subject, 1 session"
+    assert "groups" not in dict(examine(data(setting(groups=None)), RING).facts())
 
 
 def test_a_recording_of_signals_alone_has_no_states_to_speak_of():

@@ -814,3 +814,31 @@ def test_what_to_beware_of_is_a_warning_in_python(tmp_path):
         data, env = swirl.recordings.import_table(tmp_path / "b.csv")
     assert (len(data), env) == (1, None)
     assert any("so all rows are one session" in note for note in data.notes)
+
+
+def test_the_rows_of_a_stay_become_one_step_of_a_table(tmp_path):
+    rows = [
+        "1,0.0,nest,0.5",
+        "1,1.0,nest,1.5",
+        "1,2.1,food,3",
+        "1,3.0,,4",
+        "1,4.0,food,",
+        "2,0.0,food,7",
+        "2,1.0,nest,8",
+    ]
+    (tmp_path / "ticks.csv").write_text("day,s,cell,dff\n" + "\n".join(rows) + "\n")
+    columns = {"session": "day", "time": "s", "state": "cell"}
+    data, env = swirl.recordings.import_table(tmp_path / "ticks.csv", columns, merge=True)
+    assert env is None
+    assert [states.tolist() for states in data.states] == [[1, 0, 0], [0, 1]]
+    assert [times.tolist() for times in data.times] == [[0, 2.1, 4], [0, 1]]
+    assert [gaps.tolist() for gaps in data.gaps] == [[2], []]  # no cell is known between
+    np.testing.assert_allclose(data.signals["dff"][0], [1, 3, np.nan])
+    np.testing.assert_allclose(data.signals["dwell"][0], [2.1, 1.05, 1.05], atol=1e-9)
+    assert data.notes[-1].startswith("6 rows became 5 steps")
+    assert [lines.tolist() for lines in data.source_lines] == [[2, 4, 6], [7, 8]]
+    once = swirl.recordings.save(swirl.recordings.Imported(data, None), tmp_path / "merged.csv")[0]
+    again = swirl.recordings.import_table(once, merge=True).data
+    assert [states.tolist() for states in again.states] == [[1, 0, 0], [0, 1]]
+    for name in ("dff", "dwell"):
+        np.testing.assert_allclose(again.signals[name][0], data.signals[name][0])

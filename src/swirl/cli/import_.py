@@ -84,7 +84,7 @@ def _check_free(output: Path, force: bool, *sources: Any) -> None:
             check_free(file, force, *sources)
 
 
-@app.command("table", epilog="Example:\n\nswirl import table visits.csv --state node --time seconds -o sessions.csv")
+@app.command("table", epilog="Example:\n\nswirl import table ticks.csv --state cell --session mouse,day --merge")
 def table(
     path: Annotated[Path, typer.Argument(metavar="FILE", help="CSV, Excel or Parquet.", show_default=False)],
     output: Output = OUTPUT,
@@ -97,12 +97,15 @@ def table(
     action: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of the action.")] = None,
     gap: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column that is 1 after a break.")] = None,
     signals: Annotated[str | None, typer.Option(metavar="A,B,…", help="Columns to keep as signals.")] = None,
+    merge: Annotated[
+        bool, typer.Option("--merge", help="Rows are ticks of a clock: rows in which the animal stays become one step.")
+    ] = False,
     sheet: Sheet = None,
     force: Force = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Rename the columns of a table: session, subject, group, t, state, action, gap."""
+    """Rename the columns of a table: session, subject, group, t, state, action, gap; merge the rows of a stay."""
     asked = dict(locals())
     from swirl.cli.output import listed, named_columns
     from swirl.workflows import import_recordings as importing
@@ -111,7 +114,7 @@ def table(
     named = {"session": session, "subject": subject, "group": group, "time": time, "state": state, "action": action}
     by_role = {name: column for name, column in {**named, "gap": gap}.items() if column is not None}
     called = {**(named_columns(columns) or {}), **by_role}
-    _finish(lambda _: importing.import_table(path, called, listed(signals), sheet), "table", asked)
+    _finish(lambda _: importing.import_table(path, called, listed(signals), sheet, merge), "table", asked)
 
 
 @app.command("moseq", epilog="Example:\n\nswirl import moseq results.h5 --fps 30 --index index.csv -o sessions.csv")

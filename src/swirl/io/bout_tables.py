@@ -9,6 +9,7 @@ import csv
 import io
 import json
 import re
+import shlex
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -22,7 +23,7 @@ from jaxtyping import Bool, Float, Int
 from swirl.data.trajectories import Trajectories
 from swirl.errors import Faults
 from swirl.io.bouts import ROUNDING, Bouts, bout_sessions, instant
-from swirl.io.columns import bare, distinct_names, key_columns, key_parts, nearest, plain, seconds, seconds_in
+from swirl.io.columns import as_typed, bare, distinct_names, key_columns, key_parts, nearest, plain, seconds, seconds_in
 from swirl.io.label_runs import JUMP, runs
 from swirl.io.open_table import OpenTable, of_text, open_table
 from swirl.io.pynapple_objects import bouts_of_intervals, is_bouts
@@ -568,11 +569,15 @@ def _of_frames(
         _note(notes, told, found, ("subject", "session"))
     if len(faults) > before:
         return []
-    made = []
-    for name, subject, rows in _by_session(file, found):
+    made, late, unsteady, sessions = [], [], [], _by_session(file, found)
+    for name, subject, rows in sessions:
         times = np.arange(len(rows)) / (fps or 1) if given is None else given[rows]
         period = 1 / fps if fps else float(np.median(np.diff(times))) if len(rows) > 1 else 1.0
-        if not _steady(file, clock, times, rows, period, faults):
+        if (back := np.flatnonzero(~(np.diff(times) > 0)) + 1).size:
+            late.append(rows[back].tolist())
+            continue
+        if not _steady(times, period):
+            unsteady.append(name)
             continue
         jumped = np.diff(times, prepend=times[:1]) > JUMP * period
         ends = np.append(np.where(jumped[1:], times[:-1] + period, times[1:]), times[-1] + period)
@@ -588,32 +593,46 @@ def _of_frames(
         lines, lost = file.lines[np.concatenate(at)], times[jumped]
         where = (subject, lines, str(file.path), ROUNDING, lost)
         made.append(Bouts(name, np.concatenate(start), np.concatenate(stop), labels, *where))
+    _refuse_clock(file, found, str(clock), late, unsteady, len(sessions), faults)
     return made
 
 
-def _steady(
+def _refuse_clock(
     file: _File,
-    clock: str | None,
-    times: Float[np.ndarray, " frame"],
-    rows: Int[np.ndarray, " frame"],
-    period: float,
+    found: dict[str, str],
+    clock: str,
+    late: list[list[int]],
+    unsteady: list[str],
+    n_sessions: int,
     faults: Faults,
-) -> bool:
-    """Whether rows are the frames of a video: their times increase, most of them at a steady rate."""
+) -> None:
+    """Say once, and not for each session, that rows cannot be frames: times that go back, or that are not steady."""
+
+    def among(n: int) -> str:
+        return f" in {n:,} of {n_sessions:,} sessions" if n_sessions > 1 else ""
+
+    if late:
+        at = late[0] if n_sessions == 1 else [rows[0] for rows in late]
+        faults.add(
+            f"{file.at(at[:3])}: {clock} is not above that of the frame before{among(len(late))}: sort or correct "
+            "the rows; if a new session starts there, name the column that tells it (--session)"
+        )
+    if unsteady:
+        told: dict[str, Any] = {role: key_columns(found, role) for role in ("session", "subject")}
+        told |= {"state": found.get("label", ""), "time": clock}
+        typed = as_typed({role: column for role, column in told.items() if column})
+        faults.add(
+            f"{file.path}: {clock} does not grow at a steady rate{among(len(unsteady))}, so rows are no frames, and no "
+            "column says when a bout stops: name it with --stop. If a row is a tick of a clock that is not quite "
+            f"steady, swirl import table {shlex.quote(str(file.path))} {typed} --merge makes one step of consecutive "
+            "rows of one label; without --merge each row is a step"
+        )
+
+
+def _steady(times: Float[np.ndarray, " frame"], period: float) -> bool:
+    """Whether rows are the frames of a video: most of their times grow at a steady rate."""
     apart = np.diff(times)
-    late = np.flatnonzero(~(apart > 0)) + 1
-    if late.size:
-        faults.add(
-            f"{file.at(rows[late[:1]])}: {clock} is not above that of the frame before: sort or correct the rows"
-        )
-    elif len(apart) and float(np.mean(np.abs(apart - period) <= 0.1 * period + ROUNDING)) < 0.9:
-        faults.add(
-            f"{file.path}: {clock} does not grow at a steady rate, so rows are no frames, and no column says when a "
-            f"bout stops: name it with --stop; if each bout lasts until the next, use swirl import table"
-        )
-    else:
-        return True
-    return False
+    return not len(apart) or float(np.mean(np.abs(apart - period) <= 0.1 * period + ROUNDING)) >= 0.9
 
 
 def _frame_label(value: str) -> str:

@@ -1,4 +1,8 @@
-"""Syllables frame by frame become steps: one run of a syllable is one step, and the next syllable is the action."""
+"""Runs become steps: of syllables, frame by frame (the next syllable is the action), and of rows of a table.
+
+`syllable_sessions` reads labels of frames; `merge_stays` takes sessions whose steps are ticks of a clock, and makes one
+step of each stay.
+"""
 
 import re
 from collections import Counter
@@ -253,6 +257,135 @@ def numbers_first(name: str) -> tuple[int, int, str]:
     ['9', '10', 'a', 'b']
     """
     return (0, int(name), name) if re.fullmatch(r"-?[0-9]{1,18}", name) else (1, 0, name)
+
+
+DWELL = "dwell"
+"""The signal that says how long a stay lasted, from arrival to leaving; `visits` writes the same."""
+
+_TICKS = 0.95
+"""Share of steps in time of at most `JUMP` medians, from which rows are ticks of a clock and a jump is lost rows."""
+
+
+def merge_stays(data: Trajectories) -> Trajectories:
+    """Make one step of consecutive rows of one state, where each row is a tick of a clock; never across a gap.
+
+    The time of a step is the arrival.  The signal "dwell" is the time from arrival to leaving, in the unit of the times
+    (without times: in rows); at the end of a segment the animal leaves one tick after the last row.  Other signals are
+    means over the run of what is not NaN.  The action is that of the run's last row, as it led on; at the end of a
+    segment, an action with which an animal only ever stayed is left out.  A step in time of more than 1.5 times the
+    median is a gap, as rows were lost there, unless such steps are common (the rows are then no ticks).
+
+    Where there is a signal "dwell" already, the rows lasted that long: to merge once more changes nothing.
+
+    Examples
+    --------
+    >>> ticks = Trajectories([[0, 0, 0, 1]], times=[[0.0, 1.0, 2.0, 3.0]], signals={"dff": [[1.0, np.nan, 3.0, 5.0]]})
+    >>> merged = merge_stays(ticks)
+    >>> merged.states, merged.times, merged.signals
+    ([array([0, 1])], [array([0., 3.])], {'dff': [array([2., 5.])], 'dwell': [array([3., 1.])]})
+    >>> merged.notes[0][:31]
+    '4 rows became 2 steps, as rows '
+    """
+    signals = dict(data.signals or {})
+    lasted = signals.pop(DWELL, None)
+    if lasted is not None and lasted[0].ndim > 1:
+        raise ValueError(
+            f"The rows cannot be merged: signal {DWELL!r} has {lasted[0].shape[1]} channels, but in merged sessions it "
+            "is how long a step lasts; rename its columns"
+        )
+    only_stay = _only_stay(data)
+    periods = _periods(data)
+    first_rows, gaps, times, dwell, actions, modes, n_lost = [], [], [], [], [], [], 0
+    means: dict[str, list[np.ndarray]] = {name: [] for name in signals}
+    for i, states in enumerate(data.states):
+        clock, rows_last = None if data.times is None else data.times[i], None if lasted is None else lasted[i]
+        starts = np.zeros(len(states), bool)
+        starts[data.gaps[i]] = True
+        if clock is not None and rows_last is None:
+            lost = _rows_lost(clock, starts, periods[i])
+            n_lost += int(lost.sum())
+            starts |= lost
+        first, last = runs(states, starts)
+        ends = np.append(starts[first[1:]], True)
+        if clock is None:
+            dwell.append(np.add.reduceat(np.ones(len(states)) if rows_last is None else rows_last, first))
+        else:
+            row = periods[i] if rows_last is None else np.where(np.isnan(rows_last), periods[i], rows_last)[last]
+            leave = np.where(ends, clock[last] + row, np.append(clock[first[1:]], np.nan))
+            dwell.append((leave - clock[first]).round(9))  # 0.83, and not 0.8300000000000003
+            times.append(clock[first])
+        action = data.actions[i][last]
+        actions.append(np.where(ends & np.isin(action, only_stay), MISSING, action))
+        for name, arrays in signals.items():
+            means[name].append(_means(arrays[i], first))
+        if data.modes is not None:
+            modes.append(data.modes[i][last])
+        first_rows.append(first)
+        gaps.append(np.flatnonzero(starts[first]))
+    merged = Trajectories(
+        states=[states[first] for states, first in zip(data.states, first_rows, strict=True)],
+        actions=actions,
+        names=data.names,
+        subjects=data.subjects,
+        groups=data.groups,
+        times=times or None,
+        gaps=gaps,
+        signals={**means, DWELL: dwell},
+        modes=modes or None,
+        n_states=data.n_states,
+        n_actions=data.n_actions,
+        state_names=data.state_names,
+        action_names=data.action_names,
+        notes=(*data.notes, *_notes_on_stays(data.n_steps, sum(map(len, first_rows)), data.times is not None, n_lost)),
+    )
+    if data.source_lines is not None:
+        merged.source_lines = [lines[first] for lines, first in zip(data.source_lines, first_rows, strict=True)]
+        merged.source_noun = data.source_noun
+    return merged
+
+
+def _only_stay(data: Trajectories) -> Int[np.ndarray, " action"]:
+    """Actions with which an animal stayed, and never left."""
+    flat = data.flat()
+    goes_on, stays = ~flat.starts[1:], flat.states[1:] == flat.states[:-1]
+    actions = flat.actions[:-1]
+    return np.setdiff1d(actions[goes_on & stays], np.append(actions[goes_on & ~stays], MISSING))
+
+
+def _periods(data: Trajectories) -> list[float]:
+    """Median step in time within the segments of each session; of all sessions, where one has none; NaN: none has."""
+    if data.times is None:
+        return [np.nan] * len(data)
+    within = [np.delete(np.diff(times), gaps - 1) for times, gaps in zip(data.times, data.gaps, strict=True)]
+    own = [float(np.median(steps)) if len(steps) else np.nan for steps in within]
+    known = [period for period in own if not np.isnan(period)]
+    usual = float(np.median(known)) if known else np.nan
+    return [usual if np.isnan(period) else period for period in own]
+
+
+def _rows_lost(
+    times: Float[np.ndarray, " row"], starts: Bool[np.ndarray, " row"], period: float
+) -> Bool[np.ndarray, " row"]:
+    """Whether rows are lost before each row, where the rows are ticks of a clock."""
+    jump = (np.diff(times, prepend=times[:1]) > JUMP * period) & ~starts
+    return jump if jump.mean() <= 1 - _TICKS else np.zeros(len(times), bool)
+
+
+def _notes_on_stays(n_rows: int, n_steps: int, timed: bool, n_lost: int) -> list[str]:
+    """Say what became of the rows."""
+    unit = "in the unit of the times" if timed else "in rows"
+    if n_rows == n_steps:
+        notes = [f"nothing to merge: no row has the state of the row before; {DWELL} is how long a step lasts, {unit}"]
+    else:
+        notes = [
+            f"{counted(n_rows, 'row')} became {counted(n_steps, 'step')}, as rows in which the animal stays belong to "
+            f"one step; {DWELL} is how long it lasts ({unit}), and other signals are means over its rows"
+        ]
+    if n_lost:
+        notes.append(
+            f"marked {counted(n_lost, 'gap')} where rows are lost: times jump there by more than {JUMP:g} median steps"
+        )
+    return notes
 
 
 def _wanted(keep: Any, faults: Faults) -> Int[np.ndarray, " label"] | None:

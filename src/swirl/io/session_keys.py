@@ -11,7 +11,17 @@ from typing import Any
 import numpy as np
 
 from swirl.data.trajectory_checks import MISSING
-from swirl.io.columns import ALSO_CALLED, Table, as_typed, key_columns, plain, read_identities, session_names
+from swirl.io.columns import (
+    ALSO_CALLED,
+    Table,
+    are_numeric,
+    as_typed,
+    bare,
+    key_columns,
+    plain,
+    read_identities,
+    session_names,
+)
 from swirl.text import counted, some
 
 Identities = tuple[np.ndarray, list[Any]]
@@ -170,12 +180,99 @@ def unnamed_subject(table: Table, found: Mapping[str, str], session: np.ndarray,
     return None
 
 
-def key_advice(found: Mapping[str, str], column: str) -> str:
-    """What to type where sessions are numbered for each animal, or not told at all.
+SESSIONS = ("day", "date", "session", "session_id", "session_no", "recording", "rec", "visit", "video", "file")
+PARTS = ("trial", "run", "block", "episode")
+"""What columns are called that may tell a session, or a part of one."""
+
+LONG = 5
+"""Rows for which a column that tells sessions stays the same, on average at least."""
+
+
+def unnamed_session(
+    table: Table, found: Mapping[str, str], session: np.ndarray, names: list[Any]
+) -> tuple[str, Any] | None:
+    """A column that may tell sessions apart, though nobody said so, and one whose rows have several values of it.
+
+    Its name says so, and it stays the same over many rows: a signal changes all the time.
+
+    >>> import pandas as pd
+    >>> from swirl.errors import Faults
+    >>> table = Table({"Day": pd.Series(np.repeat([1, 2], 6))}, None, Faults(), [])
+    >>> unnamed_session(table, {"session": "mouse"}, np.zeros(12, int), ["m1"])
+    ('Day', 'm1')
+    """
+    told = () if "session" in found else ALSO_CALLED["session"]  # these are named in a hint of their own
+    for word in (*SESSIONS, *PARTS):
+        for column, values in table.columns.items():
+            if bare(column) != bare(word) or plain(column) in told or column in found.values():
+                continue
+            if len(values) != len(session) or (read := _values(table, column)) is None:
+                continue
+            codes, different = read
+            within = (session[1:] == session[:-1]) & (session[1:] >= 0)
+            n_runs = 1 + int(((np.diff(codes) != 0) | ~within).sum())
+            least, most = least_and_most((session, names), (codes, different))
+            changing = np.flatnonzero(least < most)
+            if changing.size and LONG * n_runs <= len(session):
+                return column, names[int(changing[0])]
+    return None
+
+
+def unnamed_groups(table: Table, found: Mapping[str, str], session: np.ndarray, names: list[Any]) -> dict[str, list]:
+    """Columns of text that may be the group, though nobody said so: a few values, one for each session.
+
+    >>> import pandas as pd
+    >>> from swirl.errors import Faults
+    >>> table = Table({"drug": pd.Series(["saline", "saline", "CNO", "CNO", "CNO"])}, None, Faults(), [])
+    >>> unnamed_groups(table, {"session": "day"}, np.array([0, 0, 1, 1, 2]), ["1", "2", "3"])
+    {'drug': ['saline', 'CNO']}
+    """
+    if "group" in found:
+        return {}
+    others = {bare(word) for word in (*ALSO_CALLED["subject"], *SESSIONS, *PARTS)}
+    numeric, groups = are_numeric(table.columns), {}
+    for column, values in table.columns.items():
+        if column in found.values() or numeric[column] or bare(column) in others or len(values) != len(session):
+            continue
+        if (read := _values(table, column)) is None:
+            continue
+        codes, different = read
+        if not 1 < len(different) <= MOST_GROUPS or len(different) >= len(names) or (codes < 0).all():
+            continue
+        least, most = least_and_most((session, names), (codes, different))
+        if (least >= most).all():
+            groups[column] = different
+    return groups
+
+
+MOST_GROUPS = 6
+
+
+def _values(table: Table, column: str) -> Identities | None:
+    """Values of a column that nobody named; None where it holds lists or records."""
+    try:
+        return read_identities(table, column)
+    except ValueError:
+        return None
+
+
+def key_advice(found: Mapping[str, str], column: str, more: str | None = None) -> str:
+    """What to type where sessions are numbered for each animal, or not told at all; `more` tells sessions, too.
 
     >>> key_advice({"state": "arm"}, "mouse")
     "session='mouse', subject='mouse' (--columns session=mouse,subject=mouse)"
     """
-    columns = [column, *key_columns(found, "session")]
+    columns = [column, *key_columns(found, "session"), *([] if more is None else [more])]
     key = repr(tuple(columns)) if len(columns) > 1 else repr(column)
     return f"session={key}, subject={column!r} ({as_typed({'session': columns, 'subject': column})})"
+
+
+def session_advice(found: Mapping[str, str], column: str) -> str:
+    """What to type where a column tells sessions beside what was named.
+
+    >>> session_advice({"session": "mouse"}, "day"), session_advice({"subject": "mouse"}, "day")[:25]
+    ("session=('mouse', 'day') (--columns session=mouse+day)", "session=('mouse', 'day') ")
+    """
+    columns = [*(key_columns(found, "session") or key_columns(found, "subject")), column]
+    key = repr(tuple(columns)) if len(columns) > 1 else repr(column)
+    return f"session={key} ({as_typed({'session': columns})})"

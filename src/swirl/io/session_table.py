@@ -42,11 +42,16 @@ from swirl.io.columns import (
 from swirl.io.notes import warn_of
 from swirl.io.open_table import EXCEL, is_compound, open_table
 from swirl.io.session_keys import (
+    PARTS,
+    SESSIONS,
     Identities,
     key_advice,
     least_and_most,
     of_each_subject,
     read_key,
+    session_advice,
+    unnamed_groups,
+    unnamed_session,
     unnamed_subject,
 )
 from swirl.io.text_file import PARQUET, beginning, check_there, refuse
@@ -56,6 +61,7 @@ __all__ = ["USUAL", "Columns", "from_frame", "read_csv", "read_data", "read_parq
 
 KINDS = {"session": "names", "subject": "names", "group": "names", "time": "measured"}
 KINDS |= {"state": "labels", "action": "labels", "gap": "labels"}
+GROUPS = ("treatment", "condition", "drug", "genotype", "cohort", "sex", "strain")  # read of a Parquet file, for a hint
 
 
 def from_frame(
@@ -168,7 +174,7 @@ def read_csv(
     kinds = {}
     for i, name in names.items():
         is_asked = plain(name) in asked or plain(name.rpartition("_")[0]) in asked
-        unclaimed = "names" if "subject" not in found and plain(name) in ALSO_CALLED["subject"] else "other"
+        unclaimed = "names" if "subject" not in found and plain(name) in ALSO_CALLED["subject"] else "aside"
         kinds[i] = KINDS.get(roles.get(name, ""), "measured" if is_asked else unclaimed)
     read = opened.columns(kinds)
     opened = replace(opened, data=b"")  # gigabytes may be, and are not needed any more
@@ -224,6 +230,8 @@ def read_parquet(
     also: list[str] = []
     if "session" in found and "subject" not in found:  # for a hint, where one session is of several animals
         also = [name for name in types if plain(name) in ALSO_CALLED["subject"] and not is_compound(types[name])]
+    hints = (*SESSIONS, *(() if "group" in found else GROUPS))
+    also += [name for name in types if plain(name) in hints and not is_compound(types[name])]
     needed = {*also, *found.values(), *(column for channels in chosen.values() for column in channels)}
     marks = bout_marks(list(types), found)
     needed |= {marks} if marks is not None and not numeric[marks] and not is_compound(types[marks]) else set()
@@ -234,7 +242,7 @@ def read_parquet(
     # A few bytes may stand for any number of equal values.
     if (told := system.too_large(16 * len(stored) * n_rows)) is not None:
         refuse(path, f"it claims {n_rows:,} rows, which {told}: the file is damaged, or must be read in parts")
-    repeated = {name for role, name in found.items() if role != "time"}
+    repeated = {name for role, name in found.items() if role != "time"} | set(also)
     text = [name for name in repeated if pa.types.is_string(types[name]) or pa.types.is_large_string(types[name])]
     try:
         with pq.ParquetFile(path, read_dictionary=[stored[name] for name in text]) as file:
@@ -391,7 +399,8 @@ def assemble(
     order = None
     if not nowhere.size and not lost.size:
         order = _order(table, session, sessions, times, found.get("time", ""), empty)
-        _hint_at_subject(table, found, session, sessions, told)
+        _hint_at_sessions(table, found, session, sessions, told)
+        _hint_at_groups(table, found, session, sessions)
     if not len(faults) and (states == MISSING).all():
         faults.add(f"{found['state']} is blank in every row: there are no data")
     faults.raise_if_any(heading)
@@ -444,21 +453,40 @@ def place_of(data: Trajectories, session: int, step: int) -> str | None:
     return None if data.source_lines is None else f"{data.source_noun} {data.source_lines[session][step]}"
 
 
-def _hint_at_subject(
+def _hint_at_sessions(
     table: Table, found: dict[str, str], session: np.ndarray, sessions: list[Any], before: int
 ) -> None:
-    """Say in place of the faults after the first so many, or beside none, that sessions may be numbered by animal."""
-    if (column := unnamed_subject(table, found, session, sessions)) is None:
-        return
-    told = f"{column} changes within a session: if sessions are numbered anew for each {column}, say so: "
-    if "session" not in found:
-        told = f"all rows are one session, but {column} changes within it: if each {column} has its own, say so: "
-    told += key_advice(found, column)
-    if after := table.faults.messages[before:]:
-        more = f"; and {counted(len(after) - 1, 'more fault')} like it" if len(after) > 1 else ""
-        table.faults.messages[before:] = [f"{told} (else, {after[0]}{more})"]
+    """Say in place of the faults after the first so many, or beside none, that a session may be several."""
+    column, more = unnamed_subject(table, found, session, sessions), unnamed_session(table, found, session, sessions)
+    loud = True
+    if column is not None:
+        told = f"{column} changes within a session: if sessions are numbered anew for each {column}, say so: "
+        if "session" not in found:
+            told = f"all rows are one session, but {column} changes within it: if each {column} has its own, say so: "
+        told += key_advice(found, column, None if more is None else more[0])
+    elif more is not None:
+        column, changing = more
+        told = f"all rows are one session, but {column} changes within it"
+        if "session" in found:
+            told = f"{column} changes within session {changing}"
+        told += f": if each {column} is a session of its own, say so: {session_advice(found, column)}"
+        loud = plain(column) not in PARTS  # a session may well have trials
     else:
-        table.notes.append(f"BEWARE: {told}")
+        return
+    if after := table.faults.messages[before:]:
+        more_of_them = f"; and {counted(len(after) - 1, 'more fault')} like it" if len(after) > 1 else ""
+        table.faults.messages[before:] = [f"{told} (else, {after[0]}{more_of_them})"]
+    else:
+        table.notes.append(f"BEWARE: {told}" if loud else told)
+
+
+def _hint_at_groups(table: Table, found: dict[str, str], session: np.ndarray, sessions: list[Any]) -> None:
+    """Note which of the columns left out may be the group."""
+    for column, values in list(unnamed_groups(table, found, session, sessions).items())[:3]:
+        table.notes.append(
+            f"{column} ({some(sorted(map(str, values)), 6)}; one for each session) was not read: if it is the group, "
+            f"say so: group={column!r} ({as_typed({'group': column})})"
+        )
 
 
 def _constant(
@@ -488,14 +516,19 @@ def _constant(
         table.faults.add(
             f"{column} is {values[codes[rows[0]]]!r} in {table.where(rows)}{_of(sessions[i])} but "
             f"{values[of_session[i]]!r} before: a session has one {role}; correct it, or give each its own session"
-            f"{_told_by(found, role)}"
+            f"{_told_by(table, found, role, session, sessions)}"
         )
     return [names[i] for i in of_session]
 
 
-def _told_by(found: dict[str, str], role: str) -> str:
-    both = [*key_columns(found, "subject"), *key_columns(found, "session")]
-    return f" ({as_typed({'session': both})})" if role == "subject" and len(both) == 2 else ""
+def _told_by(table: Table, found: dict[str, str], role: str, session: np.ndarray, sessions: list[Any]) -> str:
+    """What to type so that each animal has its own sessions; nothing where that would not help."""
+    if role != "subject":
+        return ""
+    columns = [*key_columns(found, "subject"), *key_columns(found, "session")]
+    if (more := unnamed_session(table, found, session, sessions)) is not None:
+        columns.append(more[0])
+    return f" ({as_typed({'session': list(dict.fromkeys(columns))})})"
 
 
 def _taken(values: np.ndarray, order: np.ndarray | None) -> np.ndarray:

@@ -45,6 +45,9 @@ def as_numbers(series: Any) -> tuple[np.ndarray, np.ndarray]:
 CELLS = 5_000_000
 """Of a table, parsed at a time; the parser needs tens of bytes for each."""
 
+FEW = 1000
+"""Different values of a column of text that nobody named, beyond which it is dropped while the table is read."""
+
 BLANK = ("", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "-NaN", "-nan", "null", "NULL", "None")
 DECIMAL_COMMA = r" *[+-]?[0-9]+(,[0-9]+)?([eE][+-]?[0-9]+)? *"
 
@@ -62,7 +65,8 @@ def read_columns(
         What each column is read as, by position. "names": "007" and "NA" are text; they come as categoricals. "labels"
         (states, actions): numbers, or text throughout where any is text (then categoricals). "measured" (times,
         signals that are asked for): numbers, also with a decimal comma, and what else stands there. "other": kept
-        where it holds numbers; a column of text comes back empty, as nothing is made of it.
+        where it holds numbers; a column of text comes back empty, as nothing is made of it. "aside": the same, but text
+        of few values is kept, for hints.
     lost
         What else stands for a missing number, such as EthoVision's "-".
 
@@ -81,9 +85,12 @@ def read_columns(
         for i, kind in kinds.items():
             part, may_be_text = chunk[i], kind in ("names", "labels")
             if not may_be_text and pd.api.types.infer_dtype(part, skipna=True) == "string":
-                part = without_decimal_comma(part, all_or_none=kind == "other")
+                part = without_decimal_comma(part, all_or_none=kind in ("other", "aside"))
             held[i].add(_kind(part))
-            if kind == "other" and "text" in held[i]:
+            if kind == "aside" and _kind(part) == "text" and held[i] <= {"text", "blank"}:
+                part = _coded(part)
+                held[i] |= {"many"} if len(part.cat.categories) > FEW else set()
+            if "text" in held[i] and (kind == "other" or (kind == "aside" and not held[i] <= {"text", "blank"})):
                 part = part.iloc[:0]
             elif held[i] <= {"text", "blank"} and may_be_text:
                 part = _coded(part)
@@ -93,7 +100,7 @@ def read_columns(
         if kind == "labels" and len(held[i] - {"blank"}) > 1:  # text here, numbers there: all is text, as it is written
             again = _chunks(data, separator, n_columns, skip, [i], as_text=[i], blank=BLANK)
             parts[i] = [_coded(chunk[i]) for chunk in again]
-        if kind == "other" and "text" in held[i]:
+        if "text" in held[i] and (kind == "other" or (kind == "aside" and not held[i] <= {"text", "blank"})):
             found[i] = pd.Series(dtype=object)
         elif any(isinstance(part.dtype, pd.CategoricalDtype) for part in parts[i]):
             found[i] = _joined(parts[i])

@@ -24,6 +24,7 @@ from swirl.io.atomic_write import write_text
 from swirl.io.columns import MAX_LABEL, nearest
 from swirl.io.environment_files import environment_for, write_environment
 from swirl.io.export_tables import SUFFIXES, to_frame, write_table
+from swirl.io.label_runs import merge_stays
 from swirl.io.notes import warn_of
 from swirl.io.session_index import label_sessions
 from swirl.io.text_table import BLANK
@@ -199,17 +200,34 @@ def _counted(n_files: int, callback: Callable[[str], Any] | None) -> Callable[[A
 
 
 def import_table(
-    path: Any, columns: dict[str, Any] | None = None, signals: list[str] | None = None, sheet: str | None = None
+    path: Any,
+    columns: dict[str, Any] | None = None,
+    signals: list[str] | None = None,
+    sheet: str | None = None,
+    merge: bool = False,
 ) -> Imported:
     """Read a table with other column names than ours; its environment is not known.
 
+    Parameters
+    ----------
+    columns
+        What its columns are called, where that is not usual: {"state": "cell", "session": ("mouse", "day")}.
+    signals
+        The columns to keep as signals; None: all numbers that are nothing else.
+    merge
+        Whether rows are ticks of a clock: consecutive rows of one state then become one step, whose signal "dwell" says
+        how long it lasted (`swirl.io.label_runs.merge_stays`).
+
+    Examples
+    --------
     >>> import tempfile
     >>> file = Path(tempfile.mkdtemp()) / "walk.csv"
     >>> _ = file.write_text("session,t,arm\\na,0.0,home\\na,0.5,water\\n")
     >>> import_table(file, {"state": "arm"}).data.state_names
     ('home', 'water')
     """
-    return _told(Imported(_legible(session_table.read_table(path, columns or {}, signals=signals, sheet=sheet)), None))
+    sessions = session_table.read_table(path, columns or {}, signals=signals, sheet=sheet)
+    return _told(Imported(_legible(merge_stays(sessions) if merge else sessions), None))
 
 
 def import_moseq(

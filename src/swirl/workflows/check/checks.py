@@ -14,6 +14,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from swirl.data.mdp import MDP
+from swirl.data.trajectories import Trajectories
 from swirl.data.trajectory_checks import MISSING
 from swirl.text import between, counted, one_decimal, some
 from swirl.workflows.check.findings import LISTED, SHOWN, Notes, fraction, percent
@@ -74,7 +75,7 @@ def check_clock(notes: Notes) -> dict[str, Any] | None:
 
 UNLIKELY = 1e-6  # a move this rare in the environment is more often a slip of the pen
 FEW = 3  # examples of what is all alike
-STAYING = 0.2  # share of steps that stay, from which runs were perhaps not merged
+STAYING = 0.15  # share of steps that stay, from which rows are perhaps ticks of a clock
 
 
 @dataclass(frozen=True)
@@ -212,9 +213,10 @@ def count_transitions(notes: Notes, moves: Moves) -> dict[str, Any]:
         says = f"{counted(len(rare), 'move')} of a probability below {UNLIKELY:g} in the environment."
         notes.add("warning", "unlikely-transitions", says, notes.at(rare, "state", _move_words(notes)))
     if staying >= STAYING and notes.data.n_states > 1 and not (impossible & stays).any():
-        # An environment in which an action stays means it so, unless little else happens.
-        level = "note" if notes.env is not None and staying < 0.5 else "warning"
-        notes.add(level, "staying", f"{percent(staying)} of steps stay in the same state.")
+        # Who recorded an action there means that the animal chose to stay.
+        chosen = moves.count[stays & (moves.action != MISSING)].sum() >= 0.5 * moves.count[stays].sum()
+        level, advice = ("note", "staying-recorded") if chosen else ("warning", None)
+        notes.add(level, "staying", f"{percent(staying)} of steps stay in the same state.", advice=advice)
     return {
         "moves": len(moves.here),
         "kinds": len(np.unique(moves.state * notes.n_states + moves.following)),
@@ -267,7 +269,7 @@ def count_sessions(notes: Notes) -> dict[str, Any]:
         "steps": data.n_steps,
         "lengths": {**extremes, "histogram": histogram},
         "subjects": _subjects(notes),
-        "groups": _tally(data.groups, lengths),
+        "groups": _groups(data),
     }
 
 
@@ -279,6 +281,14 @@ def _tally(labels: tuple[Any, ...], lengths: np.ndarray) -> list[dict[str, Any]]
         if label is not None:
             steps[label] += length
     return [{"name": str(label), "sessions": sessions[label], "steps": n} for label, n in steps.most_common()]
+
+
+def _groups(data: Trajectories) -> list[dict[str, Any]]:
+    """Sessions, steps and animals of each group; an animal may be in several."""
+    animals: dict[str, set[Any]] = {}
+    for group, subject in zip(data.groups, data.subjects, strict=True):
+        animals.setdefault(str(group), set()).update([] if subject is None else [subject])
+    return [{**group, "subjects": len(animals[group["name"]])} for group in _tally(data.groups, data.lengths)]
 
 
 def _subjects(notes: Notes) -> list[dict[str, Any]]:

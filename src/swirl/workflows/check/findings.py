@@ -44,13 +44,16 @@ ADVICE = {
     "actions-not-available": "Correct the data, leave the action blank (missing), or add its edge to the environment.",
     "impossible-transitions": "Correct the data or the environment; or fit with --impossible gap (a new segment starts "
     "there) or forget (the history restarts, the mode continues).",
-    "impossible-stays": "Merge rows that repeat a state (swirl import table … --merge; swirl import bouts, moseq, "
-    "tracks and nwb do it), or add an action that stays to the environment (for a grid: swirl env grid … --stay); for "
-    "what is left, correct the data, or fit with --impossible gap or forget.",
+    "impossible-stays": "Make one step of the rows in which the animal stays (swirl import table FILE --merge; import "
+    "bouts, moseq, tracks and nwb do it anyway), or add an action that stays to the environment (of a grid: swirl env "
+    "grid … --stay); for what is left, correct the data, or fit with --impossible gap or forget.",
     "unlikely-transitions": "Check whether p of these edges should be so small.",
-    "staying": "Where steps are ticks of a clock, merge rows that repeat a state (swirl import table … --merge; swirl "
-    "import bouts, moseq, tracks and nwb do it), or the modes will be about staying; keep them where staying is an "
-    "action.",
+    "staying": "If a row is a tick of a clock, make one step of the rows in which the animal stays: swirl import table "
+    "FILE --merge, and swirl env without --stay (import bouts, moseq, tracks and nwb merge anyway). Whether a rest at "
+    "a goal belongs to the mode before it or to the mode after it is not in the data, so modes can come out wrong "
+    "there. If to stay is a choice that the animal makes at each step, keep the rows.",
+    "staying-recorded": "Nothing, if to stay is a choice that the animal makes at each step. If a row is a tick of a "
+    "clock, make one step of the rows in which it stays: swirl import table FILE --merge.",
     "actions-inferred": "Nothing: such a step is scored by the state that it led to, which determines the action.",
     "actions-next-states": "Nothing, if that is meant; else give a column of actions, or the environment.",
     "actions-missing": "Nothing, if they are missing by chance: such a step is scored by the state that it led to. "

@@ -6,7 +6,7 @@ from typing import Any
 
 from swirl.data.mdp import MDP
 from swirl.data.trajectories import Trajectories
-from swirl.text import between, counted, one_decimal
+from swirl.text import between, counted, one_decimal, some
 from swirl.workflows.check.checks import (
     check_clock,
     check_signal,
@@ -40,8 +40,14 @@ def facts_on_sessions(
     if lengths["min"] != lengths["max"]:
         each = f"{lengths['min']:,} to {lengths['max']:,} each, median {one_decimal(lengths['median'])}"
     short = f", {segments['short']:,} of one step" if segments["short"] else ""
+    groups = [
+        f"{group['name']}: {counted(group['subjects'], 'subject') + ', ' if group['subjects'] else ''}"
+        f"{counted(group['sessions'], 'session')}".replace(" ", NO_BREAK)
+        for group in sessions["groups"]
+    ]
     return [
         ("sessions", f"{sessions['sessions']:,}" + (f" of {', '.join(of)}" if of else "")),
+        *[("groups", some(groups, 10, separator="; "))] * bool(groups),
         ("steps", f"{sessions['steps']:,} ({each})"),
         ("actions", words_on_actions(actions)),
         ("gaps", f"{segments['gaps']:,}, so {counted(segments['segments'], 'segment')}{short}"),
