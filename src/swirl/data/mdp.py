@@ -502,8 +502,8 @@ class MDP:
             ]
             merge = (
                 f"In {'all' if stays == len(found) else f'{stays:,}'} of them the animal stays where it is, for which "
-                "the environment has no action: merge rows that repeat a state (swirl import table … --merge), or add an action that stays (for a grid: "
-                "swirl env grid … --stay). For what is left: "
+                "the environment has no action: merge rows that repeat a state (swirl import table … --merge), or "
+                "add an action that stays (for a grid: swirl env grid … --stay). For what is left: "
             )
             correct = "correct" if mostly else "Correct"
             faults.add(
