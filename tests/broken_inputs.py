@@ -423,7 +423,7 @@ texts(
             EDGES + f"{10**18},go,0\n",
         ),
         "a number of 5,000 digits": ("is larger than 999,999", EDGES + "9" * 5000 + ",go,0\n"),
-        "numbers with holes": ("MDP(4 states", EDGES + "900000,go,0\n", 0),
+        "numbers with holes": ("4 states, 2 actions", EDGES + "900000,go,0\n", 0),
     },
 )
 

@@ -501,9 +501,9 @@ class MDP:
                 f"{_place(data, flat, t)}: {self._explain(flat, t)}" for t in found[: 1 if mostly else 5].tolist()
             ]
             merge = (
-                f"In {stays:,} of them the animal stays where it is, for which the environment has no action: merge "
-                "rows that repeat a state (swirl import table … --merge), or add an action that stays (for a grid: "
-                "swirl env grid … --stay). For what is left: "
+                f"In {'all' if stays == len(found) else f'{stays:,}'} of them the animal stays where it is, for which "
+                "the environment has no action: merge rows that repeat a state (swirl import table … --merge), or "
+                "add an action that stays (for a grid: swirl env grid … --stay). For what is left: "
             )
             correct = "correct" if mostly else "Correct"
             faults.add(

@@ -108,10 +108,7 @@ def sketch_of(source: Any, options: dict[str, Any]) -> Sketch:
 
 def truth_of(sketch: Sketch) -> tuple[SWIRL, Any, list[list[int]]]:
     """The true model of a sketch, the model that is fitted to what it simulates, and the states of each goal."""
-    if sketch.arena is None:
-        env = read_environment(sketch.env, sketch.states)
-    else:
-        env = arena_of(sketch.arena, sketch.labels)
+    env = read_environment(sketch.env, sketch.states) if sketch.arena is None else arena_of(sketch.arena, sketch.labels)
     try:
         goals = read_goals(sketch.goals, env) or {}
     except ValueError as fault:
