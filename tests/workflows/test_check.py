@@ -259,7 +259,7 @@ def test_where_most_only_stay_a_few_examples_do():
     finding = found(examine(Trajectories([[0] * 30 + [1, 2]]), RING))["impossible-transitions"]
     assert finding.says.startswith("29 impossible transitions")
     assert [place["step"] for place in finding.places] == [0, 1, 2]
-    assert "swirl import table … --merge" in finding.do
+    assert "swirl import table FILE --merge" in finding.do
     assert "swirl env grid … --stay" in finding.do
 
 
