@@ -338,3 +338,13 @@ def test_columns_by_other_names_are_given_in_the_same_way(command, tmp_path, mon
         assert said.exit_code == 2
         assert "expected ROLE=NAME, each role once" in said.stderr
     assert "did you mean state?" in run(*command.split(), "a.csv", "--columns", "stat=arm").stderr
+
+
+def test_the_rows_of_a_stay_are_merged_on_request(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("ticks.csv").write_text("mouse,day,cell\n" + "".join(f"m1,{day},{cell}\n" for day in (1, 2) for cell in "aab"))
+    said = run("import", "table", "ticks.csv", "--session", "mouse,day", "--state", "cell", "--merge", "-o", "s.csv")
+    assert said.exit_code == 0, said.output
+    assert "6 rows became 4 steps" in said.stdout
+    assert Path("s.csv").read_text().splitlines()[1:3] == ["m1 1,0,a,False,2.0", "m1 1,1,b,False,1.0"]
+    assert '"merge": true' in Path("s.import.json").read_text()

@@ -136,6 +136,7 @@ CASES = {
     "impossible-transitions": ("fault", jump, RING),
     "unlikely-transitions": ("warning", None, RARE),
     "staying": ("warning", resting, STAYING),
+    "never-stays": ("warning", None, STAYING),
     "actions-inferred": ("note", setting(actions=None), RING),
     "actions-next-states": ("note", setting(actions=None), None),
     "actions-missing": ("note", setting(actions=None), SLIPPING),
@@ -163,6 +164,7 @@ CASES = {
 }  # fmt: skip
 OTHERS = {  # what comes along by its nature
     "staying": {"actions-inferred"},
+    "never-stays": {"actions-never-chosen"},
     "constant-sessions": {"staying"},
     "sessions-alike": {"time-irregular"},
 }

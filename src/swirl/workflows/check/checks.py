@@ -217,6 +217,7 @@ def count_transitions(notes: Notes, moves: Moves) -> dict[str, Any]:
         chosen = moves.count[stays & (moves.action != MISSING)].sum() >= 0.5 * moves.count[stays].sum()
         level, advice = ("note", "staying-recorded") if chosen else ("warning", None)
         notes.add(level, "staying", f"{percent(staying)} of steps stay in the same state.", advice=advice)
+    _never_stays(notes, len(moves.here), int(moves.count[stays].sum()))
     return {
         "moves": len(moves.here),
         "kinds": len(np.unique(moves.state * notes.n_states + moves.following)),
@@ -226,6 +227,22 @@ def count_transitions(notes: Notes, moves: Moves) -> dict[str, Any]:
         "impossible_in": at,
         "unlikely": len(rare),
     }
+
+
+ENOUGH = 100  # moves, from which it is no accident that none stays
+
+
+def _never_stays(notes: Notes, n_moves: int, n_stays: int) -> None:
+    """Warn where the environment lets the animal stay nearly everywhere, but no step does, as after a merge."""
+    if notes.env is None or n_stays or n_moves < ENOUGH:
+        return
+    s, a, to, p = support(notes.env)
+    stays = (s == to) & (p > 0.9)  # it means to stay; others may slip
+    visited = np.unique(notes.flat.states[notes.flat.states < notes.env.n_states])
+    if np.isin(visited, s[stays]).mean() >= 0.9:
+        names = some([notes.action(label) for label in np.unique(a[stays]).tolist()])
+        says = f"The environment lets the animal stay where it is (action {names}), but no step of the data does."
+        notes.add("warning", "never-stays", says)
 
 
 MIN_COPY = 10  # shorter sessions are alike by chance

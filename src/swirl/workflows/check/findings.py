@@ -54,6 +54,8 @@ ADVICE = {
     "there. If to stay is a choice that the animal makes at each step, keep the rows.",
     "staying-recorded": "Nothing, if to stay is a choice that the animal makes at each step. If a row is a tick of a "
     "clock, make one step of the rows in which it stays: swirl import table FILE --merge.",
+    "never-stays": "If the rows of a stay were merged, write the environment without an action that stays (swirl env "
+    "without --stay): else the model has to explain why the animal never stays, and modes come out wrong.",
     "actions-inferred": "Nothing: such a step is scored by the state that it led to, which determines the action.",
     "actions-next-states": "Nothing, if that is meant; else give a column of actions, or the environment.",
     "actions-missing": "Nothing, if they are missing by chance: such a step is scored by the state that it led to. "
