@@ -198,8 +198,9 @@ def _rebuilt(cls: Any, arrays: dict[str, np.ndarray], header: dict[str, Any]) ->
         _decode_restarts(model, arrays, header["fit"])
     if "restart_agreement" in header:  # files of older versions do not say
         kept, n_modes = (int(header["restart_agreement"][name]) for name in ("kept", "n_modes"))
-        numbers = [arrays.get(f"restart_agreement.{name}") for name in AGREEMENT]
-        model.restart_agreement_ = RestartAgreement(kept, n_modes, *numbers)
+        stored = {name: f"restart_agreement.{name}" for name in AGREEMENT}
+        numbers = {name: arrays[where] for name, where in stored.items() if where in arrays}  # older: not all of them
+        model.restart_agreement_ = RestartAgreement(kept, n_modes, **numbers)
     if "verdict" in header:
         model.verdict_ = read_verdict(header["verdict"])
     if "fit" in header:  # said anew: the words of an older version may rest on another rule
