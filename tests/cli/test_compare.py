@@ -148,6 +148,7 @@ def test_goals_that_are_none_are_all_named():
         read_goals(" , ", datasets.gridworld_env())
 
 
+@pytest.mark.slow
 def test_without_fits_the_command_to_fit_is_named(folder, tmp_path):
     command = ["compare", folder / "sessions.csv", "--env", folder / "grid.csv", "--models", "Markov-1,ARHMM"]
     command += ["--modes", 2, "--restarts", 1, "--max-iter", 3, "--hold-out", 4, "--seed", 3, "--folds", 0]
@@ -229,6 +230,7 @@ def test_a_report_takes_the_comparison(folder, tmp_path):
     assert json.loads((folder / "comparison.json").read_text())["verdict"] in page
 
 
+@pytest.mark.slow
 def test_an_environment_learnt_from_the_test_too_is_not_scored_by_next_states(tmp_path):
     rng = np.random.default_rng(0)
     rows = [(s, t, rng.integers(3), rng.integers(2)) for s in range(6) for t in range(30)]
@@ -260,6 +262,7 @@ def test_settings_reach_the_models_that_take_them():
     assert "history" not in _arguments(checked({**values, "compare": {"models": ["S-1", "Markov"]}}))
 
 
+@pytest.mark.slow
 def test_one_test_session_is_json_and_no_nan_is_printed(tmp_path, folder):
     command = ["compare", folder / "sessions.csv", "--env", folder / "grid.csv", "--models", "Markov-0,Markov-1"]
     command += ["--hold-out", 12, "--force", "-o", tmp_path / "c.json"]
@@ -275,6 +278,7 @@ def test_one_test_session_is_json_and_no_nan_is_printed(tmp_path, folder):
     assert "nan" not in run(*command).stdout
 
 
+@pytest.mark.slow
 def test_whole_animals_are_held_out_where_five_are_known(tmp_path, folder):
     steps = pd.read_csv(folder / "sessions.csv")
     command = ["compare", tmp_path / "s.csv", "--env", folder / "grid.csv", "--models", "Markov-0", "--force"]

@@ -510,6 +510,7 @@ def test_a_checkpoint_that_cannot_be_is_told(folder, tmp_path, options, words):
     assert not (tmp_path / "fit.nc").exists()
 
 
+@pytest.mark.slow
 def test_columns_of_other_names_lead_to_the_same_fit(folder, tmp_path):
     frame = pd.read_csv(folder / "sessions.csv")
     other = frame.rename(columns={"session": "day", "state": "cell", "action": "move", "t": "clock", "subject": "rat"})

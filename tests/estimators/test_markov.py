@@ -521,6 +521,7 @@ def test_states_alone_are_enough_for_next_states():
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.slow
 def test_states_alone_are_enough_for_actions(kind):
     """Every action is latent: the table settles, and explains where the animal went better than chance does."""
     data = walk(kind, missing=1.0, lengths=(60, 60, 60))
