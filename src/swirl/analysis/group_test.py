@@ -411,7 +411,7 @@ def group_test(values: Any, groups: Sequence[Any], *, seed: int = 0) -> GroupTes
     Parameters
     ----------
     values
-        One row for each animal, one column for each measure, such as its share of time in each mode.
+        One row for each animal, one column for each measure, such as its share of steps in each mode.
     groups
         The group of each animal. Animals that were in several groups do not fit this test.
 
