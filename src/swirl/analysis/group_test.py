@@ -202,7 +202,8 @@ def compare_groups(
 ) -> GroupComparison:
     """Test whether two groups of animals differ, by dealing the group labels anew to the animals.
 
-    Where every animal was in both groups (saline one day, drug another), labels are dealt within animals.
+    Where every animal was in both groups (saline one day, drug another), labels are dealt within animals.  The numbers
+    are taken as given: of modes, read the verdict on the fit first.
 
     Parameters
     ----------
