@@ -7,14 +7,13 @@ import shlex
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 import typer
 
 from swirl.io.atomic_write import check_target
-from swirl.text import plain
+from swirl.text import nearest_name, plain
 
 
 def check_free(path: Path, force: bool, *sources: Any) -> None:
@@ -140,8 +139,8 @@ def named_columns(given: str | None) -> dict[str, Any] | None:
         role, equals, name = (word.strip() for word in part.partition("="))
         role = "time" if role == "t" else role
         if role not in ROLES or not equals or not name or role in columns:
-            near = get_close_matches(role, ROLES, n=1)
-            meant = f"; did you mean {near[0]}?" if near and role not in ROLES else ""
+            near = None if role in ROLES else nearest_name(role, ROLES)
+            meant = "" if near is None else f"; did you mean {near}?"
             raise ValueError(
                 f"--columns {part}: expected ROLE=NAME, each role once, as in --columns state=zone,time=seconds; "
                 f"the roles are {', '.join(ROLES)}{meant}"
