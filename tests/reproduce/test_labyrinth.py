@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 
 from print_size import check_for_print, faults_of_texts
+from swirl.estimators.registry import make
 from swirl.priors import in_units
 from swirl.reproduce.cache import Ledger
 from swirl.reproduce.labyrinth import experiment as labyrinth
-from swirl.reproduce.labyrinth import fits
+from swirl.reproduce.labyrinth import figures, fits
 from swirl.reproduce.page import write
 from swirl.reproduce.scale import TINY
 from swirl.workflows.html import Drawing, Numbers
@@ -145,3 +146,19 @@ def test_the_settings_beyond_the_paper_are_those_the_folds_chose():
     habit = settings["reward_prior"].habit
     assert [ast.literal_eval(name[1]), ast.literal_eval(name[3])] == [8, (habit.strength, habit.backoff)]
     assert settings["history"] == 8
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("n_modes", "shape"), [(3, (2, 3)), (4, (4, 2)), (5, (4, 3))])
+def test_maps_of_more_than_three_modes_stand_in_two_bands_and_each_has_its_own(recordings, tmp_path, n_modes, shape):
+    maze = fits.Labyrinth(TINY, Ledger(tmp_path))
+    model = make("S-1", maze.env, n_modes=n_modes, n_restarts=1, max_iter=2).fit(maze.train)
+    figure, rows = figures.maps(maze, model)
+    maps = [ax for ax in figure.axes if ax.get_label() != "<colorbar>"]
+    assert maps[0].get_gridspec().get_geometry() == shape
+    names = maze.mode_names(model)[0]
+    titles = [ax.get_title(loc="left") or ax.get_title() for ax in maps]
+    assert sorted(t.split(" (")[0] for t in titles if t) == sorted(names)
+    assert sum(ax.axison or bool(ax.collections) for ax in maps) == 2 * n_modes
+    assert {row["mode"] for row in rows} == set(names)
+    assert figure.get_size_inches()[1] <= 11

@@ -20,6 +20,8 @@ from swirl.workflows.html import tidy_rows
 
 Drawn = tuple[Figure, Rows]
 PAGE = 7.0  # inches: the width of a printed page
+MAX_SIDE = 2.6  # inches of a map: two bands of modes fit on a printed page
+MAX_COLUMNS = 3  # maps beside one another: more are too small to read
 SCORE = "test log-likelihood of the next state\n(nats per step)"
 
 
@@ -82,20 +84,26 @@ def maps(maze: Labyrinth, model: SWIRL) -> Drawn:
     """Reward map of each mode, and under it the gauge-free picture: log-odds of each move against the average mode."""
     env, names = maze.env, maze.mode_names(model)[0]
     order = by_name(names)
-    figure, axes = panels(len(order), 2, PAGE / len(order), PAGE / len(order))
+    columns = len(order) if len(order) <= MAX_COLUMNS else -(-len(order) // 2)  # beyond that, two bands of modes
+    side = min(PAGE / columns, MAX_SIDE)
+    figure, axes = panels(columns, 2 * -(-len(order) // columns), side, side)
+    pairs = [axes[band : band + 2, column] for band in range(0, len(axes), 2) for column in range(columns)]
     rewards, policies, places = move_map(model, env.n_states), model.state_policies(), range(env.n_states)
     rows: Rows = []
-    for column, k in enumerate(order):
+    for (above, below), k in zip(pairs, order, strict=False):
         values = normalised(rewards[k])
         share = f"{names[k]} ({model.occupancy_[k]:.0%} of steps)"
         plots.graph_map(
-            values, env, marks=MARKS, vmin=0, vmax=1, title=share, colour_bar=False, ax=axes[0, column]
+            values, env, marks=MARKS, vmin=0, vmax=1, title=share, colour_bar=False, ax=above
         )  # fmt: skip
-        plots.preference_map(policies[k], policies, env, marks=MARKS, colour_bar=False, ax=axes[1, column])
+        plots.preference_map(policies[k], policies, env, marks=MARKS, colour_bar=False, ax=below)
         moves, mode = state_transitions(policies[k], env), {"mode": names[k]}
         rows += tidy_rows({"to": places}, {"value": values}, **mode, what="reward", **{"from": None})
         rows += tidy_rows({"from": places, "to": places}, {"value": moves}, moves > 0, **mode, what="probability")
-    for line, shape, label in zip(axes, ("states", "moves"), ("reward, stretched", "log-odds (nats)"), strict=True):
+    for ax in (ax for pair in pairs[len(order) :] for ax in pair):
+        ax.set_axis_off()
+    drawn = (("states", "reward, stretched"), ("moves", "log-odds (nats)"))
+    for line, (shape, label) in zip(axes, drawn * (len(axes) // 2), strict=True):
         [coloured] = [shapes for shapes in line[0].collections if shapes.get_label() == shape]
         add_colour_bar(list(line), coloured, label)
     return figure, rows
