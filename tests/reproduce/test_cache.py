@@ -201,6 +201,19 @@ def test_the_choice_is_the_winner_on_folds_and_is_kept(tmp_path, nothing_is_fitt
             Ledger(tmp_path).chosen("choice", markov(), recording(), **options)
 
 
+def test_near_are_those_less_than_so_much_behind_the_choice_on_the_folds(tmp_path):
+    choice = choose(markov(), recording(), GRID, n_folds=2, of="action")
+    means = choice.scores.mean(axis=1)
+    behind = means[choice.candidates.index(choice.best)] - means
+    assert len(set(behind.round(6))) > 2
+    ledger = Ledger(tmp_path)
+    for within in (0.0, *(behind[behind > 0] - 1e-9), *(behind[behind > 0] + 1e-9)):
+        near = ledger.near("choice", markov(), recording(), GRID, within, n_folds=2, of="action")
+        assert near[0] == choice.best
+        others = [c for c, lost in zip(choice.candidates, behind, strict=True) if lost < within and c != choice.best]
+        assert near[1:] == others
+
+
 def test_the_choice_on_other_subjects_is_another(tmp_path):
     """The same steps, but folds of whole subjects."""
     for subjects in (None, list("aabbcc"), list("abcabc")):

@@ -10,10 +10,11 @@ from print_size import check_for_print, faults_of_texts
 from swirl.data.trajectories import Trajectories
 from swirl.datasets import spontaneous_env
 from swirl.estimators.arhmm import ARHMM
+from swirl.priors import Dirichlet
 from swirl.reproduce.cache import Ledger
 from swirl.reproduce.page import write
 from swirl.reproduce.scale import FULL, SECOND, TINY
-from swirl.reproduce.spontaneous import checks, experiment, figures, fits
+from swirl.reproduce.spontaneous import checks, experiment, figures, fits, sections
 from swirl.workflows.html import Drawing, Numbers
 
 
@@ -58,6 +59,41 @@ def test_simulated_choices_have_the_models_frequencies():
     assert np.all(np.sort(often, axis=0)[1] > 0.7)  # one mode throughout each session
     assert (often[0] > often[1]).mean() == pytest.approx(0.25, abs=0.06)
     assert often.max(axis=0).mean() == pytest.approx(0.9, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("p_values", "said"),
+    [
+        ([0.010, 0.010], "2 of them show a mode that stands out. So the answer does not depend"),
+        ([0.300, 0.300], "None of them show a mode that stands out. So the answer does not depend"),
+        ([0.010, 0.300], "1 of them show a mode that stands out. So the answer depends on which of them is taken"),
+        ([0.010], None),  # one setting is as good: nothing to say
+    ],
+)
+def test_dopamine_that_hangs_on_the_settings_is_said_to(tmp_path, monkeypatch, p_values, said):
+    rng = np.random.default_rng(0)
+    paths = [rng.integers(9, size=31) for _ in range(10)]
+    sessions = Trajectories([path[:-1] for path in paths], [path[1:] for path in paths])
+    work = fits.Work(TINY, Ledger(tmp_path), spontaneous_env(), sessions)
+    near = {"reward_prior": [Dirichlet(0.3), Dirichlet(0.1)][: len(p_values)], "switching": ["state"]}
+    monkeypatch.setattr(sections, "settings_as_good", lambda work, name: near)
+    labels = []
+
+    def rows(work, model, names, label):
+        labels.append(label)
+        p = p_values[len(labels) - 1]
+        own = {"share of steps": 0.5, "correlation": 1 - p, "p, corrected": p, "canonical p, corrected": p}
+        return [own, {**own, "correlation": -1.0}]
+
+    monkeypatch.setattr(sections, "dopamine_rows", rows)
+    blocks = sections.dopamine_elsewhere(work, ["h1", "h2"])
+    assert labels[0] == "S-1"  # the chosen one, under the name that it has elsewhere
+    if said is None:
+        assert blocks == []
+        return
+    words, table = blocks
+    assert said in " ".join(words.words.split())
+    assert [row["highest correlation"] for row in table.rows] == [1 - p for p in p_values]
 
 
 @pytest.mark.slow

@@ -9,6 +9,7 @@ import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -92,8 +93,26 @@ class Ledger:
         of: Any,
     ) -> dict[str, Any]:
         """Return the settings of `grid` that do best on folds of `data`, the training sessions."""
-        if all(len(values) == 1 for values in grid.values()):
-            return {name: values[0] for name, values in grid.items()}
+        return self.near(label, model, data, grid, 0.0, n_folds=n_folds, of=of)[0]
+
+    def near(
+        self,
+        label: str,
+        model: Any,
+        data: Trajectories,
+        grid: Mapping[str, Sequence[Any]],
+        within: float,
+        *,
+        n_folds: int = 3,
+        of: Any,
+    ) -> list[dict[str, Any]]:
+        """Return the settings of `grid` that do best on folds of `data`, and after them the others that are near.
+
+        Near are those whose mean over the folds is less than `within` nats per step below.
+        """
+        settings = [dict(zip(grid, values, strict=True)) for values in product(*grid.values())]
+        if len(settings) == 1:
+            return settings
 
         def compute() -> list[dict[str, Any]]:
             choice = choose(model, data, grid, n_folds=n_folds, of=of)
@@ -103,10 +122,10 @@ class Ledger:
             ]
 
         inputs = {**fit_inputs(model, data), "grid": list(grid.items()), "n_folds": n_folds, "of": of}
-        best = self.rows(label, inputs, compute)[0]["best"]
-        sizes = [len(values) for values in grid.values()]
-        places = np.unravel_index(best, sizes)
-        return {name: values[int(i)] for (name, values), i in zip(grid.items(), places, strict=True)}
+        found = self.rows(label, inputs, compute)[0]
+        best, means = found["best"], np.mean(found["scores"], axis=1)
+        others = [i for i in np.flatnonzero(means > means[best] - within) if i != best]
+        return [settings[i] for i in (best, *others)]
 
     def _found(self, label: str, path: Path) -> bool:
         if path.exists():

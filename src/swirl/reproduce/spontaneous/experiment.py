@@ -32,6 +32,7 @@ from swirl.reproduce.spontaneous.fits import (
 )
 from swirl.reproduce.spontaneous.sections import (
     clean_blocks,
+    dopamine_elsewhere,
     dopamine_rows,
     family_blocks,
     gauge_blocks,
@@ -77,7 +78,9 @@ def run(scale: Scale, ledger: Ledger) -> Experiment:
         *([Section("Beyond the paper: a shared habit", habit_blocks(work, fits))] if BEYOND in best else []),
         Section("S-1 and the rARHMM are one family", family_blocks(work, chosen)),
         Section("Discount and temperature", gauge_blocks(work, chosen)),
-        Section("Reward maps and dopamine", figures.map_blocks(s1, names, dopamine)),
+        Section(
+            "Reward maps and dopamine", [*figures.map_blocks(s1, names, dopamine), *dopamine_elsewhere(work, names)]
+        ),
         Section("Segments of all sessions", figures.segment_blocks(work.sessions, s1, names)),
         Section("Predictive checks", check_blocks(checks)),
         Section("Do restarts agree?", figures.agreement_blocks(restarted, test)),

@@ -18,7 +18,7 @@ from swirl.plots.style import INK, PREFERENCE_COLOURS, TITLE_SIZE, add_colour_ba
 from swirl.reproduce.fit_checks import agreement, best_starts
 from swirl.reproduce.page import Rows
 from swirl.reproduce.spontaneous import TEXT
-from swirl.text import minus
+from swirl.text import listed, minus
 from swirl.workflows.html import Block, Drawing, tidy_rows
 
 Maps = Float[np.ndarray, "mode state action"]
@@ -147,7 +147,7 @@ def map_blocks(model: SWIRL, names: Sequence[str], dopamine: Rows) -> list[Block
     clear = [row["mode"] for row in tested if row["p, corrected"] <= LEVEL]
     words = TEXT.text(
         "correlation",
-        verdict=f"{', '.join(clear)} stand out" if clear else "No mode stands out",
+        verdict=f"{listed(clear)} {'stands' if len(clear) == 1 else 'stand'} out" if clear else "No mode stands out",
         level=LEVEL,
         n_modes=len(tested),
         single=dopamine[-1],

@@ -25,6 +25,7 @@ from swirl.rewards import Habit
 MODELS = ("MaxEnt", "ARHMM", "rARHMM", "I-1", "I-2", "S-1", "S-2")
 BEYOND = "habit + goals"  # a habit of two syllables that all modes share, and goals of each mode: not in the paper
 PLAIN = "S-2 without back-off"
+AS_GOOD = 0.001  # nats per step on the folds: single starts of one setting spread more than that
 N_MODES = {"full": (1, 2, 3, 4, 5, 6, 7, 8), "quick": (1, 2, 5), "tiny": (2,)}
 # What training folds choose from: the same for models of the same order and switching, so that none is tuned harder.
 ONE_STATE = [*(Dirichlet(c) for c in (0.1, 0.3, 1.0, 3.0)), *(Gaussian(c) for c in (0.1, 0.3, 1.0))]
@@ -72,13 +73,16 @@ class Work:
         """Whether this is a test: fewer models and choices."""
         return self.scale.name == "tiny"
 
-    def choose(self, label: str, model: Any, what: str, values: list[Any]) -> dict[str, Any]:
-        """Choose one argument on three folds of the untested sessions; in a test, the first value mostly."""
+    def choose(self, label: str, model: Any, what: str, values: list[Any]) -> list[dict[str, Any]]:
+        """Choose one argument on three folds of the untested sessions; after it the values that folds find as good.
+
+        In a test, the first value mostly.
+        """
         if self.tiny and "S-1-reward" not in label:
-            return {what: values[0]}
+            return [{what: values[0]}]
         values = values[:2] if self.tiny else values
         model.set_params(max_iter=self.scale.max_iter_folds)
-        return self.ledger.chosen(label, model, self.untested, {what: values}, of="action")
+        return self.ledger.near(label, model, self.untested, {what: values}, AS_GOOD, of="action")
 
 
 def build(work: Work, name: str, n_modes: int, settings: Mapping[str, Any], n_restarts: int | None = None) -> Any:
@@ -96,12 +100,19 @@ def build(work: Work, name: str, n_modes: int, settings: Mapping[str, Any], n_re
 
 def choose_settings(work: Work, name: str) -> dict[str, Any]:
     """Choose the prior, the form of switching and its prior, in this order, on folds of the untested sessions."""
+    return {what: values[0] for what, values in settings_as_good(work, name).items()}
+
+
+def settings_as_good(work: Work, name: str) -> dict[str, list[Any]]:
+    """Of each argument the chosen value, then those less than `AS_GOOD` below it on the folds."""
     prior = "emission_prior" if "ARHMM" in name else "reward_prior"
     found: dict[str, Any] = {}
+    near: dict[str, list[Any]] = {}
 
     def settle(what: str, values: list[Any]) -> None:
         model = build(work, name, work.headline, found, n_restarts=max(1, work.scale.n_runs // 2))
-        found.update(work.choose(f"choose-{name}-{what}", model, what, values))
+        near[what] = [one[what] for one in work.choose(f"choose-{name}-{what}", model, what, values)]
+        found[what] = near[what][0]
 
     if name == BEYOND:
         found["reward_prior"] = HABITS[0]
@@ -110,12 +121,11 @@ def choose_settings(work: Work, name: str) -> dict[str, Any]:
         found["switching"] = "state"
     else:
         settle(prior, TWO_STATES if name.endswith("-2") else ONE_STATE)
-    if name == "MaxEnt":
-        return found
     if name in ("rARHMM", "S-1", "S-2"):
         settle("switching", ["state", "state-table"])
-    settle("switching_prior", SWITCHING[found.get("switching", "independent")])
-    return found
+    if name != "MaxEnt":
+        settle("switching_prior", SWITCHING[found.get("switching", "independent")])
+    return {what: near.get(what, [value]) for what, value in found.items()}
 
 
 def fit_all(work: Work, chosen: Mapping[str, dict[str, Any]]) -> dict[tuple[str, int], Any]:

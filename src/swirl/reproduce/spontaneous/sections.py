@@ -4,12 +4,13 @@ Families of models, discount and temperature, habit, dopamine, the second split,
 """
 
 from collections.abc import Mapping, Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
 
 from swirl.analysis.reward_signal import signal_test
-from swirl.analysis.significance import holm
+from swirl.analysis.significance import LEVEL, holm
 from swirl.datasets import spontaneous
 from swirl.estimators.swirl import SWIRL
 from swirl.priors import Dirichlet, Gaussian
@@ -17,7 +18,17 @@ from swirl.reproduce.cache import fit_inputs
 from swirl.reproduce.page import Rows
 from swirl.reproduce.scale import SECOND
 from swirl.reproduce.spontaneous import TEXT
-from swirl.reproduce.spontaneous.fits import BEYOND, Work, ahead, build, compare, counts, scores
+from swirl.reproduce.spontaneous.fits import (
+    AS_GOOD,
+    BEYOND,
+    Work,
+    ahead,
+    build,
+    compare,
+    counts,
+    scores,
+    settings_as_good,
+)
 from swirl.workflows.html import Block, Text
 
 
@@ -147,6 +158,36 @@ def dopamine_rows(work: Work, model: SWIRL, names: Sequence[str], label: str) ->
     return table
 
 
+def dopamine_elsewhere(work: Work, names: Sequence[str]) -> list[Block]:
+    """The same test under every setting of S-1 that the folds find as good as the chosen one."""
+    train, test = work.split()
+    near = settings_as_good(work, "S-1")
+    table = []
+    for i, values in enumerate(product(*near.values())):
+        settings = dict(zip(near, values, strict=True))
+        priors = {what: repr(value) for what, value in settings.items() if what != "switching"}
+        label = "S-1" if i == 0 else f"S-1-{'-'.join(priors.values())}"  # the first is the chosen one
+        model = work.ledger.fit(f"{label}-K={work.headline}", build(work, "S-1", work.headline, settings), train)
+        rows = dopamine_rows(work, model, names, label)
+        highest = max(rows, key=lambda row: row["correlation"])
+        table.append(
+            {
+                **priors,
+                "switching": settings["switching"],
+                "test score": model.score(test, of="action"),
+                "highest correlation": highest["correlation"],
+                "its share of steps": highest["share of steps"],
+                "its p, corrected": highest["p, corrected"],
+                "modes that stand out": sum(row["p, corrected"] <= LEVEL for row in rows),
+                "in the canonical gauge": sum(row["canonical p, corrected"] <= LEVEL for row in rows),
+            }
+        )
+    clear = sum(row["modes that stand out"] > 0 for row in table)
+    verdict = TEXT("settled") if clear in (0, len(table)) else TEXT("not settled")
+    words = TEXT.text("elsewhere", n=len(table), clear=clear or "None", as_good=AS_GOOD, verdict=verdict)
+    return [words, TEXT.numbers("dopamine-elsewhere", table, 3)] if len(table) > 1 else []
+
+
 def second_blocks(work: Work, chosen: Mapping[str, dict[str, Any]]) -> list[Block]:
     """The headline numbers on the second split."""
     table = {}
@@ -191,7 +232,7 @@ def clean_blocks(work: Work, paper: SWIRL) -> list[Block]:
     k = work.headline
     start = build(clean, "S-1", k, {}, n_restarts=max(1, work.scale.n_runs // 2))
     priors = [Dirichlet(c) for c in (1.0, 0.3, 3.0)]
-    prior = clean.choose("clean-S-1-prior", start, "reward_prior", priors)
+    prior = clean.choose("clean-S-1-prior", start, "reward_prior", priors)[0]
     models: dict[str, Any] = {
         f"S-1, {n} mode{'s' * (n > 1)}": work.ledger.fit(f"clean-S-1-K={n}", build(clean, "S-1", n, prior), train)
         for n in ((k,) if work.tiny else (1, k))
