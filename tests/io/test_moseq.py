@@ -119,9 +119,9 @@ def test_sessions_of_one_step_are_dropped_and_none_left_is_an_error():
     sessions = syllable_sessions(iter([short, Recording("long", np.array([1, 0, 1])), empty]))
     assert sessions.names == ("long",)
     assert "dropped 2 sessions with fewer than 2 steps: short, empty" in sessions.notes
-    with pytest.raises(ValueError, match=r"no recording of 2 is left .* 1 \(1 runs\): give a smaller min_usage"):
+    with pytest.raises(ValueError, match=r"no recording of 2 is left .* 1 \(1 run\); give a smaller min_usage"):
         syllable_sessions([short, empty])
-    with pytest.raises(ValueError, match="keep labels that occur"):
+    with pytest.raises(ValueError, match="those to keep are 7: keep some that occur"):
         syllable_sessions([short], keep=[7])
     with pytest.raises(ValueError, match="no frame has a syllable"):
         syllable_sessions([Recording("m1", np.array([-1, -1]))])

@@ -357,7 +357,14 @@ def test_syllables_with_a_hole_in_their_numbers_can_be_fitted(tmp_path):
         file["m2/syllable"] = np.repeat([0, 1] * 300 + [3, 2, 0], 3)
     done = run("import", "moseq", tmp_path / "new.h5", "--fps", 30, "--like", tmp_path / "fit.nc", *output(tmp_path))
     assert done.exit_code == 0, done.output
+    told = (
+        "- the syllables to keep are the 3 of fit.nc",
+        "- dropped 1 syllable that is not among those to keep (0.2% of",
+    )
+    assert all(note in done.stdout for note in told)
     assert run("apply", tmp_path / "fit.nc", tmp_path / "new.csv", "-o", tmp_path / "modes.csv").exit_code == 0
+    kept = run("import", "moseq", tmp_path / "new.h5", "--keep", "0,1,3", *output(tmp_path), "--force")
+    assert (told[0] in kept.stdout, told[1] in kept.stdout) == (False, True)
     both = run(
         "import",
         "moseq",
@@ -371,7 +378,15 @@ def test_syllables_with_a_hole_in_their_numbers_can_be_fitted(tmp_path):
     )
     assert "give one of them" in both.stderr
     unknown = run("import", "moseq", tmp_path / "new.h5", "--keep", "walk", *output(tmp_path), "--force")
-    assert "there is no syllable 'walk'" in unknown.stderr
+    assert "there is no syllable 'walk' to keep: syllables have numbers only" in unknown.stderr
+    assert "name them with syllable_info (--syllable-info syll_info.csv)" in unknown.stderr
+    (tmp_path / "syll_info.csv").write_text("syllable,label\n0,rest\n1,run\n")
+    unknown = run("import", "moseq", tmp_path / "new.h5", "--keep", "walk,run", *output(tmp_path), "--force")
+    assert "there is no syllable 'walk' to keep: the names are rest, run; name the others" in unknown.stderr
+    never = run("import", "moseq", tmp_path / "new.h5", "--keep", "7,8", *output(tmp_path), "--force")
+    assert "are 0 (301 runs), 1 (300 runs), 2 (1 run), 3 (1 run); those to keep are 7, 8: keep some" in never.stderr
+    rare = run("import", "moseq", tmp_path / "new.h5", "--min-usage", 1, *output(tmp_path), "--force")
+    assert "min_usage=1.0 (--min-usage): give a share of the runs" in rare.stderr
 
 
 def test_a_table_with_other_names(tmp_path):

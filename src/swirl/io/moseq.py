@@ -400,8 +400,12 @@ def by_number(keep: Any, called: dict[int, str] | None, faults: Faults) -> Any:
     found = [int(x) if isinstance(x, str) and x.isdecimal() and x not in numbers else numbers.get(x, x) for x in keep]
     unknown = [repr(label) for label in found if isinstance(label, str)]
     if unknown:
-        there = some(list(numbers), 10) if numbers else "no names are known (syll_info.csv)"
-        faults.add(f"keep: there is no syllable {some(unknown)}: give numbers, or names; {there}")
+        names = f"the names are {some(list(numbers), 10)}; name the others with"
+        if not numbers:
+            names = "syllables have numbers only, and no names: name them with"
+        faults.add(
+            f"there is no syllable {some(unknown)} to keep: {names} syllable_info (--syllable-info syll_info.csv)"
+        )
     return [label for label in found if not isinstance(label, str)]
 
 

@@ -252,6 +252,9 @@ def import_moseq(
     found = read_moseq(
         path, fps=fps, index=index, syllable_info=syllable_info, keep=keep, min_usage=min_usage, callback=say
     )
+    if like is not None:
+        told = f"the syllables to keep are the {len(keep or ())} of {Path(like).name}"
+        found = found.with_labels(notes=[told, *found.notes])
     return _told(of_syllables(found))
 
 
