@@ -404,6 +404,49 @@ def test_a_table_with_other_names(tmp_path):
     assert not (tmp_path / "x.csv").exists()
 
 
+@pytest.mark.parametrize(
+    ("sessions", "names"),
+    [
+        (["1", "2"], ("m2 1", "m2 2", "m10 1", "m10 2")),
+        (["day 1", "day 2"], ("m2 / day 1", "m2 / day 2", "m10 / day 1", "m10 / day 2")),
+    ],
+)
+@pytest.mark.parametrize("by_session", [False, True])
+def test_sessions_of_several_animals_have_the_same_names_and_order_in_all_imports(
+    tmp_path, sessions, names, by_session
+):
+    whose = [(animal, session) for animal in ("m2", "m10") for session in sessions]  # the file's order, not m10 first
+    whose = sorted(whose, key=lambda pair: pair[1]) if by_session else whose
+    rows = pd.DataFrame(
+        [
+            {"session": session, "mouse": animal, "t": float(i), "x": i % 2 + 0.5, "label": "ab"[i % 2]}
+            for animal, session in whose
+            for i in range(4)
+        ]
+    ).assign(y=0.5, stop=lambda rows: rows["t"] + 1)
+    rows[["session", "mouse", "t", "label"]].to_csv(tmp_path / "table.csv", index=False)
+    rows[["session", "mouse", "t", "x", "y"]].to_csv(tmp_path / "tracks.csv", index=False)
+    rows.rename(columns={"t": "start"})[["session", "mouse", "start", "stop", "label"]].to_csv(tmp_path / "b.csv")
+    expected = tuple(names[i] for i in ((0, 2, 1, 3) if by_session else range(4)))
+    for kind, file, options in (
+        ("table", "table.csv", ["--state", "label", "--subject", "mouse"]),
+        ("table", "table.csv", ["--state", "label", "--session", "mouse,session", "--subject", "mouse"]),
+        ("tracks", "tracks.csv", ["--grid", "1x2", "--bounds", "0,2,0,1", "--subject", "mouse"]),
+        (
+            "tracks",
+            "tracks.csv",
+            ["--grid", "1x2", "--bounds", "0,2,0,1", "--session", "mouse,session", "--subject", "mouse"],
+        ),
+        ("bouts", "b.csv", ["--subject", "mouse"]),
+        ("bouts", "b.csv", ["--session", "mouse,session"]),
+    ):
+        done = run("import", kind, tmp_path / file, *options, "-o", tmp_path / "out.csv", "--force")
+        assert done.exit_code == 0, done.output
+        data = read_data(tmp_path / "out.csv")
+        assert (kind, *data.names) == (kind, *expected)
+        assert data.subjects == tuple(re.match(r"m\d+", name)[0] for name in data.names)
+
+
 @pytest.mark.parametrize("quiet", [[], ["-q"]])
 def test_what_to_beware_of_is_said_once_on_stderr_and_even_when_quiet(quiet, tmp_path):
     pd.DataFrame({"x": [0.5, 0.5, 1.5, 1.5], "y": 0.5, "note": "a"}).to_csv(tmp_path / "a.csv", index=False)
@@ -683,7 +726,7 @@ def test_visits_that_are_all_too_short_are_not_put_down_to_units(tmp_path):
 def test_numbers_of_tracks_are_no_names_of_animals(tmp_path):
     rows = [f"{t},{x},{x},{who}" for who in ("track_0", "track_1") for t, x in enumerate([0, 0, 1, 1, 0])]
     (tmp_path / "day1.csv").write_text("frame,x,y,track\n" + "\n".join(rows))
-    (tmp_path / "index.csv").write_text("name,subject\nday1 track_0,m1\nday1 track_1,m2\n")
+    (tmp_path / "index.csv").write_text("name,subject\ntrack_0 day1,m1\ntrack_1 day1,m2\n")
     there = ("import", "tracks", tmp_path / "day1.csv", "--fps", 1, "--grid", "1x2", "-o", tmp_path / "sessions.csv")
     done = run(*there)
     assert done.exit_code == 0, done.output

@@ -27,7 +27,7 @@ from swirl.io.columns import as_typed, bare, distinct_names, key_columns, key_pa
 from swirl.io.label_runs import JUMP, runs
 from swirl.io.open_table import OpenTable, of_text, open_table
 from swirl.io.pynapple_objects import bouts_of_intervals, is_bouts
-from swirl.io.session_keys import joined_name
+from swirl.io.session_keys import joined_name, name_of_animal
 from swirl.io.text_file import beginning, refuse, utf8_text
 from swirl.io.text_table import BLANK
 from swirl.text import counted, some
@@ -437,12 +437,12 @@ def _by_session(file: _File, found: dict[str, str]) -> list[tuple[str, str | Non
     groups: dict[tuple[str, str], list[int]] = {}
     for row, key in enumerate(zip(sessions, subjects, strict=True)):
         groups.setdefault(key, []).append(row)
-    several = Counter(session for session, _ in groups)
+    several = len(groups) > len({session for session, _ in groups})
     parted = []
     for (session, subject), rows in groups.items():
         name = session or file.observation
-        if several[session] > 1 and subject:
-            name = f"{name} {subject}"
+        if several and subject:
+            name = name_of_animal(name, subject)
         parted.append((name, subject or None, np.array(rows)))
     return parted
 

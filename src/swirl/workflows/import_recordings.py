@@ -27,6 +27,7 @@ from swirl.io.export_tables import SUFFIXES, to_frame, write_table
 from swirl.io.label_runs import merge_stays
 from swirl.io.notes import warn_of
 from swirl.io.session_index import label_sessions
+from swirl.io.session_keys import without_animal
 from swirl.io.text_table import BLANK
 from swirl.text import some
 
@@ -355,7 +356,7 @@ def ways_between(zones: "Polygons") -> tuple["Polygons", str]:
 
 def _is_named_after(track: Any, path: Path) -> bool:
     """Whether a recording is called like its file, but for what DeepLabCut and SLEAP append to the video's name."""
-    name = track.name.removesuffix(f" {track.subject}")
+    name = without_animal(track.name, track.subject)
     rest = path.stem.removeprefix(name)
     return path.stem.startswith(name) and (not rest or rest.startswith(("DLC", "DeepCut", ".")))
 
