@@ -337,7 +337,7 @@ def test_columns_by_other_names_are_given_in_the_same_way(command, tmp_path, mon
         said = run(*command.split(), "a.csv", "--columns", slip)
         assert said.exit_code == 2
         assert "expected ROLE=NAME, each role once" in said.stderr
-        assert ("did you mean state?" in said.stderr) == (slip == "stat=arm")
+        assert ("did you mean 'state'?" in said.stderr) == (slip == "stat=arm")
 
 
 def test_the_rows_of_a_stay_are_merged_on_request(tmp_path, monkeypatch):
