@@ -673,6 +673,7 @@ hdf5_kind(
     "moseq", ".h5", moseq, "m1/syllable",
     nothing_inside="expected /<recording>/syllable",
     a_size_that_runs_over="has shape (4294967296, 4294967296)",
+    a_hostile_pickle_instead="it is never opened, as it may run any program",
 )  # fmt: skip
 
 texts(

@@ -49,15 +49,27 @@ def plain_name(name: Any) -> str:
     return re.sub(r"[\s_.\-]", "", str(name)).casefold()
 
 
-def nearest_name(given: Any, known: Iterable[str]) -> str | None:
+def nearest_name(given: Any, known: Iterable[str], *, alike: float = 0.6) -> str | None:
     """Which of the known names was probably meant: the one that differs in capitals or marks alone, else a near one.
+
+    `alike` is how much of the two has to be the same, capitals and marks aside; 1: all of it.
 
     >>> nearest_name("goal", ["state", "goals"]), nearest_name("DFF", ["speed", "dFF"]), nearest_name("x", ["state"])
     ('goals', 'dFF', None)
     """
-    by_plain = {plain_name(name): name for name in reversed(list(known))}
-    near = get_close_matches(plain_name(given), by_plain, n=1)
+    by_plain = {plain: name for name in reversed(list(known)) if (plain := plain_name(name))}
+    near = get_close_matches(plain_name(given), by_plain, n=1, cutoff=alike)
     return by_plain[near[0]] if near else None
+
+
+def did_you_mean(given: Any, known: Iterable[str], otherwise: str = "", *, alike: float = 0.6) -> str:
+    """End of a sentence that asks whether another name is meant; where none is near, what to say else, or nothing.
+
+    >>> did_you_mean("stat", ["state"]), did_you_mean("x", ["state"]), did_you_mean("x", ["t"], "there is t")
+    ("; did you mean 'state'?", '', '; there is t')
+    """
+    near = nearest_name(given, known, alike=alike)
+    return f"; did you mean {near!r}?" if near is not None else f"; {otherwise}" if otherwise else ""
 
 
 def listed(items: Sequence[str], word: str = "and") -> str:

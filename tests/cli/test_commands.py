@@ -14,7 +14,7 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from swirl._version import __version__
-from swirl.cli import main
+from swirl.cli import import_, main
 from swirl.cli.app import COMMANDS, app
 from swirl.cli.output import as_typed_here
 from swirl.workflows import doctor
@@ -90,7 +90,7 @@ def test_python_is_left_out_of_messages(text, said):
 def test_answers_without_importing_anything_heavy(arguments):
     code = f"""
 import sys
-from swirl.cli import main
+from swirl.cli import import_, main
 try:
     main({arguments!r})
 finally:
@@ -279,8 +279,55 @@ def test_doctor_misses_what_is_needed_but_not_what_is_optional(monkeypatch):
 
 
 @pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        ("bouts b.csv --state zone", "No such option: --state; here it is --label"),
+        ("bouts b.csv --behavior=zone", "--behavior; here it is --label"),
+        ("bouts b.csv --columns label=zone", "--columns; name columns with --start, --stop, --label"),
+        ("bouts b.csv --lable zone", "--lable; did you mean '--label'?"),
+        ("bouts b.csv --grid 3x3", "--grid; there is --grid of swirl import tracks"),
+        ("table t.csv --label zone", "--label; here it is --state"),
+        ("table t.csv --mouse m", "--mouse; here it is --subject"),
+        ("table t.csv --keypoints nose", "--keypoints; there is --keypoint of swirl import tracks"),
+        ("tracks xy.csv --keypoints nose", "--keypoints; here it is --keypoint"),
+        ("tracks xy.csv --state x", "--state; places are the states: give --grid, --polygons or --nodes"),
+        ("tracks xy.csv --zones z.json", "--zones; here it is --polygons"),
+        ("moseq results.h5 --subject a", "--subject; animals and groups are given with --index FILE"),
+        ("nwb a.nwb --xyz", "No such option: --xyz"),
+        ("dlc a.csv", "No such command 'dlc'; give swirl import tracks"),
+        ("bout a.csv", "No such command 'bout'; did you mean 'bouts'?"),
+        ("a.csv", "No such command 'a.csv'; say what it holds: swirl import table, swirl import moseq,"),
+    ],
+)
+def test_import_says_what_an_option_of_a_sister_command_is_here(typed, said):
+    result = run("import", *typed.split())
+    told = " ".join(word for word in result.stderr.split() if word != "│")
+    assert (result.exit_code, said in told) == (2, True), told
+    assert told.count("Did you mean") == 0
+    assert ("--xyz;" in told) is False  # where nothing is near, nothing is said
+
+
+def test_what_import_says_of_sister_options_is_true():
+    kinds = get_command(import_.app).commands
+    options = {kind: {name for option in command.params for name in option.opts} for kind, command in kinds.items()}
+    assert {kind for kind, _ in import_.INSTEAD} | set(import_.PROGRAMS) <= set(options)
+    for (kind, thing), words in import_.INSTEAD.items():
+        same = next((names for names in import_.SAME if thing in names), (thing,))
+        assert same[0] == thing  # else it is not found
+        assert not options[kind] & {f"--{name}" for name in same}  # else it is never said
+        assert set(re.findall("--[a-z-]+", words)) <= options[kind]
+    for names in import_.SAME:
+        assert any(f"--{names[0]}" in own for own in options.values())
+
+
+@pytest.mark.parametrize(
     ("words", "offered"),
-    [("swirl f", ["fit", "fetch"]), ("swirl fit --mo", ["--model", "--modes"]), ("swirl import m", ["moseq"])],
+    [
+        ("swirl f", ["fit", "fetch"]),
+        ("swirl fit --mo", ["--model", "--modes"]),
+        ("swirl import m", ["moseq"]),
+        ("swirl import bouts --la", ["--label"]),
+    ],
 )
 def test_the_shell_completes_commands_and_options(words, offered):
     done = subprocess.run(
@@ -337,7 +384,7 @@ def test_columns_by_other_names_are_given_in_the_same_way(command, tmp_path, mon
         said = run(*command.split(), "a.csv", "--columns", slip)
         assert said.exit_code == 2
         assert "expected ROLE=NAME, each role once" in said.stderr
-        assert ("did you mean state?" in said.stderr) == (slip == "stat=arm")
+        assert ("did you mean 'state'?" in said.stderr) == (slip == "stat=arm")
 
 
 def test_the_rows_of_a_stay_are_merged_on_request(tmp_path, monkeypatch):

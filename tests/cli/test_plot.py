@@ -129,7 +129,7 @@ MISTAKES = {
     "a fit that is not there": (["fit2.nc"], "fit2.nc does not exist"),
     "a fit that is none": (["sessions.csv"], "sessions.csv"),
     "a format that is none": (["fit.nc", "--format", "jpg"], "formats: got jpg, expected some of pdf, png, svg"),
-    "a figure that is none": (["fit.nc", "--only", "rewads"], "no figure is called 'rewads'; did you mean rewards?"),
+    "a figure that is none": (["fit.nc", "--only", "rewads"], "no figure is called 'rewads'; did you mean 'rewards'?"),
     "a signal that is none": (["fit.nc", "--signal", "serotonin"], "no such signal; the data have 'dopamine'"),
     "too many names": (["fit.nc", "--modes", "a,b,c"], "mode_names: got 3 names for 2 modes"),
     "a file for a folder": (["fit.nc", "-o", "sessions.csv"], "sessions.csv is a file: give a folder"),

@@ -79,7 +79,7 @@ def refused(path, *parts, **options):
 
 def test_a_bout_of_two_rows_is_one_step(tmp_path):
     sessions = read_bout_tables(written(tmp_path, BORIS))
-    assert named(sessions) == {"obs1 m1": ["rear", "groom"], "obs1 m2": ["groom"], "obs2": ["rear", "rear"]}
+    assert named(sessions) == {"m1 obs1": ["rear", "groom"], "m2 obs1": ["groom"], "m1 obs2": ["rear", "rear"]}
     assert sessions.subjects == ("m1", "m2", "m1")
     assert [times.tolist() for times in sessions.times] == [[0.5, 3.0], [1.0], [0.0, 4.0]]
     assert [lasted.tolist() for lasted in sessions.signals["duration"]] == [[1.5, 1.5], [1.0], [1.0, 1.0]]
@@ -90,7 +90,7 @@ def test_a_bout_of_two_rows_is_one_step(tmp_path):
 
 def test_point_events_may_be_steps_too(tmp_path):
     sessions = read_bout_tables(written(tmp_path, BORIS), points=True)
-    assert named(sessions)["obs1 m1"] == ["rear", "sneeze", "groom"]
+    assert named(sessions)["m1 obs1"] == ["rear", "sneeze", "groom"]
     np.testing.assert_allclose(sessions.signals["duration"][0], [1.5, 0.001, 1.5])
 
 

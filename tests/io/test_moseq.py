@@ -119,9 +119,9 @@ def test_sessions_of_one_step_are_dropped_and_none_left_is_an_error():
     sessions = syllable_sessions(iter([short, Recording("long", np.array([1, 0, 1])), empty]))
     assert sessions.names == ("long",)
     assert "dropped 2 sessions with fewer than 2 steps: short, empty" in sessions.notes
-    with pytest.raises(ValueError, match=r"no recording of 2 is left .* 1 \(1 runs\): give a smaller min_usage"):
+    with pytest.raises(ValueError, match=r"no recording of 2 is left .* 1 \(1 run\); give a smaller min_usage"):
         syllable_sessions([short, empty])
-    with pytest.raises(ValueError, match="keep labels that occur"):
+    with pytest.raises(ValueError, match="those to keep are 7: keep some that occur"):
         syllable_sessions([short], keep=[7])
     with pytest.raises(ValueError, match="no frame has a syllable"):
         syllable_sessions([Recording("m1", np.array([-1, -1]))])
@@ -592,13 +592,14 @@ def test_damaged_files_are_told_from_others(tmp_path, results):
         (b"syllable,heading\n1,0\n2,0,7\n", "line 3 has 3 values for 2 columns"),
         (b"syllable,heading\n1,0,7\n2,0,7\n", "line 2 has 3 values for 2 columns"),
         (b"syllable,m\n1,\x81\n", "which is not UTF-8"),
-        (b"\x80\x04\x95\x00syllable\n", "it is a pickle"),
+        (b"\x80\x04\x95\x00syllable\n", "is a pickle, as models of MoSeq2 are"),
         (b"name,syllable\na,1\n,2\na,1\n", "line 3, column 'name': blank"),
         (b"name,syllable,group\na,1,x\na,2,y\n", r"recording 'a' is in several groups \(x, y\)"),
         (b"name,syllable,frame_index\na,1,0\na,2,0\n", "line 3, column 'frame_index': blank, or not above"),
         (b"name,syllable,fps\na,1,30\na,2,60\n", "'a' has the frame rates 30.0, 60.0: give fps"),
         (b"name,syllable,fps\na,1,30\na,2,30\nb,1,\nb,2,\n", "times are .*frames in b.*: give fps"),
         (b"name,syllable,frequency,duration\na,1,0.5,3\n", "a row per syllable, not per frame.*: give moseq_df.csv"),
+        (b"group,uuid,syllable,usage,duration\nx,a,0,0.5,3\nx,b,0,0.4,3\n", "a row per syllable.*of MoSeq2, the table"),
     ],
 )
 def test_broken_csv_files_are_told_by_file_line_and_column(tmp_path, content, words):
@@ -606,6 +607,50 @@ def test_broken_csv_files_are_told_by_file_line_and_column(tmp_path, content, wo
     file.write_bytes(content)
     with pytest.raises(ValueError, match=rf"(?s)mouse 1\.csv.*{words}"):
         read_moseq(file)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        (
+            "config.yml",
+            "# ANATOMY\nbodyparts:\n- nose, ear\nar_hypparams:\n  nlags: 3\n",
+            "is the configuration of a keypoint-MoSeq project",
+        ),
+        (
+            "config.yaml",
+            "fps: 30\n",
+            "is YAML, which has settings and no syllables",
+        ),
+        ("moseq2-index.yaml", "files:\n- filename: a, b\n  uuid: 45\n", "is MoSeq2's index of sessions"),
+        ("results_00.yaml", "parameters:\n  crop_size:\n  - 80\n", "is MoSeq2's record of an extraction"),
+        ("syll_info.yaml", "0:\n   label: ''\n   sorted_id: 0\n", "is MoSeq2's list of names of syllables"),
+        ("empty.yml", "", "is YAML, which"),
+    ],
+)
+def test_settings_are_called_what_they_are(tmp_path, name, content, words):
+    (tmp_path / name).write_text(content)
+    with pytest.raises(ValueError, match=rf"(?s)1 fault.*{name} .*{words}.*: give "):
+        read_moseq(tmp_path / name)
+    write_results(tmp_path / "results.h5")
+    assert read_moseq(tmp_path).names == tuple(FRAMES)  # beside the results they are as they should be
+
+
+@pytest.mark.parametrize(
+    ("arrays", "words"),
+    [
+        (("frames", "scalars/angle", "metadata/uuid", "timestamps"), "an extraction of MoSeq2"),
+        (("scores/a", "scores_idx/a", "metadata/a/StartTime"), "MoSeq2's principal components"),
+        (("cps/a", "cps_score/a", "metadata/fps"), "MoSeq2's changepoints"),
+        (("labels/0", "keys", "model_parameters/kappa"), "a model of MoSeq2"),
+    ],
+)
+def test_what_else_moseq2_keeps_in_hdf5_is_called_what_it_is(tmp_path, arrays, words):
+    with h5py.File(tmp_path / "of moseq2.h5", "w") as file:
+        for name in arrays:
+            file[name] = np.zeros(3)
+    with pytest.raises(ValueError, match=rf"1 fault.\s.*is {words}.*: give the table that `moseq2-viz make-df` writes"):
+        read_moseq(tmp_path / "of moseq2.h5")
 
 
 def test_all_broken_files_of_a_folder_are_told_at_once(tmp_path):

@@ -177,7 +177,7 @@ def test_deeplabcut_several_animals(deeplabcut):
     first, second = read_tracks(source, keypoint="tail", min_confidence=0)
     np.testing.assert_allclose(second.positions, VALUES[:, 1, :2] + 1)
     assert (first.subject, second.subject) == ("m1", "m2")
-    assert second.name.endswith(" m2")
+    assert second.name.startswith("m2 ")
     assert second.notes == (
         "Left out 'single', DeepLabCut's points that belong to no animal.",
         "BEWARE: times are frame numbers: give fps (--fps) to have seconds.",
@@ -260,7 +260,7 @@ def test_sleap(tmp_path, order, say):
     first, second = read_tracks(path, fps=10)
     np.testing.assert_allclose(first.positions, NOSE)  # no score of SLEAP's is too low
     np.testing.assert_allclose(second.positions, NOSE + 1)
-    assert (second.name, second.subject, second.times[1]) == ("cage track_1", "track_1", 0.1)
+    assert (second.name, second.subject, second.times[1]) == ("track_1 cage", "track_1", 0.1)
 
 
 def test_sleap_without_track_names_and_with_wrong_shapes(tmp_path):
@@ -313,7 +313,7 @@ def test_movement_variants():
     assert (counted.time_unit, counted.times[2]) == ("seconds", 0.05)
     [seen, _] = read_tracks(movement().reindex(space=["z", "y", "x"]), keypoint="tail", min_confidence=0)
     np.testing.assert_allclose(seen.positions, VALUES[:, 1, :2])
-    assert "times of track m1 have 20 frames per second: leave fps out" in refusal(movement(), fps=30)
+    assert "times of m1 track have 20 frames per second: leave fps out" in refusal(movement(), fps=30)
     assert "expected the variable position" in refusal(movement().drop_vars("position"))
     assert "dimension view: select one" in refusal(movement().expand_dims("view"))
 
@@ -547,7 +547,7 @@ def test_plain_table(tmp_path):
 def test_two_animals_in_one_session_are_two_tracks(tmp_path):
     text = "session,subject,frame,x,y\na,m1,0,1,1\na,m2,0,2,2\na,m1,1,1,1\na,m2,1,2,2\n"
     tracks = read_tracks(write(tmp_path / "a.csv", text), fps=2)
-    assert [track.name for track in tracks] == ["a m1", "a m2"]
+    assert [track.name for track in tracks] == ["m1 a", "m2 a"]
     np.testing.assert_array_equal(tracks[1].times, [0, 0.5])
 
 

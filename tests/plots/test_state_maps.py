@@ -618,7 +618,7 @@ def test_one_mode_leaves_out_what_is_between_modes(monkeypatch):
         ValueError, match=r"only: some figures do not apply to this fit \(raster: the model has one mode"
     ):
         catalogue.draw(model, data, only=["raster"])
-    with pytest.raises(ValueError, match=r"no figure is called 'rastr'; did you mean raster\?"):
+    with pytest.raises(ValueError, match=r"no figure is called 'rastr'; did you mean 'raster'\?"):
         catalogue.draw(model, data, only=["rastr"])
     with pytest.raises(ValueError, match="signal='serotonin': no such signal; the data have 'dopamine'"):
         catalogue.draw(model, data, signal="serotonin")

@@ -357,7 +357,14 @@ def test_syllables_with_a_hole_in_their_numbers_can_be_fitted(tmp_path):
         file["m2/syllable"] = np.repeat([0, 1] * 300 + [3, 2, 0], 3)
     done = run("import", "moseq", tmp_path / "new.h5", "--fps", 30, "--like", tmp_path / "fit.nc", *output(tmp_path))
     assert done.exit_code == 0, done.output
+    told = (
+        "- the syllables to keep are the 3 of fit.nc",
+        "- dropped 1 syllable that is not among those to keep (0.2% of",
+    )
+    assert all(note in done.stdout for note in told)
     assert run("apply", tmp_path / "fit.nc", tmp_path / "new.csv", "-o", tmp_path / "modes.csv").exit_code == 0
+    kept = run("import", "moseq", tmp_path / "new.h5", "--keep", "0,1,3", *output(tmp_path), "--force")
+    assert (told[0] in kept.stdout, told[1] in kept.stdout) == (False, True)
     both = run(
         "import",
         "moseq",
@@ -371,7 +378,15 @@ def test_syllables_with_a_hole_in_their_numbers_can_be_fitted(tmp_path):
     )
     assert "give one of them" in both.stderr
     unknown = run("import", "moseq", tmp_path / "new.h5", "--keep", "walk", *output(tmp_path), "--force")
-    assert "there is no syllable 'walk'" in unknown.stderr
+    assert "there is no syllable 'walk' to keep: syllables have numbers only" in unknown.stderr
+    assert "name them with syllable_info (--syllable-info syll_info.csv)" in unknown.stderr
+    (tmp_path / "syll_info.csv").write_text("syllable,label\n0,rest\n1,run\n")
+    unknown = run("import", "moseq", tmp_path / "new.h5", "--keep", "walk,run", *output(tmp_path), "--force")
+    assert "there is no syllable 'walk' to keep: the names are rest, run; name the others" in unknown.stderr
+    never = run("import", "moseq", tmp_path / "new.h5", "--keep", "7,8", *output(tmp_path), "--force")
+    assert "are 0 (301 runs), 1 (300 runs), 2 (1 run), 3 (1 run); those to keep are 7, 8: keep some" in never.stderr
+    rare = run("import", "moseq", tmp_path / "new.h5", "--min-usage", 1, *output(tmp_path), "--force")
+    assert "min_usage=1.0 (--min-usage): give a share of the runs" in rare.stderr
 
 
 def test_a_table_with_other_names(tmp_path):
@@ -387,6 +402,49 @@ def test_a_table_with_other_names(tmp_path):
     assert wrong.exit_code == 2
     assert "node" in wrong.stderr
     assert not (tmp_path / "x.csv").exists()
+
+
+@pytest.mark.parametrize(
+    ("sessions", "names"),
+    [
+        (["1", "2"], ("m2 1", "m2 2", "m10 1", "m10 2")),
+        (["day 1", "day 2"], ("m2 / day 1", "m2 / day 2", "m10 / day 1", "m10 / day 2")),
+    ],
+)
+@pytest.mark.parametrize("by_session", [False, True])
+def test_sessions_of_several_animals_have_the_same_names_and_order_in_all_imports(
+    tmp_path, sessions, names, by_session
+):
+    whose = [(animal, session) for animal in ("m2", "m10") for session in sessions]  # the file's order, not m10 first
+    whose = sorted(whose, key=lambda pair: pair[1]) if by_session else whose
+    rows = pd.DataFrame(
+        [
+            {"session": session, "mouse": animal, "t": float(i), "x": i % 2 + 0.5, "label": "ab"[i % 2]}
+            for animal, session in whose
+            for i in range(4)
+        ]
+    ).assign(y=0.5, stop=lambda rows: rows["t"] + 1)
+    rows[["session", "mouse", "t", "label"]].to_csv(tmp_path / "table.csv", index=False)
+    rows[["session", "mouse", "t", "x", "y"]].to_csv(tmp_path / "tracks.csv", index=False)
+    rows.rename(columns={"t": "start"})[["session", "mouse", "start", "stop", "label"]].to_csv(tmp_path / "b.csv")
+    expected = tuple(names[i] for i in ((0, 2, 1, 3) if by_session else range(4)))
+    for kind, file, options in (
+        ("table", "table.csv", ["--state", "label", "--subject", "mouse"]),
+        ("table", "table.csv", ["--state", "label", "--session", "mouse,session", "--subject", "mouse"]),
+        ("tracks", "tracks.csv", ["--grid", "1x2", "--bounds", "0,2,0,1", "--subject", "mouse"]),
+        (
+            "tracks",
+            "tracks.csv",
+            ["--grid", "1x2", "--bounds", "0,2,0,1", "--session", "mouse,session", "--subject", "mouse"],
+        ),
+        ("bouts", "b.csv", ["--subject", "mouse"]),
+        ("bouts", "b.csv", ["--session", "mouse,session"]),
+    ):
+        done = run("import", kind, tmp_path / file, *options, "-o", tmp_path / "out.csv", "--force")
+        assert done.exit_code == 0, done.output
+        data = read_data(tmp_path / "out.csv")
+        assert (kind, *data.names) == (kind, *expected)
+        assert data.subjects == tuple(re.match(r"m\d+", name)[0] for name in data.names)
 
 
 @pytest.mark.parametrize("quiet", [[], ["-q"]])
@@ -668,7 +726,7 @@ def test_visits_that_are_all_too_short_are_not_put_down_to_units(tmp_path):
 def test_numbers_of_tracks_are_no_names_of_animals(tmp_path):
     rows = [f"{t},{x},{x},{who}" for who in ("track_0", "track_1") for t, x in enumerate([0, 0, 1, 1, 0])]
     (tmp_path / "day1.csv").write_text("frame,x,y,track\n" + "\n".join(rows))
-    (tmp_path / "index.csv").write_text("name,subject\nday1 track_0,m1\nday1 track_1,m2\n")
+    (tmp_path / "index.csv").write_text("name,subject\ntrack_0 day1,m1\ntrack_1 day1,m2\n")
     there = ("import", "tracks", tmp_path / "day1.csv", "--fps", 1, "--grid", "1x2", "-o", tmp_path / "sessions.csv")
     done = run(*there)
     assert done.exit_code == 0, done.output

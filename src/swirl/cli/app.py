@@ -5,7 +5,6 @@ import re
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from difflib import get_close_matches
 from importlib import import_module
 from typing import Annotated, Any
 
@@ -16,6 +15,7 @@ from typer.main import get_command
 from swirl._version import __version__
 from swirl.errors import ImportNotice, Notice
 from swirl.system import compiled_settings
+from swirl.text import nearest_name
 
 # Command → the module with its Typer, `app`.  A run imports that one module; the help imports them all, and
 # they are light: what is heavy stands inside the functions.
@@ -79,8 +79,8 @@ class Commands(TyperGroup):
             command.name = cmd_name
             return _legible(command)
         if not (ctx.resilient_parsing or cmd_name.startswith("-")):
-            near = get_close_matches(cmd_name, COMMANDS, n=1)
-            hint = f"Did you mean '{near[0]}'?" if near else f"The commands are {', '.join(COMMANDS)}."
+            near = nearest_name(cmd_name, COMMANDS)
+            hint = f"The commands are {', '.join(COMMANDS)}." if near is None else f"Did you mean {near!r}?"
             ctx.fail(f"No such command '{cmd_name}'. {hint}")
         return None
 

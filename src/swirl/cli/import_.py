@@ -7,11 +7,119 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 from swirl.cli.options import Columns, Force, Json, Quiet
 from swirl.errors import ImportNotice
+from swirl.text import did_you_mean
+from swirl.text import listed as in_words
+
+SAME = (
+    ("state", "label", "labels", "behavior", "behaviour"),
+    ("subject", "individual", "animal", "mouse", "rat"),
+    ("group", "treatment", "condition", "genotype"),
+    ("session", "trial", "day", "recording", "observation"),
+    ("keypoint", "keypoints", "bodypart", "bodyparts", "body-part"),
+    ("polygons", "zones", "rois"),
+    ("syllable-info", "names"),
+    ("keep", "syllables"),
+    ("fps", "frame-rate", "framerate", "rate"),
+)
+"""Names under which one thing is asked for: an option of this or a sister command first, then words of users."""
+
+_WHOSE = "animals and groups are given with --index FILE"
+_PLACES = "places are the states: give --grid, --polygons or --nodes"
+INSTEAD = {
+    ("table", "index"): "the columns of the animal and the group are named with --subject and --group",
+    ("table", "fps"): "a row is a step, and --time names the column of its time; frames are read by swirl import bouts",
+    ("bouts", "columns"): "name columns with --start, --stop, --label, --time, --status, --subject and --session",
+    ("bouts", "group"): _WHOSE,
+    ("bouts", "keep"): "--drop names the labels to leave out",
+    ("bouts", "signals"): "the duration of a bout is the only signal",
+    ("tracks", "state"): _PLACES,
+    ("tracks", "columns"): "name columns with --x, --y, --time, --frame, --subject, --group and --session",
+    ("moseq", "state"): "syllables are the states, and --keep names those that stay",
+    ("moseq", "drop"): "--keep names the syllables that stay",
+    ("moseq", "subject"): _WHOSE,
+    ("moseq", "group"): _WHOSE,
+    ("moseq", "session"): "each recording is a session",
+    ("moseq", "signals"): "all signals of the file are kept",
+    ("nwb", "subject"): _WHOSE,
+    ("nwb", "group"): _WHOSE,
+    ("nwb", "session"): "each file is a session",
+}
+"""What to say where a command has no option for a thing: (command, thing) → the sentence's end."""
+
+PROGRAMS = {
+    "tracks": ("deeplabcut", "dlc", "sleap", "ethovision", "anymaze", "any-maze", "movement", "positions"),
+    "bouts": ("boris", "simba", "ethogram", "raven"),
+    "moseq": ("keypoint-moseq", "kpms", "syllables"),
+    "table": ("csv", "excel", "parquet", "steps", "visits"),
+}
+
+
+def meant_option(command: str, given: str, options: dict[str, list[str]]) -> str:
+    """End of a sentence on an option that a command does not have; `options` has those of each command.
+
+    >>> options = {"table": ["state", "time"], "bouts": ["label", "fps"]}
+    >>> meant_option("bouts", "state", options), meant_option("table", "fps", options)[:17]
+    ('; here it is --label', '; a row is a step')
+    >>> meant_option("bouts", "time", options), meant_option("bouts", "lable", options)
+    ('; there is --time of swirl import table', "; did you mean '--label'?")
+    """
+    own = options[command]
+    names = next((names for names in SAME if given in names), (given,))
+    if here := [f"--{name}" for name in names if name in own]:
+        return f"; here it is {in_words(here, 'or')}"
+    if (command, names[0]) in INSTEAD:
+        return f"; {INSTEAD[command, names[0]]}"
+    sisters = [f"--{name} of swirl import {other}" for other, its in options.items() for name in names if name in its]
+    if sisters:
+        return f"; there is {in_words(sisters, 'or')}"
+    return did_you_mean(f"--{given}", [f"--{name}" for name in own])
+
+
+class Importer(TyperCommand):
+    """A command that says what an option is called here that a sister has under another name."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Refuse an option that is not there with what was probably meant."""
+        own, commands = str(self.name), ctx.parent.command.commands if ctx.parent else {}
+        options: dict[str, list[str]] = {}
+        for name, command in {own: self, **commands}.items():
+            every = [option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)]
+            options[str(name)] = [option[2:] for option in every if option.startswith("--")]
+        for argument in [] if ctx.resilient_parsing else args:
+            given = argument.partition("=")[0].removeprefix("--")
+            if argument == "--":
+                break
+            if argument.startswith("--") and given not in (*options[own], "help"):
+                ctx.fail(f"No such option: --{given}{meant_option(own, given, options)}")
+        return super().parse_args(ctx, args)
+
+
+class Importers(TyperGroup):
+    """The kinds of recordings, and which of them a program's files are."""
+
+    suggest_commands = property(lambda self: False, lambda self, value: None)  # `get_command` does, in its own words
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Find a kind by its name, or say which was probably meant."""
+        found = super().get_command(ctx, cmd_name)
+        if found is None and not (ctx.resilient_parsing or cmd_name.startswith("-")):
+            kind = next((kind for kind, names in PROGRAMS.items() if cmd_name.casefold() in names), None)
+            kinds = f"say what it holds: {in_words([f'swirl import {name}' for name in self.commands], 'or')}"
+            hint = (
+                f"; give swirl import {kind}"
+                if kind
+                else did_you_mean(cmd_name, self.commands, kinds, alike=1 if "." in cmd_name else 0.6)
+            )
+            ctx.fail(f"No such command {cmd_name!r}{hint}")
+        return found
+
 
 app = typer.Typer(
+    cls=Importers,
     add_completion=False,
     no_args_is_help=True,
     help="Make a table of sessions (one row per step) from recordings, and a file with its environment.",
@@ -84,7 +192,9 @@ def _check_free(output: Path, force: bool, *sources: Any) -> None:
             check_free(file, force, *sources)
 
 
-@app.command("table", epilog="Example:\n\nswirl import table ticks.csv --state cell --session mouse,day --merge")
+@app.command(
+    "table", cls=Importer, epilog="Example:\n\nswirl import table ticks.csv --state cell --session mouse,day --merge"
+)
 def table(
     path: Annotated[Path, typer.Argument(metavar="FILE", help="CSV, Excel or Parquet.", show_default=False)],
     output: Output = OUTPUT,
@@ -117,7 +227,9 @@ def table(
     _finish(lambda _: importing.import_table(path, called, listed(signals), sheet, merge), "table", asked)
 
 
-@app.command("moseq", epilog="Example:\n\nswirl import moseq results.h5 --fps 30 --index index.csv -o sessions.csv")
+@app.command(
+    "moseq", cls=Importer, epilog="Example:\n\nswirl import moseq results.h5 --fps 30 --index index.csv -o sessions.csv"
+)
 def moseq(
     path: Annotated[
         Path,
@@ -164,7 +276,9 @@ def moseq(
     _finish(read, "moseq", asked)
 
 
-@app.command("bouts", epilog="Example:\n\nswirl import bouts boris.csv --priority attack,sniff -o sessions.csv")
+@app.command(
+    "bouts", cls=Importer, epilog="Example:\n\nswirl import bouts boris.csv --priority attack,sniff -o sessions.csv"
+)
 def bouts(
     paths: Annotated[
         list[Path],
@@ -225,7 +339,9 @@ def bouts(
 
 
 @app.command(
-    "tracks", epilog="Example:\n\nswirl import tracks mouse1.csv mouse2.csv --fps 30 --grid 8x8 -o sessions.csv"
+    "tracks",
+    cls=Importer,
+    epilog="Example:\n\nswirl import tracks mouse1.csv mouse2.csv --fps 30 --grid 8x8 -o sessions.csv",
 )
 def tracks(
     paths: Annotated[
@@ -328,7 +444,9 @@ def tracks(
 
 
 @app.command(
-    "nwb", epilog="Example:\n\nswirl import nwb day1.nwb day2.nwb --table syllables --label name -o sessions.csv"
+    "nwb",
+    cls=Importer,
+    epilog="Example:\n\nswirl import nwb day1.nwb day2.nwb --table syllables --label name -o sessions.csv",
 )
 def nwb(
     paths: Annotated[list[Path], typer.Argument(metavar="FILES", help="NWB files.", show_default=False)],

@@ -13,7 +13,7 @@ from typing import Any
 import typer
 
 from swirl.io.atomic_write import check_target
-from swirl.text import nearest_name, plain
+from swirl.text import did_you_mean, plain
 
 
 def check_free(path: Path, force: bool, *sources: Any) -> None:
@@ -139,8 +139,7 @@ def named_columns(given: str | None) -> dict[str, Any] | None:
         role, equals, name = (word.strip() for word in part.partition("="))
         role = "time" if role == "t" else role
         if role not in ROLES or not equals or not name or role in columns:
-            near = None if role in ROLES else nearest_name(role, ROLES)
-            meant = "" if near is None else f"; did you mean {near}?"
+            meant = "" if role in ROLES else did_you_mean(role, ROLES)
             raise ValueError(
                 f"--columns {part}: expected ROLE=NAME, each role once, as in --columns state=zone,time=seconds; "
                 f"the roles are {', '.join(ROLES)}{meant}"

@@ -13,7 +13,7 @@ from swirl.data.environments import check_table_size
 from swirl.data.geometry import has_places, possible_moves
 from swirl.data.mdp import MDP
 from swirl.errors import Faults
-from swirl.text import some
+from swirl.text import did_you_mean, some
 
 MAX_SIDE = 1000  # cells of a row or column: beyond is a slip of the pen
 MOVES = {"up": (-1, 0), "down": (1, 0), "left": (0, -1), "right": (0, 1)}
@@ -128,7 +128,7 @@ def grid(
 
 def _known(name: str, names: Sequence[str], argument: str, faults: Faults) -> bool:
     if name not in names:
-        near = next((f"; did you mean {each!r}?" for each in names if each.casefold() == str(name).casefold()), "")
+        near = did_you_mean(name, names, alike=1)  # the cell beside it is not what was meant
         faults.add(f"{argument}: there is no cell {name!r}: they are {names[0]} to {names[-1]}{near}")
     return name in names
 

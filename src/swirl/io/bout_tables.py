@@ -23,14 +23,14 @@ from jaxtyping import Bool, Float, Int
 from swirl.data.trajectories import Trajectories
 from swirl.errors import Faults
 from swirl.io.bouts import ROUNDING, Bouts, bout_sessions, instant
-from swirl.io.columns import as_typed, bare, distinct_names, key_columns, key_parts, nearest, plain, seconds, seconds_in
+from swirl.io.columns import as_typed, bare, distinct_names, key_columns, key_parts, plain, seconds, seconds_in
 from swirl.io.label_runs import JUMP, runs
 from swirl.io.open_table import OpenTable, of_text, open_table
 from swirl.io.pynapple_objects import bouts_of_intervals, is_bouts
-from swirl.io.session_keys import joined_name
+from swirl.io.session_keys import joined_name, name_of_animal
 from swirl.io.text_file import beginning, refuse, utf8_text
 from swirl.io.text_table import BLANK
-from swirl.text import counted, some
+from swirl.text import counted, did_you_mean, some
 
 CANNOT = "The bouts cannot be read"
 TOUCHING = 0.0015
@@ -334,7 +334,9 @@ def _found(file: _File, named: Mapping[str, Any], faults: Faults) -> dict[str, s
             if matching:
                 found[role if i == 0 else f"{role} {i + 1}"] = name if name in there else matching[0]
             else:
-                faults.add(f"{file.path}: no column {name!r} (--{role}) among {some(there, 20)}{nearest(name, there)}")
+                faults.add(
+                    f"{file.path}: no column {name!r} (--{role}) among {some(there, 20)}{did_you_mean(name, there)}"
+                )
     for role, usual in USUAL.items():
         # A mouse that tells sessions apart may be the subject, too.
         used = [name for other, name in found.items() if role != "subject" or other.partition(" ")[0] != "session"]
@@ -360,7 +362,9 @@ def _ones(
         by_plain = {plain(name): name for name in reversed(there)}
         for name in asked:
             if plain(name) not in by_plain:
-                faults.add(f"{file.path}: no column {name!r} (--label) among {some(there, 20)}{nearest(name, there)}")
+                faults.add(
+                    f"{file.path}: no column {name!r} (--label) among {some(there, 20)}{did_you_mean(name, there)}"
+                )
         chosen = [by_plain[plain(name)] for name in asked if plain(name) in by_plain]
     else:
         used = set(found.values())
@@ -437,12 +441,12 @@ def _by_session(file: _File, found: dict[str, str]) -> list[tuple[str, str | Non
     groups: dict[tuple[str, str], list[int]] = {}
     for row, key in enumerate(zip(sessions, subjects, strict=True)):
         groups.setdefault(key, []).append(row)
-    several = Counter(session for session, _ in groups)
+    several = len(groups) > len({session for session, _ in groups})
     parted = []
     for (session, subject), rows in groups.items():
         name = session or file.observation
-        if several[session] > 1 and subject:
-            name = f"{name} {subject}"
+        if several and subject:
+            name = name_of_animal(name, subject)
         parted.append((name, subject or None, np.array(rows)))
     return parted
 

@@ -5,7 +5,6 @@ import shlex
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from difflib import get_close_matches
 from numbers import Number
 from typing import Any
 
@@ -15,7 +14,7 @@ from jaxtyping import Bool, Int
 from swirl.data.trajectory_checks import MISSING
 from swirl.errors import Faults
 from swirl.io.text_table import as_numbers, number
-from swirl.text import counted, numbered, some
+from swirl.text import counted, did_you_mean, numbered, some
 
 MAX_LABEL = 10**6 - 1  # models hold arrays with one row per label: a larger number is an identifier or a time
 A_NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?")
@@ -374,7 +373,7 @@ def as_columns(given: Any) -> Columns:
     faults = Faults()
     for role, name in given.items():
         if role not in roles:
-            near = nearest(str(role), roles)
+            near = did_you_mean(str(role), roles)
             faults.add(f"columns has {role!r}, which swirl does not know: expected {', '.join(roles)}{near}")
         elif role in KEYS and isinstance(name, list | tuple):
             if not name or not all(isinstance(part, str) for part in name):
@@ -458,17 +457,6 @@ def distinct_names(names: list[str], faults: Faults) -> dict[int, str]:
     return named
 
 
-def nearest(wanted: str, there: list[str]) -> str:
-    """End of a sentence that asks whether another name is meant; nothing where none is like it.
-
-    >>> nearest("stat", ["state", "t"])
-    "; did you mean 'state'?"
-    """
-    by_plain = {plain(name): name for name in there}
-    near = get_close_matches(plain(wanted), list(by_plain), n=1)
-    return f"; did you mean {by_plain[near[0]]!r}?" if near else ""
-
-
 def find_columns(columns: Columns, there: list[str], faults: Faults) -> dict[str, str]:
     """Role → the name of its column.
 
@@ -521,7 +509,7 @@ def _find_column(role: str, wanted: str, usual: bool, there: list[str], faults: 
         words = [plain(name) for name in there]
         of_bouts = all(any(word.startswith(begin) for word in words) for begin in (STARTS, STOPS))
         bouts = "; where a row is a bout with its start and stop, use `swirl import bouts`" if of_bouts else ""
-        told = f"{listed}{nearest(wanted, there)}{name_it if usual else ''}{bouts}"
+        told = f"{listed}{did_you_mean(wanted, there)}{name_it if usual else ''}{bouts}"
         faults.add(f"there is no column {wanted!r}: {told}")
     return None
 
@@ -600,7 +588,7 @@ def choose_signals(
         if matching or name in groups:
             chosen[name] = matching[:1] or groups[name]
         else:
-            faults.add(f"signals: there is no column {name!r}{nearest(name, free)}")
+            faults.add(f"signals: there is no column {name!r}{did_you_mean(name, free)}")
     return chosen
 
 

@@ -118,7 +118,7 @@ def syllable_sessions(
     faults = Faults()
     wanted, called = _wanted(keep, faults), _called(names, faults)
     if not 0 <= min_usage < 1:
-        faults.add(f"min_usage={min_usage}: give a share of the runs, at least 0 and less than 1, e.g. 0.005")
+        faults.add(f"min_usage={min_usage} (--min-usage): give a share of the runs, from 0 to less than 1, e.g. 0.005")
     if min_run < 1:
         faults.add(f"min_run={min_run}: give a number of frames, 1 or more")
     runs = [found for recording in recordings if (found := _runs_of(recording, faults)) is not None]
@@ -395,7 +395,7 @@ def _wanted(keep: Any, faults: Faults) -> Int[np.ndarray, " label"] | None:
     listed = list(keep) if np.iterable(keep) and not isinstance(keep, str | bytes) else None
     whole = listed and all(isinstance(x, int | np.integer) and not isinstance(x, bool) and x >= 0 for x in listed)
     if not listed or not whole:
-        faults.add(f"keep={keep!r}: give the labels to keep, as in keep=[0, 1, 2] (whole numbers, 0 or more)")
+        faults.add(f"keep={keep!r} (--keep): give whole numbers, 0 or more, as in [0, 1, 2]; typed, 0,1,2")
         return None
     return np.unique(np.array(listed, np.int64))
 
@@ -437,10 +437,12 @@ def _nothing_left(
     """Say why there is no session, and what to do."""
     if not runs:
         return f"{_CANNOT}: there is no recording; give at least one."
-    used = [f"{labels[i]} ({counts[i]} runs)" for i in np.argsort(-counts, kind="stable")]
+    used = [f"{labels[i]} ({counted(int(counts[i]), 'run')})" for i in np.argsort(-counts, kind="stable")]
     got = f"the syllables used most are {some(used)}" if used else "no frame has a syllable (all are negative or NaN)"
-    do = "give a smaller min_usage or min_run" if wanted is None else "keep labels that occur"
-    return f"{_CANNOT}: no recording of {len(runs)} is left with 2 steps or more; {got}: {do}."
+    do = "give a smaller min_usage (--min-usage) or min_run"
+    if wanted is not None:
+        do = f"those to keep are {some(wanted.tolist())}: keep some that occur"
+    return f"{_CANNOT}: no recording of {len(runs)} is left with 2 steps or more; {got}; {do}."
 
 
 def _notes_on_runs(runs: list[_Runs], usable: list[np.ndarray], min_run: int) -> list[str]:
@@ -462,7 +464,8 @@ def _notes_on_syllables(
     """Say which syllables were dropped."""
     notes, gone, never = [], ~np.isin(labels, kept), np.setdiff1d(kept, labels)
     if gone.any():
-        which = "used too rarely" if wanted is None else "that are not in keep"
+        are = "is" if gone.sum() == 1 else "are"
+        which = "used too rarely" if wanted is None else f"that {are} not among those to keep"
         share = f"{counts[gone].sum() / counts.sum():.1%} of the runs"
         notes.append(f"dropped {counted(int(gone.sum()), 'syllable')} {which} ({share}): {some(labels[gone].tolist())}")
     return [*notes, f"kept syllables that never occur: {some(never.tolist())}"] if never.size else notes

@@ -20,6 +20,7 @@ from swirl.io import hdf5
 from swirl.io.label_runs import Recording, syllable_sessions
 from swirl.io.open_table import open_table
 from swirl.io.session_index import Labels, found_in, read_index
+from swirl.io.text_file import PICKLED, beginning
 from swirl.io.text_table import as_numbers
 from swirl.io.text_table import number as number_in
 from swirl.text import numbered, some
@@ -29,13 +30,49 @@ DAMAGED = "cannot be read as HDF5; it may be damaged or cut short: copy it again
 
 AXES = ("centroid_x", "centroid_y", "centroid_z")
 
+OF_KEYPOINTS = "results.h5, the folder of the model or of the project, or moseq_df.csv"
+OF_DEPTH = "the table that `moseq2-viz make-df` writes"
+
 FOREIGN = (
     (("nwb_version",), "an NWB file: read it as NWB"),
     (("model_snapshots",), "a checkpoint of keypoint-MoSeq: give the results.h5 that it wrote"),
     (("tracks", "node_names"), "a SLEAP file, with positions and no syllables: read it as tracks"),
     (("instances", "points"), "a SLEAP project, with positions and no syllables: read it as tracks"),
+    (("frames", "scalars"), f"an extraction of MoSeq2 (results_00.h5), without syllables: give {OF_DEPTH}"),
+    (("scores", "scores_idx"), f"MoSeq2's principal components (pca_scores.h5), without syllables: give {OF_DEPTH}"),
+    (("cps", "cps_score"), f"MoSeq2's changepoints, without syllables: give {OF_DEPTH}"),
+    (("labels", "model_parameters"), f"a model of MoSeq2: give {OF_DEPTH}"),
 )
 """Names at the top of an HDF5 file that show it to be of another kind."""
+
+SETTINGS = (
+    (rb"(ar_hypparams|anterior_bodyparts):", f"the configuration of a keypoint-MoSeq project: give {OF_KEYPOINTS}"),
+    (rb"files:\s", f"MoSeq2's index of sessions: give {OF_DEPTH}"),
+    (rb"parameters:\s", f"MoSeq2's record of an extraction: give {OF_DEPTH}"),
+    (rb" +sorted_id:", f"MoSeq2's list of names of syllables: give {OF_DEPTH}"),
+    (rb"", f"YAML, which has settings and no syllables: give {OF_KEYPOINTS}; of MoSeq2, {OF_DEPTH}"),
+)
+"""How a line of a YAML file begins, and what the file is then."""
+
+
+def without_syllables(file: Path) -> str | None:
+    """Say what a file is that MoSeq or its user wrote and that can hold no syllables as we read them; else None.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     file = Path(folder, "config.yml")
+    ...     _ = file.write_text("fps: 30\\nar_hypparams:\\n  nlags: 3\\n")
+    ...     without_syllables(file)[:45]
+    'the configuration of a keypoint-MoSeq project'
+    """
+    if beginning(file).startswith(PICKLED):
+        told = "a pickle, as models of MoSeq2 are (model.p): it is never opened, as it may run any program"
+        return f"{told}. Give {OF_DEPTH}; of keypoint-MoSeq, {OF_KEYPOINTS}"
+    if file.suffix.lower() not in (".yml", ".yaml"):
+        return None
+    with file.open("rb") as opened:
+        head = opened.read(2**16)
+    return next(kind for mark, kind in SETTINGS if re.search(rb"(?m)^" + mark, head))
 
 
 def checked_groups(file: Path, latents: bool, faults: Faults) -> dict[str, str]:
@@ -162,6 +199,8 @@ COUNTS = ("syllable_index", "frame_index")
 """Numbers of frames. MoSeq2's syllable index counts the frames that the camera lost too; its frame index is blank."""
 NUMBERS = ("syllable", *COUNTS, "fps", "heading", *SIGNALS, *CLOCKS)
 TEXTS = ("name", "group", "subject", "label")
+OF_STATISTICS = ("frequency", "usage")
+"""Columns of a table with a row per syllable: how often it was used, in keypoint-MoSeq and in MoSeq2."""
 SECONDS, STAMPS, FRAMES = "seconds", "time stamps", "frames"
 
 
@@ -181,13 +220,14 @@ def from_tables(
             callback(file)
 
         def wanted(column: str) -> bool:
-            return column in (*NUMBERS, "frequency", *TEXTS) or (latents and column.startswith("latent_state"))
+            return column in (*NUMBERS, *OF_STATISTICS, *TEXTS) or (latents and column.startswith("latent_state"))
 
         table = _read_table(file, wanted, ("syllable",), notes, faults)
         if table is None:
             continue
-        if "frequency" in table:
-            faults.add(f"{file} has a row per syllable, not per frame, as stats_df.csv has: give moseq_df.csv")
+        if any(column in table for column in OF_STATISTICS):
+            held = "has a row per syllable, not per frame, as stats_df.csv has"
+            faults.add(f"{file} {held}: give moseq_df.csv (of MoSeq2, {OF_DEPTH})")
             continue
         if "label" in table and "name" not in table and not table["syllable"].duplicated().any():
             held = "has names of syllables, as syll_info.csv has, and no recording"
@@ -400,8 +440,12 @@ def by_number(keep: Any, called: dict[int, str] | None, faults: Faults) -> Any:
     found = [int(x) if isinstance(x, str) and x.isdecimal() and x not in numbers else numbers.get(x, x) for x in keep]
     unknown = [repr(label) for label in found if isinstance(label, str)]
     if unknown:
-        there = some(list(numbers), 10) if numbers else "no names are known (syll_info.csv)"
-        faults.add(f"keep: there is no syllable {some(unknown)}: give numbers, or names; {there}")
+        names = f"the names are {some(list(numbers), 10)}; name the others with"
+        if not numbers:
+            names = "syllables have numbers only, and no names: name them with"
+        faults.add(
+            f"there is no syllable {some(unknown)} to keep: {names} syllable_info (--syllable-info syll_info.csv)"
+        )
     return [label for label in found if not isinstance(label, str)]
 
 
@@ -462,6 +506,8 @@ def read_moseq(
     if fps is not None and not (np.isfinite(fps) and fps > 0):
         faults.add(f"fps={fps}: give frames per second, a number above 0")
     files = files_of(Path(path), notes, faults)
+    if files and (kind := without_syllables(files[0])) is not None:
+        faults.add(f"{files[0]} is {kind}")
     faults.raise_if_any(CANNOT)
     project = project_rate(files[0].parent) if fps is None else None
     recordings: Iterable[Recording]

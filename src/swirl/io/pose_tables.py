@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 
 from swirl.errors import Faults
-from swirl.io.columns import key_parts, nearest, plain, seconds, seconds_in
+from swirl.io.columns import key_parts, plain, seconds, seconds_in
 from swirl.io.open_table import ETHOVISION, EXCEL, MAX_TEXT, UNITS, OpenTable, of_text, separator_of, sheets, table_text
 from swirl.io.poses import EXPECTED, FRAMES, SECONDS, Poses, cutoff, from_columns, recording
 from swirl.io.session_keys import joined_name
 from swirl.io.text_file import ZIPPED, beginning
 from swirl.io.text_table import as_numbers
-from swirl.text import some
+from swirl.text import did_you_mean, some
 
 Row = Callable[[Any], str]
 """How rows are named in errors."""
@@ -255,7 +255,7 @@ def _meanings(
                 lines = [line for line in above or {} if _key(line) not in ETHOVISION_LINES]
                 beside = f", or in the lines above the table ({some(lines, 20)})" if lines else ""
                 columns_there = some([name for name in names if name], 20)
-                near = nearest(str(name), [*names, *lines])
+                near = did_you_mean(str(name), [*names, *lines])
                 faults.add(f"no column {name!r} (--{role}) among {columns_there}{beside}{near}")
             at |= {ROLES[role] if n == 0 else f"session {n + 1}": found[0]} if found else {}
     named = set(at)

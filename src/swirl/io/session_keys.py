@@ -41,6 +41,25 @@ def joined_name(parts: Sequence[Any]) -> str:
     return (" / " if any(" " in word for word in words) else " ").join(words)
 
 
+def name_of_animal(session: Any, animal: Any) -> str:
+    """The name of one animal's session, where a session has several: the animal first, whatever was read.
+
+    >>> name_of_animal(1, "m1"), name_of_animal("day 2", "m1")
+    ('m1 1', 'm1 / day 2')
+    """
+    return joined_name([animal, session])
+
+
+def without_animal(name: str, animal: Any) -> str:
+    """What the session is called that an animal's own was made of.
+
+    >>> without_animal("m1 1", "m1"), without_animal("m1 / day 2", "m1"), without_animal("day 2", "m1")
+    ('1', 'day 2', 'day 2')
+    """
+    front = next((front for front in (f"{animal} / ", f"{animal} ") if name.startswith(front)), "")
+    return name.removeprefix(front)
+
+
 def read_key(table: Table, found: Mapping[str, str], role: str) -> Identities:
     """Sessions, or subjects, by the column that tells them, or by several together.
 
@@ -117,7 +136,7 @@ def of_each_subject(table: Table, found: Mapping[str, str], sessions: Identities
     # A row without a subject belongs to the only one of its session, or to none that is known.
     only = np.full(len(names), MISSING)
     only[of_session] = np.arange(len(keys))
-    told = [joined_name([animals[a], names[i]]) for a, i in keys]
+    told = [name_of_animal(names[i], animals[a]) for a, i in keys]
     for i in np.flatnonzero((only < 0) & (np.bincount(session[session >= 0], minlength=len(names)) > 0)).tolist():
         only[i] = len(told)
         told.append(str(names[i]))

@@ -13,6 +13,7 @@ from swirl.text import amount
 
 PARQUET, ZIPPED, GZIPPED, UTF_16 = b"PAR1", b"PK\x03\x04", b"\x1f\x8b", (b"\xff\xfe", b"\xfe\xff")
 JSON = (b"{", b"[")
+PICKLED = (b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05")
 """How files begin."""
 
 OTHER_FORMATS = {
@@ -30,9 +31,7 @@ OTHER_FORMATS = {
         "a file of Praat (TextGrid): in Praat choose “Down to Table”, then “Save as comma-separated file”"
     ),
     b"<?xml": "XML, not a table: save it as CSV (in ELAN: “Export As”, “Tab-delimited Text”)",
-    (b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05"): (
-        "a pickle, which is never opened as it may run any program: save it as CSV or Parquet"
-    ),
+    PICKLED: "a pickle, which is never opened as it may run any program: save it as CSV or Parquet",
 }
 PIECE = 2**24
 

@@ -19,6 +19,7 @@ from swirl.io.pose_hdf5 import read_hdf5, read_netcdf
 from swirl.io.pose_tables import from_frame, read_pose_table
 from swirl.io.poses import EXPECTED, FRAMES, SECONDS, Poses, from_movement, from_sleap, recording
 from swirl.io.pynapple_objects import is_frame, poses_of_frame
+from swirl.io.session_keys import name_of_animal
 from swirl.io.text_file import beginning
 from swirl.text import counted, some
 
@@ -172,7 +173,7 @@ def read_tracks(
             continue
         for one in alike:
             label = one.session or name
-            label = f"{label} {one.individual}" if several and one.individual else label
+            label = name_of_animal(label, one.individual) if several and one.individual else label
             try:
                 tracks.append(follow(one, points, label, fps, min_confidence, notes + one.notes, faults))
             except ValueError as error:

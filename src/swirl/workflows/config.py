@@ -17,7 +17,6 @@ Every field has a default but `data`; an unknown one is a fault, with the neares
 
 import tomllib
 from dataclasses import MISSING, asdict, is_dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -26,6 +25,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSeriali
 from swirl.errors import Faults
 from swirl.priors import Adaptive, Bouts, Cauchy, Dirichlet, Gaussian, GoalDirected, HabitGoals
 from swirl.rewards.forms import FORMS
+from swirl.text import did_you_mean
 
 MOST = 1000  # modes, states of a history, restarts: beyond is a slip of the pen
 OPTIONS = (
@@ -312,9 +312,8 @@ def _words(error: Any, form: type[Section]) -> str:
         if home:
             return f"no such field here; it belongs under [{home[0]}]"
         section = sections.get(str(error["loc"][0]), form)
-        near = get_close_matches(name, section.model_fields, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"the fields are {', '.join(section.model_fields)}"
-        return f"no such field; {hint}"
+        hint = did_you_mean(name, section.model_fields, f"the fields are {', '.join(section.model_fields)}")
+        return f"no such field{hint}"
     if error["type"] == "missing":
         return "missing; give it in the file or on the command line"
     text = error["msg"].removeprefix("Value error, ")

@@ -20,7 +20,7 @@ from swirl.data.trajectories import Trajectories
 from swirl.errors import Faults
 from swirl.estimators.registry import arguments_for, has_goals
 from swirl.rewards.forms import Goals
-from swirl.text import counted, nearest_name, some
+from swirl.text import counted, did_you_mean, some
 from swirl.workflows.config import Run
 
 DISCOVER = "discover"
@@ -156,9 +156,8 @@ def with_goals(run: Run, env: MDP, names: list[str] | None = None) -> Run:
 def _check_reward(reward: Any) -> None:
     """Refuse the name of a reward that there is not, with the one that was probably meant."""
     if isinstance(reward, str) and reward not in REWARDS:
-        meant = nearest_name(reward, REWARDS)
-        hint = f"there are {', '.join(REWARDS)}" if meant is None else f"did you mean {meant!r}?"
-        raise ValueError(f"reward={reward!r}: there is no such reward; {hint}")
+        hint = did_you_mean(reward, REWARDS, f"there are {', '.join(REWARDS)}")
+        raise ValueError(f"reward={reward!r}: there is no such reward{hint}")
 
 
 def discovered(

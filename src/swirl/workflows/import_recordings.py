@@ -21,14 +21,15 @@ from swirl.data.trajectories import Trajectories
 from swirl.errors import Faults
 from swirl.io import session_table
 from swirl.io.atomic_write import write_text
-from swirl.io.columns import MAX_LABEL, nearest
+from swirl.io.columns import MAX_LABEL
 from swirl.io.environment_files import environment_for, write_environment
 from swirl.io.export_tables import SUFFIXES, to_frame, write_table
 from swirl.io.label_runs import merge_stays
 from swirl.io.notes import warn_of
 from swirl.io.session_index import label_sessions
+from swirl.io.session_keys import without_animal
 from swirl.io.text_table import BLANK
-from swirl.text import some
+from swirl.text import did_you_mean, some
 
 if TYPE_CHECKING:
     from swirl.io.places import Polygons
@@ -252,6 +253,9 @@ def import_moseq(
     found = read_moseq(
         path, fps=fps, index=index, syllable_info=syllable_info, keep=keep, min_usage=min_usage, callback=say
     )
+    if like is not None:
+        told = f"the syllables to keep are the {len(keep or ())} of {Path(like).name}"
+        found = found.with_labels(notes=[told, *found.notes])
     return _told(of_syllables(found))
 
 
@@ -330,7 +334,7 @@ def with_signals(tracks: list[Any], wanted: list[str]) -> list[Any]:
     faults = Faults()
     for name in wanted:
         if name not in there:
-            faults.add(f"signals: there is no {name!r} (--signals) among {some(there, 20)}{nearest(name, there)}")
+            faults.add(f"signals: there is no {name!r} (--signals) among {some(there, 20)}{did_you_mean(name, there)}")
     faults.raise_if_any("The signals cannot be taken")
     return [
         replace(track, signals={name: track.signals[name] for name in wanted if name in (track.signals or {})} or None)
@@ -352,7 +356,7 @@ def ways_between(zones: "Polygons") -> tuple["Polygons", str]:
 
 def _is_named_after(track: Any, path: Path) -> bool:
     """Whether a recording is called like its file, but for what DeepLabCut and SLEAP append to the video's name."""
-    name = track.name.removesuffix(f" {track.subject}")
+    name = without_animal(track.name, track.subject)
     rest = path.stem.removeprefix(name)
     return path.stem.startswith(name) and (not rest or rest.startswith(("DLC", "DeepCut", ".")))
 

@@ -4,7 +4,6 @@ import os
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from swirl.analysis.state_summaries import DoesNotApply
 from swirl.io.export_tables import write_table
 from swirl.plots.fit import goals, policies, rewards, scores, segmentation, signals
 from swirl.plots.style import save
+from swirl.text import did_you_mean
 
 FORMATS = ("pdf", "png", "svg")
 
@@ -225,7 +225,6 @@ def _known(only: Sequence[str]) -> list[str]:
     names = [name.strip() for name in ([only] if isinstance(only, str) else only)]
     unknown = [name for name in names if name not in FIGURES]
     if unknown:
-        near = get_close_matches(unknown[0], FIGURES, n=1)
-        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(FIGURES)}"
-        raise ValueError(f"only: no figure is called {', '.join(map(repr, unknown))}; {hint}")
+        hint = did_you_mean(unknown[0], FIGURES, f"there are {', '.join(FIGURES)}")
+        raise ValueError(f"only: no figure is called {', '.join(map(repr, unknown))}{hint}")
     return [name for name in FIGURES if name in names]
