@@ -13,12 +13,16 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from swirl.analysis.comparison_result import Comparison
-from swirl.analysis.mode_signal import own_name
+from swirl.analysis.mode_signal import own_name, read_units
 from swirl.analysis.state_summaries import DoesNotApply, action_targets, environment_of, least_norm
 from swirl.data.mdp import MDP
+from swirl.data.segments import StepDurations, step_durations
 from swirl.data.trajectories import Trajectories
 from swirl.estimators.base import HiddenModeEstimator, as_trajectories, quietly
 from swirl.text import counted
+
+MIN_KNOWN = 0.8  # of the steps of each animal, for shares of time
+POINT = 0.01  # a share of time that is within a point of the share of steps is the same
 
 OF_STATES = {"state": "state", "next": "next state", "previous": "previous state", "action": "action"}
 OF_SYLLABLES = {
@@ -60,6 +64,37 @@ class DecodedFit:
         """p(mode | whole session) of each step."""
         with quietly():
             return [np.asarray(share) for share in self.model.predict_proba(self.data)]
+
+    @property
+    def durations(self) -> StepDurations | None:
+        """How long steps lasted, where that makes shares of time differ from shares of steps; else None.
+
+        They may differ where, for some animal (session, where animals are not known) or for all together, shares of the
+        known time and of the steps that it is of can be more than a point apart. They are not taken where the durations
+        of fewer than 80 % of the steps of some animal are known.
+        """
+        return self._durations[0]
+
+    @property
+    def too_few_durations(self) -> bool:
+        """Whether shares are of steps because durations are known for too few steps of some animal."""
+        return self._durations[1]
+
+    @cached_property
+    def _durations(self) -> tuple[StepDurations | None, bool]:
+        found = step_durations(self.data)
+        if found is None:
+            return None, False
+        keys = list(zip(read_units(self.data, None)[2].tolist(), self.data.groups, strict=True))
+        number = {key: i for i, key in enumerate(dict.fromkeys(keys))}
+        rows = np.array([number[key] for key in keys])[self.data.flat().sessions]
+        known = np.isfinite(found.flat)
+        lasted = np.where(known, found.flat, 0.0)
+        few = np.bincount(rows[known], minlength=len(number)) < MIN_KNOWN * np.bincount(rows)
+        if few.any() or not np.bincount(rows, weights=lasted).all():
+            return None, True
+        apart = [_apart(lasted[known], of[known]) for of in (rows, np.zeros_like(rows))]
+        return (found if max(apart) > POINT else None), False
 
     @cached_property
     def least_norm(self) -> Float[np.ndarray, "mode history *action"] | None:
@@ -160,6 +195,12 @@ def decode(
         raise ValueError(f"mode_names: got {counted(len(named), 'name')} for {counted(n_modes, 'mode')}")
     names = [f"mode {k}" for k in range(n_modes)] if named is None else list(named)
     return DecodedFit(model, data, model.world, modes, names, signal, comparison)
+
+
+def _apart(lasted: Float[np.ndarray, " step"], of: Int[np.ndarray, " step"]) -> float:
+    """How far a share of the time and one of the steps can be apart, at most, in any of the sets of steps."""
+    time, steps = lasted / np.bincount(of, weights=lasted)[of], 1 / np.bincount(of)[of]
+    return float(np.bincount(of, weights=np.abs(time - steps)).max() / 2)
 
 
 def _names(noun: str, n: int, *given: Any) -> list[str]:
