@@ -19,6 +19,7 @@ from swirl import report
 from swirl.analysis.comparison_result import Comparison
 from swirl.analysis.decoded import DecodedFit, decode
 from swirl.analysis.group_test import by_animal, compare_groups
+from swirl.analysis.mode_signal import Window
 from swirl.data.histories import Histories
 from swirl.data.mdp import MDP
 from swirl.data.trajectories import Trajectories
@@ -26,6 +27,7 @@ from swirl.datasets import gridworld
 from swirl.estimators.arhmm import ARHMM
 from swirl.estimators.fit_warnings import Halves
 from swirl.estimators.swirl import SWIRL
+from swirl.plots.fit.signals import signal_around_starts
 from swirl.plots.move_maps import state_transitions
 from swirl.report import maps as mapped
 from swirl.report import session as sessions
@@ -40,7 +42,7 @@ from swirl.report.page import SECTIONS, contents
 from swirl.report.provenance import provenance
 from swirl.report.section import ReportedFit
 from swirl.report.session import session_facts
-from swirl.report.signal import elsewhere_words, signal_facts
+from swirl.report.signal import elsewhere_words, onset_figure, signal_facts
 from swirl.report.summary import data_facts, next_steps
 from swirl.report.switching import switch_counts, switching_facts
 from swirl.report.uncertainty import agreement_of, restart_facts
@@ -220,6 +222,24 @@ def test_signals_are_not_read_across_gaps():
     at = facts["lags"].index(0)
     assert facts["onsets"] == [0, 1, 0]
     assert facts["course"][1][at - 3 : at + 4] == [None, None, 2, 3, 4, 5, None]
+
+
+@pytest.mark.parametrize("window", [Window(3, 4), Window(1.5, 2.0, 0.5)])
+def test_the_window_around_onsets_is_in_steps_or_in_time_and_the_axis_says_which(window):
+    rng = np.random.default_rng(2)
+    paths, values = [rng.integers(0, 2, size=30) for _ in range(3)], [rng.normal(size=30) for _ in range(3)]
+    times = [3.5 + 0.5 * np.arange(30)] * 3
+    case = decoded(paths, signal="dopamine", signals={"dopamine": values}, times=times)
+    facts, steps = signal_facts(replace(case, window=window)), signal_facts(replace(case, window=Window(3, 4)))
+    assert facts["course"] == steps["course"]  # steps of half a second
+    in_time = window.bin is not None
+    assert facts["lags"] == [lag * (0.5 if in_time else 1) for lag in range(-3, 5)]
+    axis = onset_figure(case, facts)["layout"]["xaxis"]["title"]["text"]
+    assert axis == f"{'time (s)' if in_time else 'steps'} from the onset of the mode"
+    drawn, table = signal_around_starts(replace(case, window=window))
+    assert [ax.get_xlabel() for ax in drawn.axes] == [f"{'time' if in_time else 'steps'} from its start"
+                                                      f"{' (s)' if in_time else ''}"] * 2  # fmt: skip
+    assert sorted(set(table["lag"])) == facts["lags"]
 
 
 def test_data_facts():

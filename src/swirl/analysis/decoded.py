@@ -5,7 +5,7 @@ A state is called a syllable where any may follow any and the action is the next
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from swirl.analysis.comparison_result import Comparison
-from swirl.analysis.mode_signal import own_name, read_units
+from swirl.analysis.mode_signal import Window, own_name, read_units, read_window
 from swirl.analysis.state_summaries import DoesNotApply, action_targets, environment_of, least_norm
 from swirl.data.mdp import MDP
 from swirl.data.segments import StepDurations, step_durations
@@ -48,6 +48,8 @@ class DecodedFit:
     """Name of the signal to set beside the modes."""
     comparison: Comparison | None = None
     """Other models beside this one."""
+    window: Window = field(default_factory=Window)
+    """How far the signal is drawn around the starts of modes."""
 
     @property
     def n_modes(self) -> int:
@@ -165,11 +167,16 @@ def decode(
     signal: str | None = None,
     mode_names: Sequence[str] | None = None,
     comparison: Comparison | None = None,
+    signal_window: Any = None,
+    signal_bin: float | None = None,
 ) -> DecodedFit:
     """Decode the sessions, once for all that is made of them, and check the names of signal and modes.
 
     Parameters
     ----------
+    signal_window, signal_bin
+        How far before and after the start of a mode the signal is drawn, in steps (10 and 20); with the width of a bin,
+        in the unit of the times.
     mode_names
         One name per mode; by default those that the model was given, else "mode 0", "mode 1", …
 
@@ -188,13 +195,26 @@ def decode(
         )
     data = as_trajectories(data)
     signal = None if signal is None else own_name(data, signal)
+    window = read_window(data, signal, signal_window, signal_bin)
     with quietly():  # the report says it in words
         modes = [np.asarray(path) for path in model.predict(data)]
     n_modes, named = len(model.initial_modes_), mode_names or model.mode_names_
     if named is not None and len(named) != n_modes:
         raise ValueError(f"mode_names: got {counted(len(named), 'name')} for {counted(n_modes, 'mode')}")
     names = [f"mode {k}" for k in range(n_modes)] if named is None else list(named)
-    return DecodedFit(model, data, model.world, modes, names, signal, comparison)
+    return DecodedFit(model, data, model.world, modes, names, signal, comparison, window)
+
+
+def clock(times: Any) -> str:
+    """What the axis of time is called: recordings without a frame rate count frames, which are whole numbers.
+
+    >>> clock(None), clock([np.array([0.0, 0.4])]), clock([np.array([0.0, 30.0])])
+    ('step', 'time (s)', 'time (s, or frames)')
+    """
+    if times is None:
+        return "step"
+    whole = all(np.array_equal(part, np.round(part)) for part in times)
+    return "time (s, or frames)" if whole else "time (s)"
 
 
 def _apart(lasted: Float[np.ndarray, " step"], of: Int[np.ndarray, " step"]) -> float:
