@@ -40,6 +40,18 @@ def test_a_table_and_an_nwb_file_agree(tmp_path):
     assert (frame.stop_time - frame.start_time).tolist() == read.signals["duration"][0].tolist() == [1.5, 1.0, 0.25]
 
 
+def test_the_last_stay_of_a_segment_ends_as_its_dwell_says(tmp_path):
+    modes, times = [[0, 0, 1, 1, 0]], [[0.0, 0.5, 1.5, 20.0, 21.0]]
+    given = {"times": times, "gaps": [[3]], "signals": {"dwell": [[0.5, 1.0, 8.0, 1.0, 6.0]]}}
+    data = Trajectories([[0, 1, 0, 1, 0]], **given)
+    frame = segments_frame(data, modes)
+    assert frame.stop_time.tolist() == [1.5, 9.5, 21.0, 27.0]
+    [path] = write_nwb(tmp_path / "modes.nwb", data, modes)
+    assert read_nwb_bouts(path).signals["duration"][0].tolist() == [1.5, 8.0, 1.0, 6.0]
+    guessed = segments_frame(Trajectories([[0, 1, 0, 1, 0]], times=times, gaps=[[3]]), modes)
+    assert guessed.stop_time.tolist() == [1.5, 2.5, 21.0, 22.0]
+
+
 # ---------------------------------------------------------------------- how long steps last
 
 NAN = np.nan

@@ -110,12 +110,14 @@ def number_of_modes(found: Segments, n_modes: int | None) -> int:
     return seen if n_modes is None else n_modes
 
 
-def step_ends(times: Sequence[np.ndarray], gaps: Sequence[np.ndarray]) -> list[Float[np.ndarray, " step"]]:
+def step_ends(
+    times: Sequence[np.ndarray], gaps: Sequence[np.ndarray], lasted: Sequence[np.ndarray] | None = None
+) -> list[Float[np.ndarray, " step"]]:
     """When each step of each session ends; a bout stops when its last step does.
 
-    A step ends when the next one starts.  Before a gap and at the end of a session that is not known: there a step is
-    taken to last as long as the median step of its session (of all sessions, where it has no other; 0 s where none
-    has), but not into the next segment.
+    A step ends when the next one starts.  Before a gap and at the end of a session it ends as `lasted` says
+    (`step_durations`).  Where that is not known a step is taken to last as long as the median step of its session (of
+    all sessions, where it has no other; 0 s where none has), but not into the next segment.
 
     Examples
     --------
@@ -123,15 +125,17 @@ def step_ends(times: Sequence[np.ndarray], gaps: Sequence[np.ndarray]) -> list[F
     >>> ends.tolist()
     [0.5, 1.0, 1.5, 9.5]
     """
-    lasted = [np.delete(np.diff(clock), gap - 1) for clock, gap in zip(times, gaps, strict=True)]
-    every = np.concatenate([np.zeros(0), *lasted])
+    within = [np.delete(np.diff(clock), gap - 1) for clock, gap in zip(times, gaps, strict=True)]
+    every = np.concatenate([np.zeros(0), *within])
+    recorded = [np.full(len(clock), np.nan) for clock in times] if lasted is None else lasted
     ends = []
-    for clock, gap, own in zip(times, gaps, lasted, strict=True):
+    for clock, gap, own, took in zip(times, gaps, within, recorded, strict=True):
         known = own if own.size else every
         usual = float(np.median(known)) if known.size else 0.0
         end = np.append(clock[1:].astype(float), np.inf)
         final = np.append(gap, len(clock)) - 1  # the last step of each segment
-        end[final] = np.minimum(clock[final].astype(float) + usual, end[final])
+        long = np.where(took[final] > 0, took[final], usual)  # NaN is not; nor is what happens at a moment
+        end[final] = np.minimum(clock[final].astype(float) + long, end[final])
         ends.append(end)
     return ends
 
@@ -216,6 +220,18 @@ def _are_durations(given: Sequence[np.ndarray], data: Trajectories) -> bool:
     room = np.append(np.diff(np.concatenate(data.times)), 0.0)
     inside = finite & ~np.append(data.flat().starts[1:], True)
     return bool(values[inside].sum() <= _LONGER * room[inside].sum())
+
+
+def ends_of_steps(data: Trajectories) -> list[Float[np.ndarray, " step"]]:
+    """When each step ends (`step_ends`), with all that is known of how long steps lasted; empty without times.
+
+    >>> ends_of_steps(Trajectories([[0, 1]], times=[[0.0, 9.0]], signals={"dwell": [[9.0, 1.0]]}))
+    [array([ 9., 10.])]
+    """
+    if data.times is None:
+        return []
+    durations = step_durations(data)
+    return step_ends(data.times, data.gaps, None if durations is None else durations.lasted)
 
 
 def usual_steps(data: Trajectories) -> list[float]:
