@@ -71,6 +71,138 @@ def test_faults_of_numbers_of_animals():
         by_animal(data, [[0, 1]], mode_names=["one"])
 
 
+# ---- shares of the time
+
+
+def visits(rng, n=12, timed=True):
+    """Sessions of unequal steps with gaps, unlabelled steps and durations that are not known."""
+    lengths = rng.integers(5, 40, size=n)
+    gaps = [np.unique(rng.integers(1, length, size=2)) for length in lengths]
+    dwell = [rng.exponential(size=length) for length in lengths]
+    modes = [rng.integers(-1, 3, size=length) for length in lengths]
+    known = [np.where(rng.random(len(own)) < 0.1, np.nan, own) for own in dwell]
+    given = {"times": [np.cumsum(own) for own in dwell]} if timed else {"signals": {"dwell": known}}
+    data = Trajectories(
+        [np.zeros(length, int) for length in lengths], gaps=gaps, subjects=[f"m{i % 4}" for i in range(n)],
+        groups=[f"g{i % 2}" for i in range(n)], **given,
+    )  # fmt: skip
+    return data, modes
+
+
+def lasted_in_plain_words(data, session, step):
+    """Seconds of a step, or None."""
+    if data.signals is not None:
+        took = data.signals["dwell"][session][step]
+        return None if np.isnan(took) else took
+    clock, cuts = data.times[session], data.gaps[session].tolist()
+    return None if step + 1 in (len(clock), *cuts) else clock[step + 1] - clock[step]
+
+
+@pytest.mark.parametrize("timed", [True, False])
+def test_shares_of_the_time_by_a_plain_loop(timed):
+    data, modes = visits(np.random.default_rng(6), timed=timed)
+    found = by_animal(data, modes, "time")
+    bouts = by_animal(data, modes, "bout_time")
+    for group, subject in found.index:
+        seconds, whole = np.zeros(3), [[], [], []]
+        for i in range(len(data)):
+            if (data.groups[i], data.subjects[i]) != (group, subject):
+                continue
+            for step, mode in enumerate(modes[i]):
+                took = lasted_in_plain_words(data, i, step)
+                if mode >= 0 and took is not None:
+                    seconds[mode] += took
+            for start, stop in data.segments(i):
+                run = start
+                while run < stop:
+                    end = run
+                    while end < stop and modes[i][end] == modes[i][run]:
+                        end += 1
+                    seen = run > start and modes[i][run - 1] >= 0 and end < stop and modes[i][end] >= 0
+                    took = [lasted_in_plain_words(data, i, step) for step in range(run, end)]
+                    if modes[i][run] >= 0 and seen and None not in took:
+                        whole[modes[i][run]].append(sum(took))
+                    run = end
+        np.testing.assert_allclose(found.loc[group, subject], seconds / seconds.sum())
+        np.testing.assert_allclose(bouts.loc[group, subject], [np.mean(own) if own else np.nan for own in whole])
+
+
+def test_where_steps_last_equally_long_shares_of_time_and_of_steps_are_the_same():
+    rng = np.random.default_rng(7)
+    modes, animals = (
+        [rng.integers(0, 2, size=25) for _ in range(6)],
+        {"subjects": list("aabbcd"), "groups": list("xxxxyy")},
+    )
+    states = [np.zeros(25, int)] * 6
+    for given in ({"times": [7 + np.arange(25) / 30] * 6}, {"signals": {"dwell": [np.full(25, 0.3)] * 6}}):
+        data = Trajectories(states, gaps=[[9], [], [3, 4], [], [], []], **animals, **given)
+        pd.testing.assert_frame_equal(by_animal(data, modes, "time"), by_animal(data, modes, "share"), check_exact=True)
+
+
+def test_shares_of_the_time_need_durations():
+    data = Trajectories([[0, 0]] * 2, subjects=["m1", "m2"], groups=["a", "b"])
+    for measure in ("time", "bout_time"):
+        with pytest.raises(
+            ValueError, match=rf"measure='{measure}': how long the steps lasted is not known; give times"
+        ):
+            by_animal(data, [[0, 0], [0, 1]], measure)
+    # An animal without a known time has no share; the others have.
+    data = Trajectories([[0, 0, 0], [0]], times=[[0.0, 1.0, 4.0], [0.0]], subjects=["m1", "m2"], groups=["a", "b"])
+    np.testing.assert_allclose(by_animal(data, [[0, 1, 1], [0]], "time"), [[0.25, 0.75], [np.nan, np.nan]])
+
+
+def resting(rng, rest, effect=0.0, n_animals=5, n_sessions=4, n_steps=60):
+    """Sessions whose steps last 1 s, but in mode 1 `rest` times that in the second group; `effect` is of modes."""
+    data, modes = simulated(rng, n_animals, n_sessions, n_steps, between=0.3, effect=effect)
+    second = [group == "group 1" for group in data.groups]
+    dwell = [
+        rng.uniform(0.5, 1.5, size=n_steps) * np.where((path == 1) & late, rest, 1.0)
+        for path, late in zip(modes, second, strict=True)
+    ]
+    timed = Trajectories(data.states, subjects=data.subjects, groups=data.groups, signals={"dwell": dwell})
+    return timed, modes
+
+
+def p_values(data, modes):
+    return [float(compare_groups(by_animal(data, modes, measure)).p_value[1]) for measure in ("share", "time")]
+
+
+def test_time_differs_where_steps_do_not_and_the_other_way_round():
+    # Mode 1 is as frequent in both groups; its steps last four times as long in the second.
+    steps, time = p_values(*resting(np.random.default_rng(8), rest=4.0))
+    assert time < 0.05 < steps
+    # Mode 1 is more frequent in the second group, and its steps shorter by as much: half of the time in both.
+    share = {"group 0": 1 / 2, "group 1": 3 / 4}
+    data, _ = simulated(rng := np.random.default_rng(9))
+    modes = [(rng.random(60) < share[group]).astype(int) for group in data.groups]
+    dwell = [
+        np.where((path == 1) & (group == "group 1"), 1 / 3, 1.0) for path, group in zip(modes, data.groups, strict=True)
+    ]
+    data = Trajectories(data.states, subjects=data.subjects, groups=data.groups, signals={"dwell": dwell})
+    steps, time = p_values(data, modes)
+    assert steps < 0.05 < time
+
+
+@pytest.mark.slow
+def test_false_alarms_of_shares_of_the_time_are_as_rare_as_asked_for():
+    rng, n = np.random.default_rng(10), 300
+    nothing = np.array([p_values(*resting(rng, rest=1.0)) for _ in range(n)]) <= 0.05
+    assert (nothing.mean(axis=0) <= 0.085).all()  # 5 % and three standard errors
+    assert (nothing.mean(axis=0) >= 0.015).all()
+    # Groups that differ in how long they rest, not in their modes: no alarm of steps beyond 5 %, but of the time.
+    rested = np.array([p_values(*resting(rng, rest=3.0)) for _ in range(60)]) <= 0.05
+    assert rested[:, 0].mean() <= 0.14
+    assert rested[:, 1].mean() >= 0.9
+    # Rests of both groups that are alike are none of an effect, however long they are.
+    both = 0
+    for _ in range(n):
+        data, modes = simulated(rng, between=0.3)
+        dwell = [np.where(path == 1, rng.exponential(8.0, size=len(path)), 1.0) for path in modes]
+        data = Trajectories(data.states, subjects=data.subjects, groups=data.groups, signals={"dwell": dwell})
+        both += compare_groups(by_animal(data, modes, "time")).p_value[1] <= 0.05
+    assert 0.015 <= both / n <= 0.085
+
+
 # ---- the test
 
 

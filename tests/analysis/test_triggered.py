@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from swirl.analysis import triggered_average as windows
-from swirl.analysis.mode_signal import signal_by_mode
+from swirl.analysis.mode_signal import Window, read_window, signal_by_mode
 from swirl.analysis.triggered_average import mode_triggered_average
 from swirl.data.trajectories import Trajectories
 
@@ -153,6 +153,81 @@ def test_regular_bins_are_steps():
     np.testing.assert_allclose(times.mean, steps.mean)
     np.testing.assert_allclose(times.null, steps.null)
     np.testing.assert_allclose(times.lags, 0.1 * steps.lags)
+
+
+def stays(seed, n=6):
+    """Sessions in ticks of a second, and the same with each stay of 1 to 9 s as one step, its signal the mean of it."""
+    rng = np.random.default_rng(seed)
+    lasted = [rng.integers(1, 10, size=30) for _ in range(n)]
+    modes = [rng.integers(0, 3, size=30) for _ in range(n)]
+    signal = [rng.normal(size=30) + path for path in modes]
+    merged = {"dopamine": signal, "dwell": [own.astype(float) for own in lasted]}
+    data = Trajectories(
+        [np.arange(30) % 2 for _ in range(n)], gaps=[[12], *[[]] * (n - 1)], signals=merged,
+        times=[np.cumsum(own) - own + 0.0 for own in lasted],
+    )  # fmt: skip
+    ticks = Trajectories(
+        [np.repeat(path, own) for path, own in zip(data.states, lasted, strict=True)],
+        gaps=[[int(lasted[0][:12].sum())], *[[]] * (n - 1)],
+        signals={"dopamine": [np.repeat(values, own) for values, own in zip(signal, lasted, strict=True)]},
+    )
+    return data, modes, ticks, [np.repeat(path, own) for path, own in zip(modes, lasted, strict=True)]
+
+
+@pytest.mark.parametrize("onset", [True, False])
+def test_a_stay_counts_for_as_long_as_it_lasts(onset):
+    data, modes, ticks, of_ticks = stays(7)
+    options = {"before": 12, "after": 15, "onset": onset, "n_shifts": 0}
+    by_time = mode_triggered_average(data, modes, "dopamine", bin=1.0, **options)
+    by_tick = mode_triggered_average(ticks, of_ticks, "dopamine", **options)
+    np.testing.assert_allclose(by_time.mean, by_tick.mean)
+    np.testing.assert_array_equal(by_time.n_events, by_tick.n_events)
+    # Where no signal says how long steps lasted, a step counts when it begins only.
+    began = Trajectories(data.states, gaps=data.gaps, times=data.times, signals={"dopamine": data.signals["dopamine"]})
+    assert not np.allclose(mode_triggered_average(began, modes, "dopamine", bin=1.0, **options).mean, by_tick.mean)
+
+
+def test_stays_of_one_length_in_seconds_are_steps_and_have_the_same_p_value():
+    modes, data = random_sessions(2)
+    given = {"dopamine": data.signals["dopamine"], "dwell": [np.full(80, 0.1)] * 6}
+    timed = Trajectories(data.states, gaps=data.gaps, times=[100 + 0.1 * np.arange(80)] * 6, signals=given)
+    steps = mode_triggered_average(data, modes, "dopamine", before=4, after=6, n_shifts=19)
+    times = mode_triggered_average(timed, modes, "dopamine", before=0.4, after=0.6, bin=0.1, n_shifts=19)
+    np.testing.assert_allclose(times.mean, steps.mean)
+    np.testing.assert_allclose(times.null, steps.null)
+    np.testing.assert_array_equal(times.p_value, steps.p_value)
+
+
+@pytest.mark.slow
+def test_p_values_of_lags_in_time_hold_their_level():
+    small = []
+    for seed in range(150):
+        data, modes, _, _ = stays(seed, n=4)
+        rng = np.random.default_rng(1000 + seed)
+        noise = [rng.normal(size=30) for _ in modes]  # nothing to do with the modes
+        small.append(
+            mode_triggered_average(data, modes, noise, before=10, after=10, bin=1.0, mode=1, n_shifts=39).p_value[0, 0]
+        )
+    assert 0.0 < np.mean(np.array(small) <= 0.05) <= 0.105  # 5 % and three standard errors
+
+
+def test_the_window_of_figures_is_read_and_what_is_wrong_with_it_told():
+    data = sessions([[0, 1, 1]], [[1.0, 2.0, 3.0]], times=[[0.0, 1.0, 2.0]])
+    assert read_window(data, None) == read_window(data, "dopamine") == Window(10, 20, None)
+    assert read_window(data, "dopamine", [2, 3]) == Window(2, 3, None)
+    assert read_window(data, "dopamine", (0.5, 3), 0.25) == Window(0.5, 3, 0.25)
+    assert read_window(data, "dopamine", bin=0.5) == Window(5.0, 10.0, 0.5)
+    untimed = sessions([[0, 1, 1]], [[1.0, 2.0, 3.0]])
+    for where, arguments, told in (
+        (data, (None, None, 0.5), r"go with signal \(--signal NAME\)"),
+        (data, ("dopamine", 5), r"signal_window=5 \(--signal-window\): expected two numbers"),
+        (data, ("dopamine", (5, -1)), "expected two numbers, at least 0"),
+        (data, ("dopamine", (5, 1.5)), "expected whole numbers of steps; for time give"),
+        (data, ("dopamine", None, -0.5), r"signal_bin=-0.5 \(--signal-bin\): expected a width above 0"),
+        (untimed, ("dopamine", None, 0.5), "the data have no times, so lags can only be steps"),
+    ):
+        with pytest.raises(ValueError, match=told):
+            read_window(where, *arguments)
 
 
 # ---- the null

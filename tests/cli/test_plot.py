@@ -131,6 +131,13 @@ MISTAKES = {
     "a format that is none": (["fit.nc", "--format", "jpg"], "formats: got jpg, expected some of pdf, png, svg"),
     "a figure that is none": (["fit.nc", "--only", "rewads"], "no figure is called 'rewads'; did you mean 'rewards'?"),
     "a signal that is none": (["fit.nc", "--signal", "serotonin"], "no such signal; the data have 'dopamine'"),
+    "a bin of no signal": (["fit.nc", "--signal-bin", "0.5"], "(--signal-bin) go with signal (--signal NAME)"),
+    "a bin of no time": (
+        ["fit.nc", "--signal", "dopamine", "--signal-bin", "2"],
+        "the data have no times, so lags can",
+    ),
+    "half a window": (["fit.nc", "--signal", "dopamine", "--signal-window", "5"], "expected two numbers, at least 0"),
+    "words": (["fit.nc", "--signal", "dopamine", "--signal-window", "a,b"], "--signal-window a,b: expected a number"),
     "too many names": (["fit.nc", "--modes", "a,b,c"], "mode_names: got 3 names for 2 modes"),
     "a file for a folder": (["fit.nc", "-o", "sessions.csv"], "sessions.csv is a file: give a folder"),
     "a folder in none": (["fit.nc", "-o", "a/b"], "the folder 'a' does not exist: make it"),

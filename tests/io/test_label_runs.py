@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
+from swirl.data.segments import JUMP
 from swirl.data.trajectories import Trajectories
-from swirl.io.label_runs import JUMP, merge_stays
+from swirl.io.label_runs import merge_stays
 
 
 def ticks(seed=0, timed=True):

@@ -1,8 +1,9 @@
-"""When steps end, and that a table and an NWB file say the same of it."""
+"""When steps end, and that a table and an NWB file say the same of it; how long they last, and what says so."""
 
 import numpy as np
+import pytest
 
-from swirl.data.segments import step_ends
+from swirl.data.segments import step_durations, step_ends
 from swirl.data.trajectories import Trajectories
 from swirl.io.export_tables import segments_frame
 from swirl.io.nwb.reading import read_nwb_bouts
@@ -37,3 +38,83 @@ def test_a_table_and_an_nwb_file_agree(tmp_path):
     read = read_nwb_bouts(path)
     assert frame.start_time.tolist() == read.times[0].tolist() == [0.0, 1.5, 9.0]
     assert (frame.stop_time - frame.start_time).tolist() == read.signals["duration"][0].tolist() == [1.5, 1.0, 0.25]
+
+
+def test_the_last_stay_of_a_segment_ends_as_its_dwell_says(tmp_path):
+    modes, times = [[0, 0, 1, 1, 0]], [[0.0, 0.5, 1.5, 20.0, 21.0]]
+    given = {"times": times, "gaps": [[3]], "signals": {"dwell": [[0.5, 1.0, 8.0, 1.0, 6.0]]}}
+    data = Trajectories([[0, 1, 0, 1, 0]], **given)
+    frame = segments_frame(data, modes)
+    assert frame.stop_time.tolist() == [1.5, 9.5, 21.0, 27.0]
+    [path] = write_nwb(tmp_path / "modes.nwb", data, modes)
+    assert read_nwb_bouts(path).signals["duration"][0].tolist() == [1.5, 8.0, 1.0, 6.0]
+    guessed = segments_frame(Trajectories([[0, 1, 0, 1, 0]], times=times, gaps=[[3]]), modes)
+    assert guessed.stop_time.tolist() == [1.5, 2.5, 21.0, 22.0]
+
+
+# ---------------------------------------------------------------------- how long steps last
+
+NAN = np.nan
+
+
+def lasted(data):
+    found = step_durations(data)
+    return found.source, [own.tolist() for own in found.lasted]
+
+
+def test_from_each_step_to_the_next_of_its_segment_by_a_plain_loop():
+    rng = np.random.default_rng(0)
+    times = [np.cumsum(rng.exponential(size=n)) for n in (9, 1, 14)]
+    gaps = [np.array([3, 4]), np.zeros(0, int), np.array([13])]
+    data = Trajectories([np.zeros(len(clock), int) for clock in times], times=times, gaps=gaps)
+    source, found = lasted(data)
+    assert source == "times"
+    for clock, cuts, own in zip(times, gaps, found, strict=True):
+        for step, took in enumerate(own):
+            if step + 1 == len(clock) or step + 1 in cuts:
+                assert np.isnan(took)
+            else:
+                assert took == clock[step + 1] - clock[step]
+
+
+def test_where_all_steps_last_equally_long_the_last_ones_do_too():
+    ticks = Trajectories([[0] * 5, [0] * 3], times=[np.arange(5) / 30, 100 + np.arange(3) / 30], gaps=[[4], []])
+    source, found = lasted(ticks)
+    assert source == "times"
+    assert len({took for own in found for took in own}) == 1
+    assert found[0][4] == pytest.approx(1 / 30)
+    jitter = Trajectories([[0] * 5], times=[[0, 1, 2.01, 3, 4]])
+    assert np.isnan(lasted(jitter)[1][0][4])
+
+
+def test_a_jump_of_a_ticking_clock_is_no_long_step_but_a_long_step_among_unequal_ones_is():
+    clock = np.append(np.arange(30.0), [500.0, 501.0])
+    assert step_durations(Trajectories([[0] * 32], times=[clock])).lasted[0].tolist() == [1.0] * 32
+    visits = [0.0, 1.0, 9.0, 10.0, 60.0, 61.0]
+    np.testing.assert_array_equal(lasted(Trajectories([[0] * 6], times=[visits]))[1], [[1, 8, 1, 50, 1, NAN]])
+
+
+def test_a_signal_that_says_how_long_goes_before_the_times():
+    times, states = [[0.0, 2.0, 5.0]], [[0, 1, 0]]
+    bouts = Trajectories(states, times=times, signals={"duration": [[1.5, 3.0, 0.5]], "x": [[9.0, 9.0, 9.0]]})
+    assert lasted(bouts) == ("duration", [[1.5, 3.0, 0.5]])  # half a second between the bouts is no one's
+    both = Trajectories(states, signals={"duration": [[1.5, 3.0, 0.5]], "dwell": [[4.0, 4.0, 7.0]]})
+    assert lasted(both) == ("dwell", [[4.0, 4.0, 7.0]])
+    part = Trajectories(states, times=times, signals={"dwell": [[2.0, NAN, 3.0]]})
+    np.testing.assert_array_equal(lasted(part)[1], [[2, NAN, 3]])
+
+
+@pytest.mark.parametrize(
+    "signal",
+    [[2000.0, 3000.0, 1.0], [30.0, 30.0, 30.0], [-1.0, 1.0, 1.0], [0.0, 0.0, 0.0], [[1.0, 1.0]] * 3],
+    ids=["milliseconds", "of the session", "negative", "nothing", "two channels"],
+)
+def test_a_signal_of_that_name_that_is_something_else_is_passed_over(signal):
+    data = Trajectories([[0, 1, 0]], times=[[0.0, 2.0, 5.0]], signals={"duration": [signal]})
+    np.testing.assert_array_equal(lasted(data)[1], [[2, 3, NAN]])
+
+
+def test_nothing_says_how_long():
+    assert step_durations(Trajectories([[0, 1, 0]])) is None
+    assert step_durations(Trajectories([[0], [1]], times=[[0.0], [7.0]])) is None
+    assert step_durations(Trajectories([[0, 1]], signals={"duration": [[NAN, NAN]]})) is None

@@ -18,6 +18,8 @@ from small_worlds import with_goals
 from swirl import report
 from swirl.analysis.comparison_result import Comparison
 from swirl.analysis.decoded import DecodedFit, decode
+from swirl.analysis.group_test import by_animal, compare_groups
+from swirl.analysis.mode_signal import Window
 from swirl.data.histories import Histories
 from swirl.data.mdp import MDP
 from swirl.data.trajectories import Trajectories
@@ -25,6 +27,7 @@ from swirl.datasets import gridworld
 from swirl.estimators.arhmm import ARHMM
 from swirl.estimators.fit_warnings import Halves
 from swirl.estimators.swirl import SWIRL
+from swirl.plots.fit.signals import signal_around_starts
 from swirl.plots.move_maps import state_transitions
 from swirl.report import maps as mapped
 from swirl.report import session as sessions
@@ -34,17 +37,18 @@ from swirl.report.checks import OF_MODES, check_facts, check_sentence
 from swirl.report.comparison import relation
 from swirl.report.durations import bout_facts, survival
 from swirl.report.maps import map_facts, places
-from swirl.report.modes import mode_facts
+from swirl.report.modes import mode_facts, mode_sentence
 from swirl.report.page import SECTIONS, contents
 from swirl.report.provenance import provenance
 from swirl.report.section import ReportedFit
 from swirl.report.session import session_facts
-from swirl.report.signal import elsewhere_words, signal_facts
+from swirl.report.signal import elsewhere_words, onset_figure, signal_facts
 from swirl.report.summary import data_facts, next_steps
 from swirl.report.switching import switch_counts, switching_facts
 from swirl.report.uncertainty import agreement_of, restart_facts
 from swirl.report.writing import ASSETS
 from swirl.rewards import Goals
+from swirl.text import minus, number
 
 EVIL = '<b>"x"</b></script><script>boom()</script>'
 N_STATES, N_SESSIONS, N_STEPS = 25, 3, 80  # one shape everywhere: what decodes is compiled once
@@ -220,6 +224,24 @@ def test_signals_are_not_read_across_gaps():
     assert facts["course"][1][at - 3 : at + 4] == [None, None, 2, 3, 4, 5, None]
 
 
+@pytest.mark.parametrize("window", [Window(3, 4), Window(1.5, 2.0, 0.5)])
+def test_the_window_around_onsets_is_in_steps_or_in_time_and_the_axis_says_which(window):
+    rng = np.random.default_rng(2)
+    paths, values = [rng.integers(0, 2, size=30) for _ in range(3)], [rng.normal(size=30) for _ in range(3)]
+    times = [3.5 + 0.5 * np.arange(30)] * 3
+    case = decoded(paths, signal="dopamine", signals={"dopamine": values}, times=times)
+    facts, steps = signal_facts(replace(case, window=window)), signal_facts(replace(case, window=Window(3, 4)))
+    assert facts["course"] == steps["course"]  # steps of half a second
+    in_time = window.bin is not None
+    assert facts["lags"] == [lag * (0.5 if in_time else 1) for lag in range(-3, 5)]
+    axis = onset_figure(case, facts)["layout"]["xaxis"]["title"]["text"]
+    assert axis == f"{'time (s)' if in_time else 'steps'} from the onset of the mode"
+    drawn, table = signal_around_starts(replace(case, window=window))
+    assert [ax.get_xlabel() for ax in drawn.axes] == [f"{'time' if in_time else 'steps'} from its start"
+                                                      f"{' (s)' if in_time else ''}"] * 2  # fmt: skip
+    assert sorted(set(table["lag"])) == facts["lags"]
+
+
 def test_data_facts():
     model, data = grid()
     facts = data_facts(decode(model, data))
@@ -311,6 +333,104 @@ def test_groups_are_tested_with_the_animal_as_the_unit():
     unknown = decoded(paths, groups=["x"] * 8 + ["y"] * 8)
     assert "which session is of which animal is not known" in group_words(animal_facts(unknown), case.mode_names)[0]
     assert group_words(animal_facts(decoded(paths, subjects=animals)), case.mode_names) == []
+
+
+def timed_groups(dwell_of_y=4.0, **more):
+    """Four animals in each group, half of whose steps are in mode b; those of group y last longer in b."""
+    rng = np.random.default_rng(0)
+    paths = [rng.permutation([0, 1] * 10) for _ in range(8)]
+    dwell = [
+        rng.uniform(0.9, 1.1, size=20) * np.where((path == 1) & (i > 3), dwell_of_y, 1) for i, path in enumerate(paths)
+    ]
+    given = {"signals": {"dwell": dwell}, "subjects": list("abcdefgh"), "groups": ["x"] * 4 + ["y"] * 4}
+    return decoded(paths, **given | more)
+
+
+def test_where_steps_last_unequally_long_the_time_comes_first_and_is_tested():
+    case = timed_groups()
+    facts = animal_facts(case)
+    assert (facts["of"], facts["unknown"]) == ("time", 0)
+    of_time = by_animal(case.data, case.modes, "time").to_numpy()
+    np.testing.assert_allclose([row["shares"] for row in facts["rows"]], of_time)
+    assert all(row["step_shares"] == [0.5, 0.5] for row in facts["rows"])
+    told = group_words(facts, case.mode_names)
+    p = number(float(compare_groups(by_animal(case.data, case.modes, "time")).p_value[0]), 2)
+    assert told[0] == f"The groups differ in the time in a and b: a p = {p}, b p = {p} (corrected: {p}; {p})."
+    assert told[1].startswith("y minus x, in shares of an animal’s time, with 95")
+    assert "one value per animal, its share of the time: in all 70 ways" in told[2]
+    assert told[3].endswith("stand beside and are not tested.")
+    assert sum("p = " in words for words in told) == 1  # one test and no second
+    words = animal_sentences(facts, case.mode_names)[1].replace("\xa0", " ")
+    assert words.startswith("b: x 50 % (4 animals, ")
+    assert words.count("; 50 % of the steps)") == 2
+    assert "Shares are of the time, as steps last unequally long (the signal dwell)." in animal_note(facts)
+    drawn = animal_figure(case, facts)
+    assert drawn["layout"]["yaxis"]["title"]["text"] == "share of the animal’s time"
+    head, first = drawn["csv"][:2]
+    assert head == ["animal", "group", "steps", "time", "a, share of time", "b, share of time",
+                    "a, share of steps", "b, share of steps"]  # fmt: skip
+    assert first[2:4] == [20, pytest.approx(sum(case.data.signals["dwell"][0]))]
+    assert first[4:] == [*map(pytest.approx, of_time[0].round(4)), 0.5, 0.5]
+    first, second = mode_facts(case)
+    assert (first["share"], second["share"]) == (0.5, 0.5)
+    lasted, path = np.concatenate(case.data.signals["dwell"]), np.concatenate(case.modes)
+    assert second["time"] == pytest.approx(lasted[path == 1].sum() / lasted.sum())
+    assert mode_sentence(second, case.state_names, of_moves=True).replace("\xa0", " ").startswith(
+        f"{round(100 * second['time'])} % of the time (50 % of the steps), in "
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"signals": None},
+        {"signals": {"dwell": [np.full(20, 0.5)] * 8}},
+        {"signals": None, "times": [np.arange(20) / 30] * 8},
+        {"signals": None, "times": [np.round(np.arange(20) / 30, 3)] * 8},  # 33 and 34 ms
+        {"signals": {"dwell": [np.full(20, 3000.0)] * 8}, "times": [np.arange(20) * 2.0] * 8},  # is something else
+    ],
+    ids=["unknown", "equal dwell", "equal times", "rounded times", "no durations"],
+)
+def test_where_durations_are_equal_or_unknown_steps_are_counted_as_before(given):
+    case = timed_groups(**given)
+    plain = timed_groups(signals=None)
+    facts = animal_facts(case)
+    assert facts["of"] == "steps"
+    assert facts == animal_facts(plain) | {"summary": facts["summary"]}
+    assert group_words(facts, case.mode_names) == group_words(animal_facts(plain), case.mode_names)
+    assert animal_note(facts) == animal_note(animal_facts(plain))
+    assert animal_figure(case, facts) == animal_figure(plain, animal_facts(plain))
+    assert [fact["time"] for fact in mode_facts(case)] == [None, None]
+
+
+def test_steps_of_unknown_length_are_left_out_of_the_time_and_where_they_are_many_steps_are_counted():
+    rng = np.random.default_rng(1)
+    times = [np.cumsum(rng.exponential(size=20)) for _ in range(8)]
+    few = animal_facts(timed_groups(signals=None, times=times, gaps=[[5], *[[]] * 7]))
+    assert (few["of"], few["unknown"]) == ("time", 9)
+    assert "(from each step to the next). How long 9 steps lasted is not known: left out" in animal_note(few)
+    many = animal_facts(timed_groups(signals=None, times=times, gaps=[[3, 6, 9, 12], *[[]] * 7]))  # 15 of 20 are known
+    assert (many["of"], many["unknown"]) == ("steps", 0)
+    assert animal_note(many).endswith("how long a step lasted is known for too few of them.")
+
+
+def test_shares_of_time_and_of_steps_are_apart_by_a_point_or_the_time_is_shown():
+    for long in np.linspace(1, 3, 41):
+        dwell = [np.where(np.arange(20) == 0, long, 1.0)] * 8
+        case = timed_groups(signals={"dwell": dwell})
+        apart = abs(by_animal(case.data, case.modes, "time") - by_animal(case.data, case.modes)).to_numpy().max()
+        assert apart <= 0.01 or case.durations is not None
+        assert case.durations is None or long > 1
+
+
+def test_another_solution_is_told_in_the_same_shares():
+    case = timed_groups()
+    turned = timed_groups()
+    turned = DecodedFit(None, turned.data, None, [1 - path for path in turned.modes], turned.mode_names)
+    told = group_words(animal_facts(case), case.mode_names, [OtherSolution(7.01, turned)])
+    assert told[0] == "Do not rely on this difference: another solution, 7 nats behind, reverses the sign of a and b."
+    difference = np.diff(by_animal(case.data, case.modes, "time").groupby("group").mean().to_numpy(), axis=0)[0]
+    assert f"here it is a {minus(f'{100 * difference[0]:+.0f}')} points" in told[2]
 
 
 def two_groups(x, y):

@@ -5,7 +5,7 @@ A state is called a syllable where any may follow any and the action is the next
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -13,12 +13,16 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from swirl.analysis.comparison_result import Comparison
-from swirl.analysis.mode_signal import own_name
+from swirl.analysis.mode_signal import Window, own_name, read_units, read_window
 from swirl.analysis.state_summaries import DoesNotApply, action_targets, environment_of, least_norm
 from swirl.data.mdp import MDP
+from swirl.data.segments import StepDurations, step_durations
 from swirl.data.trajectories import Trajectories
 from swirl.estimators.base import HiddenModeEstimator, as_trajectories, quietly
 from swirl.text import counted
+
+MIN_KNOWN = 0.8  # of the steps of each animal, for shares of time
+POINT = 0.01  # a share of time that is within a point of the share of steps is the same
 
 OF_STATES = {"state": "state", "next": "next state", "previous": "previous state", "action": "action"}
 OF_SYLLABLES = {
@@ -44,6 +48,8 @@ class DecodedFit:
     """Name of the signal to set beside the modes."""
     comparison: Comparison | None = None
     """Other models beside this one."""
+    window: Window = field(default_factory=Window)
+    """How far the signal is drawn around the starts of modes."""
 
     @property
     def n_modes(self) -> int:
@@ -60,6 +66,37 @@ class DecodedFit:
         """p(mode | whole session) of each step."""
         with quietly():
             return [np.asarray(share) for share in self.model.predict_proba(self.data)]
+
+    @property
+    def durations(self) -> StepDurations | None:
+        """How long steps lasted, where that makes shares of time differ from shares of steps; else None.
+
+        They may differ where, for some animal (session, where animals are not known) or for all together, shares of the
+        known time and of the steps that it is of can be more than a point apart. They are not taken where the durations
+        of fewer than 80 % of the steps of some animal are known.
+        """
+        return self._durations[0]
+
+    @property
+    def too_few_durations(self) -> bool:
+        """Whether shares are of steps because durations are known for too few steps of some animal."""
+        return self._durations[1]
+
+    @cached_property
+    def _durations(self) -> tuple[StepDurations | None, bool]:
+        found = step_durations(self.data)
+        if found is None:
+            return None, False
+        keys = list(zip(read_units(self.data, None)[2].tolist(), self.data.groups, strict=True))
+        number = {key: i for i, key in enumerate(dict.fromkeys(keys))}
+        rows = np.array([number[key] for key in keys])[self.data.flat().sessions]
+        known = np.isfinite(found.flat)
+        lasted = np.where(known, found.flat, 0.0)
+        few = np.bincount(rows[known], minlength=len(number)) < MIN_KNOWN * np.bincount(rows)
+        if few.any() or not np.bincount(rows, weights=lasted).all():
+            return None, True
+        apart = [_apart(lasted[known], of[known]) for of in (rows, np.zeros_like(rows))]
+        return (found if max(apart) > POINT else None), False
 
     @cached_property
     def least_norm(self) -> Float[np.ndarray, "mode history *action"] | None:
@@ -130,11 +167,16 @@ def decode(
     signal: str | None = None,
     mode_names: Sequence[str] | None = None,
     comparison: Comparison | None = None,
+    signal_window: Any = None,
+    signal_bin: float | None = None,
 ) -> DecodedFit:
     """Decode the sessions, once for all that is made of them, and check the names of signal and modes.
 
     Parameters
     ----------
+    signal_window, signal_bin
+        How far before and after the start of a mode the signal is drawn, in steps (10 and 20); with the width of a bin,
+        in the unit of the times.
     mode_names
         One name per mode; by default those that the model was given, else "mode 0", "mode 1", …
 
@@ -153,13 +195,32 @@ def decode(
         )
     data = as_trajectories(data)
     signal = None if signal is None else own_name(data, signal)
+    window = read_window(data, signal, signal_window, signal_bin)
     with quietly():  # the report says it in words
         modes = [np.asarray(path) for path in model.predict(data)]
     n_modes, named = len(model.initial_modes_), mode_names or model.mode_names_
     if named is not None and len(named) != n_modes:
         raise ValueError(f"mode_names: got {counted(len(named), 'name')} for {counted(n_modes, 'mode')}")
     names = [f"mode {k}" for k in range(n_modes)] if named is None else list(named)
-    return DecodedFit(model, data, model.world, modes, names, signal, comparison)
+    return DecodedFit(model, data, model.world, modes, names, signal, comparison, window)
+
+
+def clock(times: Any) -> str:
+    """What the axis of time is called: recordings without a frame rate count frames, which are whole numbers.
+
+    >>> clock(None), clock([np.array([0.0, 0.4])]), clock([np.array([0.0, 30.0])])
+    ('step', 'time (s)', 'time (s, or frames)')
+    """
+    if times is None:
+        return "step"
+    whole = all(np.array_equal(part, np.round(part)) for part in times)
+    return "time (s, or frames)" if whole else "time (s)"
+
+
+def _apart(lasted: Float[np.ndarray, " step"], of: Int[np.ndarray, " step"]) -> float:
+    """How far a share of the time and one of the steps can be apart, at most, in any of the sets of steps."""
+    time, steps = lasted / np.bincount(of, weights=lasted)[of], 1 / np.bincount(of)[of]
+    return float(np.bincount(of, weights=np.abs(time - steps)).max() / 2)
 
 
 def _names(noun: str, n: int, *given: Any) -> list[str]:

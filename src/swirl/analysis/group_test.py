@@ -21,12 +21,12 @@ from jaxtyping import Bool, Float, Int
 
 from swirl.analysis.mode_signal import read_modes, signal_by_mode
 from swirl.analysis.significance import max_corrected
-from swirl.data.segments import find_segments
+from swirl.data.segments import DURATION, DWELL, Segments, StepDurations, find_segments, step_durations
 from swirl.errors import Faults
 from swirl.estimators.base import as_trajectories
 from swirl.text import counted, some
 
-MEASURES = ("share", "bouts", "duration", "signal")
+MEASURES = ("share", "time", "bouts", "duration", "bout_time", "signal")
 MIN_ANIMALS = 2  # in each group
 MAX_SHUFFLES = 10_000  # drawn where there are more ways to divide the animals into several groups than that
 
@@ -49,8 +49,11 @@ def by_animal(
     modes
         The mode of each step, one array per session, as `model.predict(data)` gives.
     measure
-        "share": of its steps that are in the mode. "bouts": starts of the mode in 1,000 steps. "duration": mean length
-        in steps of its bouts that no session's edge or gap cuts. "signal": mean of a recorded signal in the mode.
+        "share": of its steps that are in the mode. "time": of the time that its steps are known to have lasted, the
+        share in the mode (`swirl.data.segments.step_durations`). "bouts": starts of the mode in 1,000 steps.
+        "duration": mean length in steps of its bouts that no session's edge or gap cuts. "bout_time": mean time that
+        the steps of such a bout lasted together, in the unit of the data. "signal": mean of a recorded signal over the
+        steps in the mode.
     signal
         Its name, for the last.
     mode_names
@@ -65,6 +68,14 @@ def by_animal(
     group  subject
     drug   m1          0.5     0.5
     saline m2          0.0     1.0
+
+    Where the two steps at the goal lasted 8 s each and the others 1 s, the share of the time is another:
+
+    >>> data = Trajectories([[0, 2, 1, 2]], subjects=["m1"], groups=["drug"], signals={"dwell": [[1.0, 8.0, 1.0, 8.0]]})
+    >>> by_animal(data, [[0, 1, 0, 1]], "time").round(2)
+                   mode 0  mode 1
+    group subject
+    drug  m1         0.11    0.89
     """
     import pandas as pd
 
@@ -79,6 +90,12 @@ def by_animal(
         faults.add(
             "subjects: some sessions have none, so it is not known which are of one animal; give each its subject (a "
             "column subject, or subjects=)"
+        )
+    durations = step_durations(data) if measure in ("time", "bout_time") else None
+    if durations is None and measure in ("time", "bout_time"):
+        faults.add(
+            f"measure={measure!r}: how long the steps lasted is not known; give times (a column t, or times=) or a "
+            f'signal {DWELL!r} or {DURATION!r}, as swirl import writes, or take measure="share" or "duration", in steps'
         )
     faults.raise_if_any("No numbers of animals can be made")
     path, n_modes = read_modes(data, modes, n_modes)
@@ -99,6 +116,11 @@ def by_animal(
         values = _signal_means(data, modes, str(signal), n_modes, unit, len(keys))
     elif measure == "share":
         values = _ratio(steps, steps.sum(axis=1, keepdims=True))
+    elif measure == "time" and durations is not None:
+        lasted = durations.flat / np.nanmax(durations.flat)  # equal steps weigh 1: their share is that of steps
+        timed = known & np.isfinite(lasted)
+        times = summed(unit[data.flat().sessions[timed]], path[timed], lasted[timed])
+        values = _ratio(times, times.sum(axis=1, keepdims=True))
     else:
         found = find_segments(np.split(path, np.cumsum(data.lengths)[:-1]), data.gaps)
         of = unit[found.session]
@@ -107,9 +129,19 @@ def by_animal(
             values = _ratio(1000 * summed(of[began], found.mode[began]), steps.sum(axis=1, keepdims=True))
         else:
             whole = ~found.cut_start & ~found.cut_end & (found.mode >= 0)
+            length = found.length if durations is None else _bout_times(found, durations)
+            whole &= np.isfinite(length)
             n = summed(of[whole], found.mode[whole])
-            values = _ratio(summed(of[whole], found.mode[whole], found.length[whole]), n)
+            values = _ratio(summed(of[whole], found.mode[whole], length[whole]), n)
     return pd.DataFrame(values, index=index, columns=names).sort_index()
+
+
+def _bout_times(found: Segments, durations: StepDurations) -> Float[np.ndarray, " segment"]:
+    """How long the steps of each bout lasted together; NaN where that of one is not known."""
+    lengths = np.array([len(own) for own in durations.lasted])
+    first = (np.cumsum(lengths) - lengths)[found.session]
+    edges = np.stack([first + found.start, first + found.stop], axis=1).astype(int).ravel()
+    return np.add.reduceat(np.append(durations.flat, 0.0), edges)[::2]
 
 
 def _ratio(one: np.ndarray, other: np.ndarray) -> np.ndarray:

@@ -123,6 +123,55 @@ def check_window(data: Trajectories, before: Any, after: Any, bin: Any, n_shifts
 
 
 @dataclass(frozen=True)
+class Window:
+    """How far figures reach around the starts of a mode."""
+
+    before: float | int = 10
+    after: float | int = 20
+    bin: float | int | None = None
+    """Width of the bins of time: `before`, `after` and lags are then in the unit of the times. None: in steps."""
+
+
+def read_window(data: Trajectories, signal: str | None, window: Any = None, bin: Any = None) -> Window:
+    """A window of figures as it was asked for: (before, after), and the width of bins where lags are to be times.
+
+    Without the first: 10 before and 20 after, of steps or bins.
+
+    >>> data = Trajectories([[0, 1]], times=[[0.0, 0.5]], signals={"dff": [[1.0, 2.0]]})
+    >>> read_window(data, "dff"), read_window(data, "dff", bin=0.5).after
+    (Window(before=10, after=20, bin=None), 10.0)
+    """
+    faults, asked = Faults(), Window()
+    if signal is None and (window is not None or bin is not None):
+        faults.add("signal_window (--signal-window) and signal_bin (--signal-bin) go with signal (--signal NAME)")
+    if bin is not None and not (np.isfinite(bin) and bin > 0):
+        faults.add(f"signal_bin={bin!r} (--signal-bin): expected a width above 0, in the unit of the times")
+    elif bin is not None:
+        asked = Window(asked.before * bin, asked.after * bin, bin)
+    if bin is not None and data.times is None:
+        faults.add(
+            f"signal_bin={bin!r} (--signal-bin): the data have no times, so lags can only be steps; leave it out, or "
+            "give times (a column t, or times=)"
+        )
+    if window is not None:
+        values: list[Any] = list(window) if np.iterable(window) and not isinstance(window, str) else [window]
+        if len(values) != 2 or not all(np.isfinite(value) and value >= 0 for value in values):
+            faults.add(
+                f"signal_window={window!r} (--signal-window): expected two numbers, at least 0: how far before and "
+                "after the start of a mode, as in 10,20"
+            )
+        elif bin is None and any(int(value) != value for value in values):
+            faults.add(
+                f"signal_window={window!r} (--signal-window): expected whole numbers of steps; for time give the width "
+                "of its bins too, signal_bin (--signal-bin)"
+            )
+        else:
+            asked = Window(values[0], values[1], bin)
+    faults.raise_if_any("The signal cannot be drawn around the starts of modes")
+    return asked
+
+
+@dataclass(frozen=True)
 class SignalByMode:
     """Means of a signal in each mode; `mean`, `sem` and `n_units` are over sessions or subjects, as `over` says."""
 

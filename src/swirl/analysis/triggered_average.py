@@ -10,10 +10,11 @@ from scipy.sparse import csr_array
 
 from swirl.analysis.mode_signal import Over, check_window, mean_and_error, read_modes, read_signal, read_units
 from swirl.analysis.significance import max_corrected, strays
-from swirl.data.segments import find_segments
+from swirl.data.segments import find_segments, step_durations
 from swirl.data.trajectories import Trajectories
 from swirl.estimators.base import as_trajectories
 
+ROUNDING = 1e-6  # of a bin
 AT_ONCE = 4_000_000  # numbers of shifted signals held at a time
 
 
@@ -32,8 +33,15 @@ def windows_in_steps(
 def windows_in_time(
     data: Trajectories, at: Int[np.ndarray, "event"], earlier: int, later: int, bin: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The same by time stamps: bin k holds the steps from (k − ½) to (k + ½) bins after the event."""
+    """The same by time stamps: bin k holds the steps that begin from (k − ½) to (k + ½) bins after the event.
+
+    It also holds the step that still lasts at its middle, where a signal says how long steps lasted: the sessions were
+    made of stays or bouts then, and other signals are means over these.
+    """
     times = np.concatenate(data.times or [])
+    durations = step_durations(data)
+    known = durations is not None and durations.source != "times"
+    lasted = np.nan_to_num(durations.flat) if durations is not None and known else np.zeros(len(times))
     starts = data.flat().starts
     edges = np.append(np.flatnonzero(starts), len(starts))
     segment = np.cumsum(starts)[at] - 1
@@ -41,14 +49,19 @@ def windows_in_time(
     for number in np.unique(segment):
         own = segment == number
         low, high = edges[number], edges[number + 1]
-        limits = times[at[own]] + bin * np.array([[-earlier - 0.5], [later + 0.5]])
-        reach[:, own] = low + np.searchsorted(times[low:high], limits)
+        began, ended = times[low:high], np.maximum.accumulate(times[low:high] + lasted[low:high])
+        first, last = times[at[own]] + bin * np.array([[-earlier - 0.5], [later + 0.5]])
+        reach[:, own] = low + np.stack([np.searchsorted(ended, first), np.searchsorted(began, last)])
     width = reach[1] - reach[0]
     event = np.repeat(np.arange(len(at)), width)
     steps = np.arange(len(event)) + np.repeat(reach[0] - (np.cumsum(width) - width), width)
-    lag = np.floor((times[steps] - times[at][event]) / bin + 0.5).astype(np.int64) + earlier
-    kept = (lag >= 0) & (lag <= earlier + later)  # rounding at the outer edges
-    return event[kept], lag[kept], steps[kept]
+    since = times[steps] - times[at][event]
+    begins = np.floor(since / bin + 0.5).astype(np.int64) + earlier
+    ends = np.ceil((since + lasted[steps]) / bin - ROUNDING).astype(np.int64) - 1 + earlier
+    low, high = np.maximum(begins, 0), np.minimum(np.maximum(begins, ends), earlier + later)
+    n = np.maximum(high - low + 1, 0)  # bins that the step is in; 0 by rounding at the outer edges
+    lag = np.arange(n.sum()) + np.repeat(low - (np.cumsum(n) - n), n)
+    return np.repeat(event, n), lag, np.repeat(steps, n)
 
 
 def unit_means(window: csr_array, values: Float[np.ndarray, "step column"]) -> Float[np.ndarray, "cell column"]:
@@ -207,7 +220,9 @@ def mode_triggered_average(
     before, after
         How far the window reaches, in steps; with `bin` in the unit of `data.times`.
     bin
-        Width of a bin of time: lags are then times, and a bin holds the steps that fall into it. None: lags are steps.
+        Width of a bin of time: lags are then times, and a bin holds the steps that begin in it. In sessions of stays
+        or bouts (with a signal "dwell" or "duration") it also holds the one that still lasts at its middle: a rest of
+        8 s counts for 8 s. None: lags are steps.
     mode
         Only this mode; None: all.
     onset

@@ -39,6 +39,22 @@ Config = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Settings in a TOML file; options given here take precedence.")
 ]
 Signal = Annotated[str | None, typer.Option(metavar="NAME", help="A column to show together with the modes.")]
+SignalWindow = Annotated[
+    str | None,
+    typer.Option(
+        metavar="BEFORE,AFTER",
+        help="How far the signal is drawn before and after the starts of modes, in steps; with --signal-bin, in time.",
+        show_default="10,20 steps or bins",
+    ),
+]
+SignalBin = Annotated[
+    float | None,
+    typer.Option(
+        metavar="WIDTH",
+        help="Draw it over time, in bins of this width, in the unit of the data's times (as a rule seconds).",
+        show_default="over steps",
+    ),
+]
 
 # How a model is fitted.
 Goals = Annotated[

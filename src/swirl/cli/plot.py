@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from swirl.cli.options import Force, Json, Quiet, Sessions, Signal
+from swirl.cli.options import Force, Json, Quiet, Sessions, Signal, SignalBin, SignalWindow
 
 app = typer.Typer(add_completion=False)
 
@@ -24,6 +24,8 @@ def plot(
         Path | None, typer.Option(metavar="FILE", help="What swirl compare saved, for figures of the models.")
     ] = None,
     signal: Signal = None,
+    signal_window: SignalWindow = None,
+    signal_bin: SignalBin = None,
     modes: Annotated[str | None, typer.Option(metavar="A,B,…", help="Names of the modes, in their order.")] = None,
     formats: Annotated[str, typer.Option("--format", metavar="A,B,…", help="Some of pdf, png and svg.")] = "pdf,png",
     only: Annotated[str | None, typer.Option(metavar="A,B,…", help="Only these figures; --list names them.")] = None,
@@ -38,7 +40,7 @@ def plot(
     grid, as a graph of places, or as names.
     """
     from swirl.analysis.comparison_json import read_comparison
-    from swirl.cli.output import parts, show_json
+    from swirl.cli.output import numbers, parts, show_json
     from swirl.estimators.fit_warnings import UNSETTLED, is_unsettled, verdict_of
     from swirl.plots.fit import catalogue
     from swirl.workflows.load import open_fit, sessions_of
@@ -62,6 +64,8 @@ def plot(
         model,
         sessions,
         signal=signal,
+        signal_window=numbers("--signal-window", signal_window),
+        signal_bin=signal_bin,
         comparison=None if comparison is None else read_comparison(comparison),
         mode_names=None if modes is None else parts(modes),
         only=chosen,

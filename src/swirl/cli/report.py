@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from swirl.cli.options import Fit, Force, Quiet, Scheduler, Sessions, Signal, Workers
+from swirl.cli.options import Fit, Force, Quiet, Scheduler, Sessions, Signal, SignalBin, SignalWindow, Workers
 
 app = typer.Typer(add_completion=False)
 
@@ -51,6 +51,8 @@ def report(
         Path | None, typer.Option(metavar="FILE", help="What swirl compare saved, for a section that compares models.")
     ] = None,
     signal: Signal = None,
+    signal_window: SignalWindow = None,
+    signal_bin: SignalBin = None,
     title: Annotated[str | None, typer.Option(metavar="TEXT", help="Title of the page.")] = None,
     draws: Annotated[int, typer.Option(min=0, metavar="N", help="Simulated datasets of the checks; 0: none.")] = 5,
     bootstrap: Annotated[
@@ -78,7 +80,7 @@ def report(
     """Make one self-contained HTML page about a fit, to read, print or mail; it opens without a connection."""
     from swirl import report as pages
     from swirl.analysis.comparison_json import read_comparison
-    from swirl.cli.output import check_free
+    from swirl.cli.output import check_free, numbers
     from swirl.workflows.load import open_fit, sessions_of
 
     if bootstrap and information:
@@ -98,6 +100,8 @@ def report(
         sessions,
         comparison=compared,
         signal=signal,
+        signal_window=numbers("--signal-window", signal_window),
+        signal_bin=signal_bin,
         title=title,
         run=model.run_,
         n_draws=draws,

@@ -1,4 +1,4 @@
-"""Segments: runs of one mode, where gaps cut them, how long they last, and when their steps end.
+"""Segments: runs of one mode, where gaps cut them, how long they last; how long a step lasts, and when it ends.
 
 Everything reads lists with one array per session; sessions are never joined.
 """
@@ -9,6 +9,23 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
+
+from swirl.data.trajectories import Trajectories
+
+DWELL = "dwell"
+"""The signal that says how long a stay lasted, from arrival to leaving: of tracks, and of rows that were merged."""
+
+DURATION = "duration"
+"""The signal that says how long a bout or a syllable lasted."""
+
+JUMP = 1.5
+"""A step in time that is longer than this many median steps is a gap where rows are ticks of a clock: some are lost."""
+
+_TICKS = 0.95
+"""Share of steps in time of at most `JUMP` medians, from which rows are ticks of a clock and a jump is lost rows."""
+
+_ROUNDING = 1e-6  # of a duration
+_LONGER = 1.05  # times what the times leave room for: then a signal is no duration of steps
 
 
 @dataclass(frozen=True)
@@ -93,12 +110,14 @@ def number_of_modes(found: Segments, n_modes: int | None) -> int:
     return seen if n_modes is None else n_modes
 
 
-def step_ends(times: Sequence[np.ndarray], gaps: Sequence[np.ndarray]) -> list[Float[np.ndarray, " step"]]:
+def step_ends(
+    times: Sequence[np.ndarray], gaps: Sequence[np.ndarray], lasted: Sequence[np.ndarray] | None = None
+) -> list[Float[np.ndarray, " step"]]:
     """When each step of each session ends; a bout stops when its last step does.
 
-    A step ends when the next one starts.  Before a gap and at the end of a session that is not known: there a step is
-    taken to last as long as the median step of its session (of all sessions, where it has no other; 0 s where none
-    has), but not into the next segment.
+    A step ends when the next one starts.  Before a gap and at the end of a session it ends as `lasted` says
+    (`step_durations`).  Where that is not known a step is taken to last as long as the median step of its session (of
+    all sessions, where it has no other; 0 s where none has), but not into the next segment.
 
     Examples
     --------
@@ -106,14 +125,138 @@ def step_ends(times: Sequence[np.ndarray], gaps: Sequence[np.ndarray]) -> list[F
     >>> ends.tolist()
     [0.5, 1.0, 1.5, 9.5]
     """
-    lasted = [np.delete(np.diff(clock), gap - 1) for clock, gap in zip(times, gaps, strict=True)]
-    every = np.concatenate([np.zeros(0), *lasted])
+    within = [np.delete(np.diff(clock), gap - 1) for clock, gap in zip(times, gaps, strict=True)]
+    every = np.concatenate([np.zeros(0), *within])
+    recorded = [np.full(len(clock), np.nan) for clock in times] if lasted is None else lasted
     ends = []
-    for clock, gap, own in zip(times, gaps, lasted, strict=True):
+    for clock, gap, own, took in zip(times, gaps, within, recorded, strict=True):
         known = own if own.size else every
         usual = float(np.median(known)) if known.size else 0.0
         end = np.append(clock[1:].astype(float), np.inf)
         final = np.append(gap, len(clock)) - 1  # the last step of each segment
-        end[final] = np.minimum(clock[final].astype(float) + usual, end[final])
+        long = np.where(took[final] > 0, took[final], usual)  # NaN is not; nor is what happens at a moment
+        end[final] = np.minimum(clock[final].astype(float) + long, end[final])
         ends.append(end)
     return ends
+
+
+@dataclass(frozen=True)
+class StepDurations:
+    """How long each step lasted, and how that is known."""
+
+    lasted: list[Float[np.ndarray, "_"]]
+    """Per session, in the unit of the times, where there are times; NaN where it is not known."""
+    source: str
+    """"dwell" or "duration": the signal of this name. "times": from the time of each step to that of the next."""
+
+    @property
+    def flat(self) -> Float[np.ndarray, " step"]:
+        """Of all steps, end to end."""
+        return np.concatenate(self.lasted)
+
+    @property
+    def words(self) -> str:
+        """How it is known, for a sentence."""
+        return "from each step to the next" if self.source == "times" else f"the signal {self.source}"
+
+
+def step_durations(data: Trajectories) -> StepDurations | None:
+    """How long each step lasted; None where nothing says so.
+
+    What the sessions were made from decides what is known:
+
+    - merged rows (`swirl import table --merge`) and tracks: the signal "dwell", at every step;
+    - bouts, syllables with a frame rate, NWB intervals: the signal "duration", at every step, pauses not counted;
+    - other sessions with times: from each step to the next of its segment. How long the last one lasted is not known,
+      nor one before a jump in the times of a clock that ticks. Where all others last equally long, these do, too.
+
+    A signal of these names that is negative somewhere, or longer than the times leave room for, is something else.
+
+    Examples
+    --------
+    >>> data = Trajectories([[0, 1, 0, 1]], times=[[0.0, 3.0, 4.0, 9.0]], gaps=[[3]])
+    >>> found = step_durations(data)
+    >>> found.lasted, found.source
+    ([array([ 3.,  1., nan, nan])], 'times')
+    >>> step_durations(Trajectories([[0, 1]], signals={"dwell": [[5.0, 1.0]]})).source
+    'dwell'
+    >>> step_durations(Trajectories([[0, 1]])) is None
+    True
+    """
+    for name in (DWELL, DURATION):
+        given = (data.signals or {}).get(name)
+        if given is not None and _are_durations(given, data):
+            return StepDurations([np.where(np.isfinite(own), own, np.nan) for own in given], name)
+    if data.times is None:
+        return None
+    lasted = []
+    for clock, gaps, period in zip(data.times, data.gaps, usual_steps(data), strict=True):
+        starts = np.zeros(len(clock), bool)
+        starts[gaps] = True
+        starts |= rows_lost(clock, starts, period)
+        following = np.append(clock[1:].astype(float), np.nan)
+        following[:-1][starts[1:]] = np.nan
+        lasted.append(following - clock)
+    known = np.concatenate(lasted)
+    known = known[np.isfinite(known)]
+    if not known.size:
+        return None
+    usual = float(np.median(known))
+    if np.ptp(known) <= _ROUNDING * usual:
+        lasted = [np.full(len(own), usual) for own in lasted]
+    return StepDurations(lasted, "times")
+
+
+def _are_durations(given: Sequence[np.ndarray], data: Trajectories) -> bool:
+    """Whether a signal can be how long the steps lasted."""
+    if any(own.ndim > 1 for own in given):
+        return False
+    values = np.concatenate(given).astype(float)
+    finite = np.isfinite(values)
+    if (values[finite] < 0).any() or not values[finite].sum() > 0:
+        return False
+    if data.times is None:
+        return True
+    room = np.append(np.diff(np.concatenate(data.times)), 0.0)
+    inside = finite & ~np.append(data.flat().starts[1:], True)
+    return bool(values[inside].sum() <= _LONGER * room[inside].sum())
+
+
+def ends_of_steps(data: Trajectories) -> list[Float[np.ndarray, " step"]]:
+    """When each step ends (`step_ends`), with all that is known of how long steps lasted; empty without times.
+
+    >>> ends_of_steps(Trajectories([[0, 1]], times=[[0.0, 9.0]], signals={"dwell": [[9.0, 1.0]]}))
+    [array([ 9., 10.])]
+    """
+    if data.times is None:
+        return []
+    durations = step_durations(data)
+    return step_ends(data.times, data.gaps, None if durations is None else durations.lasted)
+
+
+def usual_steps(data: Trajectories) -> list[float]:
+    """Median step in time within the segments of each session; of all sessions, where one has none; NaN: none has.
+
+    >>> usual_steps(Trajectories([[0, 1, 0], [1]], times=[[0.0, 2.0, 4.0], [7.0]]))
+    [2.0, 2.0]
+    """
+    if data.times is None:
+        return [np.nan] * len(data)
+    within = [np.delete(np.diff(times), gaps - 1) for times, gaps in zip(data.times, data.gaps, strict=True)]
+    own = [float(np.median(steps)) if len(steps) else np.nan for steps in within]
+    known = [period for period in own if not np.isnan(period)]
+    usual = float(np.median(known)) if known else np.nan
+    return [usual if np.isnan(period) else period for period in own]
+
+
+def rows_lost(
+    times: Float[np.ndarray, " row"], starts: Bool[np.ndarray, " row"], period: float
+) -> Bool[np.ndarray, " row"]:
+    """Whether rows are lost before each row, where the rows are ticks of a clock; `starts`: a segment starts there.
+
+    >>> clock = np.append(np.arange(30.0), 99.0)
+    >>> rows_lost(clock, np.zeros(31, bool), 1.0).nonzero()[0].tolist()
+    [30]
+    """
+    jump = (np.diff(times, prepend=times[:1]) > JUMP * period) & ~starts
+    return jump if jump.mean() <= 1 - _TICKS else np.zeros(len(times), bool)

@@ -20,11 +20,12 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from swirl.data.segments import JUMP
 from swirl.data.trajectories import Trajectories
 from swirl.errors import Faults
 from swirl.io.bouts import ROUNDING, Bouts, bout_sessions, instant
 from swirl.io.columns import as_typed, bare, distinct_names, key_columns, key_parts, plain, seconds, seconds_in
-from swirl.io.label_runs import JUMP, runs
+from swirl.io.label_runs import runs
 from swirl.io.open_table import OpenTable, of_text, open_table
 from swirl.io.pynapple_objects import bouts_of_intervals, is_bouts
 from swirl.io.session_keys import joined_name, name_of_animal

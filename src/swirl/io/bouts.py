@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
+from swirl.data.segments import DURATION
 from swirl.data.trajectories import Trajectories
 from swirl.data.trajectory_checks import MISSING
 from swirl.errors import Faults
@@ -191,7 +192,7 @@ def bout_sessions(
         subjects=[bouts.subject for bouts in kept],
         times=[steps.times for steps in made],
         gaps=[steps.gaps for steps in made],
-        signals={"duration": [steps.durations for steps in made]},
+        signals={DURATION: [steps.durations for steps in made]},
         state_names=names,
         action_names=names,
         notes=[*notes, *_notes(kept, made, pauses, max_pause)],

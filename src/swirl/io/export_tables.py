@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from swirl.data.segments import find_segments, step_ends
+from swirl.data.segments import ends_of_steps, find_segments
 from swirl.data.trajectories import Trajectories
 from swirl.data.trajectory_checks import MISSING
 from swirl.errors import Faults, checked_names, needing
@@ -80,8 +80,8 @@ def segments_frame(data: Trajectories, modes: Any, mode_names: Any = None) -> An
 
     Columns: session, subject and group (where known), start_step, stop_step (the step after the last), start_time and
     stop_time (where there are times), mode, n_steps. A bout ends at a gap, and at a step without a mode (−1). It stops
-    when the step after it starts; before a gap and at the end of a session, where that is not known, its last step is
-    taken to last as long as the median step, as in NWB files.
+    when the step after it starts; before a gap and at the end of a session when its last step ends: as a signal "dwell"
+    or "duration" says, else it is taken to last as long as the median step, as in NWB files.
 
     Examples
     --------
@@ -105,7 +105,7 @@ def segments_frame(data: Trajectories, modes: Any, mode_names: Any = None) -> An
     columns = _session_columns(data, found.session)
     columns |= {"start_step": found.start, "stop_step": found.stop}
     if data.times is not None:
-        times, ends = np.concatenate(data.times), np.concatenate(step_ends(data.times, data.gaps))
+        times, ends = np.concatenate(data.times), np.concatenate(ends_of_steps(data))
         first = (np.cumsum(data.lengths) - data.lengths)[found.session]
         columns["start_time"] = times[first + found.start]
         # In the precision of the times: a stop and the start that follows are written alike.

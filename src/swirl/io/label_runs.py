@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from swirl.data.segments import DURATION, DWELL, JUMP, rows_lost, usual_steps
 from swirl.data.trajectories import Trajectories
 from swirl.data.trajectory_checks import MISSING, entry_array, float_array
 from swirl.errors import Faults, renamed
@@ -20,9 +21,6 @@ from swirl.io.notes import two_clocks
 from swirl.text import counted, some
 
 _CANNOT = "The syllables cannot become sessions"
-
-JUMP = 1.5
-"""A step between two frames that is longer than this many median steps is a gap: frames were lost there."""
 
 MAX_LABEL = 10**9
 
@@ -173,8 +171,8 @@ def _runs_of(recording: Recording, faults: Faults) -> _Runs | None:
     flat, round_ = recording.signals or {}, recording.angles or {}
     signals = {k: float_array(f"{where}: signal {k!r}", v, n, faults, (1, 2)) for k, v in flat.items()}
     angles = {k: float_array(f"{where}: angle {k!r}", v, n, faults, (1, 2)) for k, v in round_.items()}
-    if times is not None and "duration" in {**flat, **round_}:
-        faults.add(f"{where} has a signal 'duration': the duration of a run is called so; rename the signal")
+    if times is not None and DURATION in {**flat, **round_}:
+        faults.add(f"{where} has a signal {DURATION!r}: the duration of a run is called so; rename the signal")
     if frames is None or len(faults) > before:
         return None
     clock = np.arange(len(frames), dtype=float) if times is None else times
@@ -185,7 +183,7 @@ def _runs_of(recording: Recording, faults: Faults) -> _Runs | None:
     for name, values in angles.items():
         means[name] = np.arctan2(_means(np.sin(values), onsets), _means(np.cos(values), onsets))
     if times is not None:
-        means["duration"] = clock[last] + period - clock[onsets]
+        means[DURATION] = clock[last] + period - clock[onsets]
     told = (str(recording.name), where, recording.subject, recording.group, times is not None)
     return _Runs(*told, frames[onsets], last - onsets + 1, clock[onsets], after_jump[onsets], means, period)
 
@@ -259,13 +257,6 @@ def numbers_first(name: str) -> tuple[int, int, str]:
     return (0, int(name), name) if re.fullmatch(r"-?[0-9]{1,18}", name) else (1, 0, name)
 
 
-DWELL = "dwell"
-"""The signal that says how long a stay lasted, from arrival to leaving; `visits` writes the same."""
-
-_TICKS = 0.95
-"""Share of steps in time of at most `JUMP` medians, from which rows are ticks of a clock and a jump is lost rows."""
-
-
 def merge_stays(data: Trajectories) -> Trajectories:
     """Make one step of consecutive rows of one state, where each row is a tick of a clock; never across a gap.
 
@@ -294,7 +285,7 @@ def merge_stays(data: Trajectories) -> Trajectories:
             "is how long a step lasts; rename its columns"
         )
     only_stay = _only_stay(data)
-    periods = _periods(data)
+    periods = usual_steps(data)
     first_rows, gaps, times, dwell, actions, modes, n_lost = [], [], [], [], [], [], 0
     means: dict[str, list[np.ndarray]] = {name: [] for name in signals}
     for i, states in enumerate(data.states):
@@ -302,7 +293,7 @@ def merge_stays(data: Trajectories) -> Trajectories:
         starts = np.zeros(len(states), bool)
         starts[data.gaps[i]] = True
         if clock is not None and rows_last is None:
-            lost = _rows_lost(clock, starts, periods[i])
+            lost = rows_lost(clock, starts, periods[i])
             n_lost += int(lost.sum())
             starts |= lost
         first, last = runs(states, starts)
@@ -350,25 +341,6 @@ def _only_stay(data: Trajectories) -> Int[np.ndarray, " action"]:
     goes_on, stays = ~flat.starts[1:], flat.states[1:] == flat.states[:-1]
     actions = flat.actions[:-1]
     return np.setdiff1d(actions[goes_on & stays], np.append(actions[goes_on & ~stays], MISSING))
-
-
-def _periods(data: Trajectories) -> list[float]:
-    """Median step in time within the segments of each session; of all sessions, where one has none; NaN: none has."""
-    if data.times is None:
-        return [np.nan] * len(data)
-    within = [np.delete(np.diff(times), gaps - 1) for times, gaps in zip(data.times, data.gaps, strict=True)]
-    own = [float(np.median(steps)) if len(steps) else np.nan for steps in within]
-    known = [period for period in own if not np.isnan(period)]
-    usual = float(np.median(known)) if known else np.nan
-    return [usual if np.isnan(period) else period for period in own]
-
-
-def _rows_lost(
-    times: Float[np.ndarray, " row"], starts: Bool[np.ndarray, " row"], period: float
-) -> Bool[np.ndarray, " row"]:
-    """Whether rows are lost before each row, where the rows are ticks of a clock."""
-    jump = (np.diff(times, prepend=times[:1]) > JUMP * period) & ~starts
-    return jump if jump.mean() <= 1 - _TICKS else np.zeros(len(times), bool)
 
 
 def _notes_on_stays(n_rows: int, n_steps: int, timed: bool, n_lost: int) -> list[str]:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from swirl.data.segments import DWELL
 from swirl.data.trajectories import Trajectories
 from swirl.data.trajectory_checks import MISSING
 from swirl.errors import Faults, renamed
@@ -94,8 +95,8 @@ def visits(
     for action, (_, path) in zip(actions, paths, strict=True):
         tally.moves += len(action) - 1
         tally.ambiguous += int(((action[:-1] == MISSING) & ~path.starts[1:]).sum())
-    signals = {"dwell": [path.leave - path.arrival for _, path in paths]}
-    shared = set.intersection(*(set(track.signals or {}) for track in kept)) - {"dwell"}
+    signals = {DWELL: [path.leave - path.arrival for _, path in paths]}
+    shared = set.intersection(*(set(track.signals or {}) for track in kept)) - {DWELL}
     for name in sorted(shared):
         signals[name] = [_means(np.asarray((t.signals or {})[name], float), t.times, path) for t, path in paths]
     tally.unshared = sorted({name for track in kept for name in track.signals or {}} - shared)

@@ -1,4 +1,7 @@
-"""The share of its steps that each animal spends in each mode, by group: animals are what is compared, not steps.
+"""The share of its time that each animal spends in each mode, by group: animals are what is compared, not steps.
+
+Where steps last equally long, or it is not known how long, steps are counted; else the share of time comes first and is
+what is tested, as that is what "how long it stays" means, and shares of steps stand beside, untested.
 
 One dot each, side by side by group; boxes where there are too many for dots. Groups are compared by a permutation test
 whose unit is the animal; where another solution of the fit is as good or near, what it says stands beside.
@@ -32,52 +35,68 @@ def animals_section(fit: ReportedFit) -> Section | None:
     test = group_words(facts, fit.mode_names, fit.once(other_solutions))
     values = {
         "noun": facts["noun"],
+        "of": facts["of"],
         "dots": facts["dots"],
         "groups": facts["groups"],
         "words": animal_sentences(facts, fit.mode_names),
         "test": test,
         "caveat": unsettled(fit) if test else "",
-        "note": animal_note(facts, timed=fit.data.times is not None or "dwell" in (fit.data.signals or {})),
+        "note": animal_note(facts),
     }
     heading = "Animals" if facts["noun"] == "animal" else "Sessions"
     return Section("animals", heading, values, {"animals": animal_figure(fit, facts)})
 
 
 def animal_facts(fit: DecodedFit) -> dict[str, Any] | None:
-    """Share of each mode in the decoded steps of each animal (or session, where animals are not known).
+    """Share of each mode in the time, or in the steps, of each animal (or session, where animals are not known).
 
-    None for one mode, or for one animal. An animal that was in several groups counts once in each.
+    `of` says which: "time" where durations are known and unequal (`DecodedFit.durations`); each row then has the shares
+    of steps as well. None for one mode, or for one animal. An animal that was in several groups counts once in each.
 
     >>> import swirl
     >>> from swirl.analysis.decoded import decode
     >>> world = swirl.datasets.gridworld(n_sessions=3, n_steps=80)
     >>> facts = animal_facts(decode(world.true_model(), world.trajectories))
-    >>> facts["noun"], facts["groups"], [row["steps"] for row in facts["rows"]]
-    ('session', [], [80, 80, 80])
+    >>> facts["noun"], facts["of"], facts["groups"], [row["steps"] for row in facts["rows"]]
+    ('session', 'steps', [], [80, 80, 80])
     """
     if fit.n_modes < 2:
         return None
     over, names, unit_of = read_units(fit.data, None)
     known = [group for group in dict.fromkeys(fit.data.groups) if group is not None]
+    lasted = [None] * len(fit.data) if fit.durations is None else fit.durations.lasted
     found: dict[tuple[int, Any], np.ndarray] = {}
-    for unit, group, path in zip(unit_of.tolist(), fit.data.groups, fit.modes, strict=True):
-        counts = found.setdefault((unit, group), np.zeros(fit.n_modes, np.int64))
+    n_unknown = 0
+    for unit, group, path, own in zip(unit_of.tolist(), fit.data.groups, fit.modes, lasted, strict=True):
+        counts, times = found.setdefault((unit, group), np.zeros((2, fit.n_modes)))
         counts += np.bincount(path[path >= 0], minlength=fit.n_modes)
-    rows = [
-        {
+        if own is not None:
+            timed = (path >= 0) & np.isfinite(own)
+            n_unknown += int((path >= 0).sum() - timed.sum())
+            times += np.bincount(path[timed], weights=own[timed], minlength=fit.n_modes)
+    rows = []
+    for (unit, group), (counts, times) in found.items():
+        first = counts if fit.durations is None else times
+        if not first.sum():
+            continue
+        row = {
             "name": names[unit],
             "group": (NO_GROUP if group is None else str(group)) if known else None,
             "steps": int(counts.sum()),
-            "shares": (counts / counts.sum()).tolist(),
+            "shares": (first / first.sum()).tolist(),
         }
-        for (unit, group), counts in found.items()
-        if counts.sum()
-    ]
+        if fit.durations is not None:
+            row |= {"time": float(times.sum()), "step_shares": (counts / counts.sum()).tolist()}
+        rows.append(row)
     if len(rows) < 2:
         return None
     groups = [str(group) for group in known] + [NO_GROUP] * any(row["group"] == NO_GROUP for row in rows)
     return {
         "noun": "animal" if over == "subject" else "session",
+        "of": "steps" if fit.durations is None else "time",
+        "known": None if fit.durations is None else fit.durations.words,
+        "unknown": n_unknown,
+        "too_few": fit.too_few_durations,
         "rows": rows,
         "dots": len(rows) <= MAX_DOTS,
         "groups": groups,
@@ -87,9 +106,13 @@ def animal_facts(fit: DecodedFit) -> dict[str, Any] | None:
 
 
 def _summary(rows: list[dict[str, Any]], group: str | None) -> dict[str, Any]:
-    """Mean, least and greatest share of each mode over the animals of a group."""
-    shares = np.array([row["shares"] for row in rows if group is None or row["group"] == group])
-    return {"n": len(shares), "mean": shares.mean(axis=0), "low": shares.min(axis=0), "high": shares.max(axis=0)}
+    """Mean, least and greatest share of each mode over the animals of a group; of time, also the mean of steps."""
+    own = [row for row in rows if group is None or row["group"] == group]
+    shares = np.array([row["shares"] for row in own])
+    told = {"n": len(shares), "mean": shares.mean(axis=0), "low": shares.min(axis=0), "high": shares.max(axis=0)}
+    if "step_shares" in own[0]:
+        told["steps"] = np.mean([row["step_shares"] for row in own], axis=0)
+    return told
 
 
 def animal_sentences(facts: dict[str, Any], mode_names: list[str]) -> list[str]:
@@ -99,6 +122,12 @@ def animal_sentences(facts: dict[str, Any], mode_names: list[str]) -> list[str]:
     >>> facts = {"noun": "animal", "groups": ["saline", "drug"], "summary": {"saline": both, "drug": both | {"n": 1}}}
     >>> animal_sentences(facts, ["mode 0"])[0].replace("\xa0", " ")
     'mode 0: saline 40 % (2 animals, 30 to 50 %), drug 40 % (1 animal).'
+
+    Shares of time have that of steps beside them:
+
+    >>> facts["summary"] = {"saline": both | {"steps": [0.2]}}
+    >>> animal_sentences(facts, ["mode 0"])[0].replace("\xa0", " ")
+    'mode 0: saline 40 % (2 animals, 30 to 50 %; 20 % of the steps).'
     """
     told = list(facts["summary"].items())[:MAX_TOLD]
     lines = []
@@ -106,6 +135,7 @@ def animal_sentences(facts: dict[str, Any], mode_names: list[str]) -> list[str]:
         parts = []
         for group, found in told:
             span = "" if found["n"] < 2 else f", {_span(found['low'][mode], found['high'][mode])}"
+            span += f"; {percent(found['steps'][mode])} of the steps" if "steps" in found else ""
             lead = "" if group is None else f"{group} "
             parts.append(f"{lead}{percent(found['mean'][mode])} ({counted(found['n'], facts['noun'])}{span})")
         lines.append(f"{name}: {', '.join(parts)}.")
@@ -117,15 +147,23 @@ def _span(low: float, high: float) -> str:
     return last if first == last else f"{first.removesuffix(chr(0xA0) + '%')} to {last}"
 
 
-def animal_note(facts: dict[str, Any], *, timed: bool = False) -> str:
-    """Say what a dot is, and what may be compared; `timed`: steps have times, so they may be unequally long.
+def animal_note(facts: dict[str, Any]) -> str:
+    """Say what a dot is, how long steps lasted, and what may be compared.
 
-    >>> animal_note({"noun": "animal", "groups": ["a", "b"], "crossed": False, "summary": {}})[:63]
+    >>> facts = {"noun": "animal", "groups": ["a", "b"], "crossed": False, "summary": {}, "of": "steps"}
+    >>> facts |= {"too_few": False}
+    >>> animal_note(facts)[:63]
     'Compare animals, not steps: the steps of one animal are no inde'
+    >>> animal_note(facts | {"of": "time", "known": "the signal dwell", "unknown": 0})[85:]
+    'Shares are of the time, as steps last unequally long (the signal dwell).'
     """
     lines = ["Compare animals, not steps: the steps of one animal are no independent observations."]
-    if timed:
-        lines.append("Steps are counted. Where they last unequally long, shares of the time are other numbers.")
+    if facts["of"] == "time":
+        lines.append(f"Shares are of the time, as steps last unequally long ({facts['known']}).")
+        if facts["unknown"]:
+            lines.append(f"How long {counted(facts['unknown'], 'step')} lasted is not known: left out of the time.")
+    elif facts["too_few"]:
+        lines.append("Shares are of steps: how long a step lasted is known for too few of them.")
     if facts["noun"] == "session":
         lines.append(
             "Which animal a session is from is not known here, so sessions stand in for animals; a column of subjects "
@@ -146,7 +184,7 @@ def group_words(facts: dict[str, Any], mode_names: list[str], others: Sequence[O
 
     >>> rows = [{"name": i, "group": g, "shares": [s, 1 - s]}
     ...         for i, (g, s) in enumerate(zip("aaabbb", (0.2, 0.3, 0.25, 0.6, 0.7, 0.65)))]
-    >>> facts = {"noun": "animal", "groups": ["a", "b"], "crossed": False, "rows": rows}
+    >>> facts = {"noun": "animal", "of": "steps", "groups": ["a", "b"], "crossed": False, "rows": rows}
     >>> group_words(facts, ["food", "nest"])[0][:69]
     'No difference could be shown: food p = 0.1, nest p = 0.1 (corrected: '
     """
@@ -157,23 +195,27 @@ def group_words(facts: dict[str, Any], mode_names: list[str], others: Sequence[O
         return ["Groups were not tested: which session is of which animal is not known."]
     rows = [row for row in facts["rows"] if row["group"] in groups]
     try:
-        found = _tested(rows, groups, facts["crossed"], mode_names)
+        found = _tested(rows, groups, facts, mode_names)
     except ValueError as error:
         return [f"Groups were not tested: {error}."]
+    of_time = ", its share of the time" if facts["of"] == "time" else ""
     differ = [name for name, p in zip(mode_names, found["corrected"], strict=True) if p <= LEVEL]
     each = ", ".join(f"{name} p = {number(p, 2)}" for name, p in zip(mode_names, found["p"], strict=True))
     corrected = "; ".join(number(p, 2) for p in found["corrected"])
-    lead = f"The groups differ in {listed(differ)}" if differ else "No difference could be shown"
+    where, in_time = ("the time in ", " in time") if facts["of"] == "time" else ("", "")
+    lead = f"The groups differ in {where}{listed(differ)}" if differ else f"No difference{in_time} could be shown"
     opposite, elsewhere = _other_words(found, groups, mode_names, others)
     told = [
         *([opposite] if opposite else []),
         f"{lead}: {each} (corrected: {corrected}).",
         *([elsewhere] if elsewhere else []),
         *found["intervals"],
-        f"Permutation test, one value per animal: in {found['ways']} to deal the group labels to the animals, how "
-        "often do the groups lie as far apart? Corrected: for all modes together. Shares of one animal sum to 1, so "
-        "the modes are not separate findings.",
+        f"Permutation test, one value per animal{of_time}: in {found['ways']} to deal the group labels to the "
+        "animals, how often do the groups lie as far apart? Corrected: for all modes together. Shares of one animal "
+        "sum to 1, so the modes are not separate findings.",
     ]
+    if facts["of"] == "time":
+        told.append("Shares of steps, in which a long step counts like a short one, stand beside and are not tested.")
     if found["least"] > LEVEL:
         told.append(
             f"With so few animals p cannot be below {number(found['least'], 2)}: this test cannot show a difference "
@@ -194,7 +236,7 @@ def _other_words(
         facts = animal_facts(other.fit)
         rows = [] if facts is None else [row for row in facts["rows"] if row["group"] in groups]
         try:
-            there = _tested(rows, groups, facts is not None and facts["crossed"], mode_names)
+            there = _tested(rows, groups, facts or {"crossed": False, "of": "steps"}, mode_names)
         except ValueError:  # such as an animal without a step of known mode
             continue
         tested.append((other, there, _reversed(found, there, mode_names)))
@@ -229,7 +271,9 @@ def _points(difference: float) -> str:
     return minus(f"{100 * difference:+.0f} {'point' if round(abs(100 * difference)) == 1 else 'points'}")
 
 
-def _tested(rows: list[dict[str, Any]], groups: list[str], crossed: bool, mode_names: list[str]) -> dict[str, Any]:
+def _tested(
+    rows: list[dict[str, Any]], groups: list[str], facts: dict[str, Any], mode_names: list[str]
+) -> dict[str, Any]:
     """P-values of each mode: of two groups with the interval of their difference, of more by one test for all."""
     import pandas as pd
 
@@ -242,12 +286,11 @@ def _tested(rows: list[dict[str, Any]], groups: list[str], crossed: bool, mode_n
             for name, d, low, high in zip(mode_names, two.difference, two.low, two.high, strict=True)
         )
         ways = f"{'all' if two.exact else 'random'} {two.n_ways:,} ways"
-        told = [
-            f"{groups[1]} minus {groups[0]}, in shares of an animal’s steps, with {two.level:.0%} intervals: {spans}."
-        ]
+        of = f"in shares of an animal’s {facts['of']}, with {two.level:.0%} intervals"
+        told = [f"{groups[1]} minus {groups[0]}, {of}: {spans}."]
         return {"p": two.p_value, "corrected": two.corrected_p_value, "least": two.least_p_value, "ways": ways,
                 "intervals": told, "difference": two.difference}  # fmt: skip
-    if crossed:
+    if facts["crossed"]:
         raise ValueError("some animals were in several of more than two groups, so their values are not independent")
     more = group_test(shares, [row["group"] for row in rows])
     ways = f"{'all' if more.exact else 'random'} {more.n_shuffles:,} ways"
@@ -282,11 +325,21 @@ def animal_figure(fit: DecodedFit, facts: dict[str, Any]) -> dict[str, Any]:
         "range": [-0.5, fit.n_modes - 0.5],
         "showgrid": False,
     }
-    y = axis(f"share of the {facts['noun']}’s steps", tickformat=".0%", range=[0, min(1.03, 1.12 * highest)])
+    y = axis(f"share of the {facts['noun']}’s {facts['of']}", tickformat=".0%", range=[0, min(1.03, 1.12 * highest)])
     told, legend = len(groups) > 1 and facts["dots"], LEGEND | {"itemclick": False}
-    head = [facts["noun"], "group", "steps", *fit.mode_names]
-    table = [head, *([row["name"], row["group"], row["steps"], *rounded(row["shares"])] for row in facts["rows"])]
-    return figure(traces, 340, x, y, shapes=shapes, showlegend=told, legend=legend) | {"csv": table}
+    drawn = figure(traces, 340, x, y, shapes=shapes, showlegend=told, legend=legend)
+    return drawn | {"csv": _table(facts, fit.mode_names)}
+
+
+def _table(facts: dict[str, Any], mode_names: list[str]) -> list[list[Any]]:
+    """Head and a row for each animal: its shares, and of time also those of steps."""
+    head = [facts["noun"], "group", "steps", *mode_names]
+    rows = [[row["name"], row["group"], row["steps"], *rounded(row["shares"])] for row in facts["rows"]]
+    if facts["of"] == "time":
+        head[3:] = ["time", *(f"{name}, share of {of}" for of in ("time", "steps") for name in mode_names)]
+        for told, row in zip(rows, facts["rows"], strict=True):
+            told[3:] = [row["time"], *rounded([*row["shares"], *row["step_shares"]])]
+    return [head, *rows]
 
 
 def _dots(
@@ -304,9 +357,15 @@ def _dots(
         showlegend=False,
         marker=look | {"color": [colours[k] for k in modes for _ in rows]},
         text=[f"{label(row['name'])}{also}" for _ in modes for row in rows],
-        customdata=[f"{row['steps']:,}" for _ in modes for row in rows],
-        hovertemplate="%{text}: %{y:.1%} of %{customdata} steps<extra></extra>",
+        customdata=[_hover(row, k) for k in modes for row in rows],
+        hovertemplate="%{text}: %{y:.1%} of %{customdata}<extra></extra>",
     )
+
+
+def _hover(row: dict[str, Any], mode: int) -> str:
+    """What a share is of: "80 steps", or "the time, 35 % of 80 steps"."""
+    steps = counted(row["steps"], "step")
+    return f"the time, {percent(row['step_shares'][mode])} of {steps}" if "step_shares" in row else steps
 
 
 def _mean(at: float, width: float, y: float) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from typing import Any
 
 import numpy as np
-from jaxtyping import Int
+from jaxtyping import Float, Int
 
 from swirl.analysis.decoded import DecodedFit
 from swirl.data.segments import dwell_times, find_segments, split_at_gaps
@@ -18,6 +18,8 @@ MAX_PREFERRED = 3
 def mode_facts(fit: DecodedFit) -> list[dict[str, Any]]:
     """Describe each decoded mode: its share of the steps, its bouts, and where it goes more than the others.
 
+    Where steps are known to last unequally long (`DecodedFit.durations`), `time` is its share of the time; else None.
+
     A place is preferred in a mode where arrivals (s_{t+1} there, s_t not, credited to z_t) are more than the modes
     together would make; a move, where it is taken more often from its state. Both are ordered by n log(n / expected):
     strong *and* frequent comes first.
@@ -31,9 +33,11 @@ def mode_facts(fit: DecodedFit) -> list[dict[str, Any]]:
     found = find_segments(fit.modes, fit.data.gaps)
     steps = np.bincount(found.mode, weights=found.length, minlength=fit.n_modes)
     moves = move_counts(fit)
+    time = _times(fit)
     return [
         {
             "share": float(steps[mode] / max(steps.sum(), 1)),
+            "time": None if time is None else float(time[mode] / time.sum()),
             "steps": int(steps[mode]),
             "bouts": int((found.mode == mode).sum()),
             "median_bout": float(np.median(whole)) if len(whole) else None,
@@ -42,6 +46,16 @@ def mode_facts(fit: DecodedFit) -> list[dict[str, Any]]:
         }
         for mode, whole in enumerate(dwell_times(fit.modes, n_modes=fit.n_modes, gaps=fit.data.gaps))
     ]
+
+
+def _times(fit: DecodedFit) -> Float[np.ndarray, " mode"] | None:
+    """How long the steps of each mode lasted together, where that is known and steps are unequal."""
+    if fit.durations is None:
+        return None
+    path, lasted = np.concatenate(fit.modes), fit.durations.flat
+    known = (path >= 0) & np.isfinite(lasted)
+    times = np.bincount(path[known], weights=lasted[known], minlength=fit.n_modes)
+    return times if times.sum() else None
 
 
 def move_counts(fit: DecodedFit) -> tuple[Int[np.ndarray, "move 2"], Int[np.ndarray, "mode move"]]:
@@ -94,17 +108,21 @@ def _strongest(times: np.ndarray, expected: np.ndarray) -> list[tuple[int, dict[
 def mode_sentence(fact: dict[str, Any], state_names: list[str], of_moves: bool) -> str:
     r"""Describe a mode in a sentence or two.
 
-    >>> fact = {"share": 0.62, "steps": 149, "bouts": 4, "median_bout": 18.0, "moves": [], "places": [
+    >>> fact = {"share": 0.62, "time": None, "steps": 149, "bouts": 4, "median_bout": 18.0, "moves": [], "places": [
     ...     {"state": 1, "times": 12, "ratio": 2.41}]}
     >>> mode_sentence(fact, ["home", "water"], of_moves=False).replace("\xa0", " ")
     '62 % of the steps, in 4 bouts (median 18 steps). Where it goes more: 2.4 × to water.'
+    >>> mode_sentence(fact | {"time": 0.8}, ["home", "water"], of_moves=False)[:42].replace("\xa0", " ")
+    '80 % of the time (62 % of the steps), in 4'
     """
     if not fact["steps"]:
         return "No step of these data is decoded as this mode."
     bouts = counted(fact["bouts"], "bout")
     if fact["median_bout"] is not None:
         bouts += f" (median {number(fact['median_bout'])} steps)"
-    lead = f"{percent(fact['share'])} of the steps, in {bouts}."
+    share = f"{percent(fact['share'])} of the steps"
+    share = share if fact["time"] is None else f"{percent(fact['time'])} of the time ({share})"
+    lead = f"{share}, in {bouts}."
     if of_moves:
         found = [f"{m['ratio']:.1f} × {state_names[m['state']]} → {state_names[m['next']]}" for m in fact["moves"]]
         return f"{lead} What it does more: {listed(found)}." if found else f"{lead} No move stands out."

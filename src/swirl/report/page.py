@@ -48,6 +48,8 @@ def contents(
     *,
     comparison: Any = None,
     signal: str | None = None,
+    signal_window: Any = None,
+    signal_bin: float | None = None,
     title: str | None = None,
     run: dict[str, Any] | None = None,
     n_draws: int = 0,
@@ -56,7 +58,9 @@ def contents(
     """What the template fills in, and the JSON that the page's script reads."""
     if comparison is not None and not isinstance(comparison, Comparison):
         raise ValueError(f"comparison is {type(comparison).__name__}: expected what swirl.compare(...) returned")
-    decoded = decode(model, data, signal=signal, comparison=comparison)
+    decoded = decode(
+        model, data, signal=signal, comparison=comparison, signal_window=signal_window, signal_bin=signal_bin
+    )
     check_signal(decoded)
     fit = ReportedFit(
         **{part.name: getattr(decoded, part.name) for part in fields(decoded)},

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from swirl.analysis.decoded import DecodedFit
+from swirl.analysis.decoded import DecodedFit, clock
 from swirl.report.formatting import squeezed
 from swirl.report.maps import map_facts
 from swirl.report.section import ReportedFit, Section
@@ -72,18 +72,6 @@ def session_facts(fit: DecodedFit) -> dict[str, Any]:
         "clock": clock(fit.data.times),
         "has_truth": fit.data.modes is not None,
     }
-
-
-def clock(times: Any) -> str:
-    """What the axis of time is called: recordings without a frame rate count frames, which are whole numbers.
-
-    >>> clock(None), clock([np.array([0.0, 0.4])]), clock([np.array([0.0, 30.0])])
-    ('step', 'time (s)', 'time (s, or frames)')
-    """
-    if times is None:
-        return "step"
-    whole = all(np.array_equal(part, np.round(part)) for part in times)
-    return "time (s, or frames)" if whole else "time (s)"
 
 
 def event_names(fit: DecodedFit) -> list[str]:

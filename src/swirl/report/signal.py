@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from swirl.analysis.decoded import DecodedFit
+from swirl.analysis.decoded import DecodedFit, clock
 from swirl.analysis.mode_signal import signal_by_mode, signal_called
 from swirl.analysis.triggered_average import mode_triggered_average
 from swirl.plots.style import named_mode_colours
@@ -13,8 +13,6 @@ from swirl.report.caveats import OtherSolution, other_solutions, unsettled
 from swirl.report.figures import LEGEND, axis, figure, label, lines, points
 from swirl.report.section import ReportedFit, Section
 from swirl.text import counted, number, rounded
-
-BEFORE, AFTER = 10, 20  # steps around the onset of a mode
 
 
 def signal_section(fit: ReportedFit) -> Section | None:
@@ -26,11 +24,21 @@ def signal_section(fit: ReportedFit) -> Section | None:
         "name": facts["name"],
         "over": facts["over"],
         "fitted": facts["name"] in fit.model.own_signals,
+        "lags": _lag_words(fit, facts["clock"]),
         "caveat": unsettled(fit),
         "elsewhere": elsewhere_words(facts, fit.mode_names, fit.once(other_solutions)),
     }
     figures = {"signal-mean": mean_figure(fit, facts), "signal-onset": onset_figure(fit, facts)}
     return Section("signal", "Signal by mode", values, figures)
+
+
+def _lag_words(fit: DecodedFit, clock: str) -> str:
+    """Say what lags are, where that is not plain."""
+    if clock != "step":
+        return " A step counts at the time when it began, and where its length is recorded also while it lasted."
+    if fit.durations is not None and fit.data.times is not None:
+        return " Steps last unequally long: for lags in time make the page again with --signal-bin WIDTH."
+    return ""
 
 
 def check_signal(fit: DecodedFit) -> None:
@@ -49,15 +57,17 @@ def signal_facts(fit: DecodedFit) -> dict[str, Any] | None:
     """Mean and onset average of the signal in each mode, with standard errors over sessions (or subjects).
 
     None where no signal was asked for, or for one mode. Keys: name; over ("session" or "subject"); of each mode mean,
-    sem, units (sessions or subjects with such steps) and steps; lags; of each mode and lag course and spread; of each
-    mode onsets.
+    sem, units (sessions or subjects with such steps) and steps; lags, and the clock that they are of; of each mode and
+    lag course and spread; of each mode onsets.
     """
     if fit.signal is None or fit.n_modes < 2:
         return None
     means = signal_by_mode(fit.data, fit.modes, fit.signal, n_modes=fit.n_modes)
+    around = fit.window
     average = mode_triggered_average(
-        fit.data, fit.modes, fit.signal, before=BEFORE, after=AFTER, n_modes=fit.n_modes, n_shifts=0
-    )
+        fit.data, fit.modes, fit.signal, before=around.before, after=around.after, bin=around.bin, n_modes=fit.n_modes,
+        n_shifts=0,
+    )  # fmt: skip
     return {
         "name": fit.signal,
         "over": means.over,
@@ -65,7 +75,8 @@ def signal_facts(fit: DecodedFit) -> dict[str, Any] | None:
         "sem": rounded(means.sem[:, 0]),
         "units": means.n_units[:, 0].tolist(),
         "steps": means.n_steps[:, 0].tolist(),
-        "lags": average.lags.astype(int).tolist(),
+        "lags": rounded(average.lags, 6) if average.seconds else average.lags.astype(int).tolist(),
+        "clock": clock(fit.data.times if average.seconds else None),
         "course": rounded(average.mean[:, :, 0]),
         "spread": rounded(average.sem[:, :, 0]),
         "onsets": average.n_events.tolist(),
@@ -133,5 +144,6 @@ def onset_figure(fit: DecodedFit, facts: dict[str, Any]) -> dict[str, Any]:
         traces.append(lines(told, lags, middle, legendgroup=name, line=thick))
     dotted = {"color": "@soft", "width": 1, "dash": "dot"}
     onset = {"type": "line", "x0": 0, "x1": 0, "y0": 0, "y1": 1, "yref": "paper", "line": dotted}
-    x, y = axis("steps from the onset of the mode"), axis(label(facts["name"]))
+    x = axis(f"{facts['clock'].replace('step', 'steps')} from the onset of the mode")
+    y = axis(label(facts["name"]))
     return figure(traces, 320, x, y, shapes=[onset], legend=LEGEND)

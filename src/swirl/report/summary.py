@@ -31,6 +31,7 @@ def summary_section(fit: ReportedFit) -> Section:
         "words": [data_sentence(data, fit.nouns["state"])],
         "ended": ended_line(ended["converged"], agreement, sound=not cautions),
         "ended_words": fit_sentences(ended, data),
+        "of": "steps" if modes[0]["time"] is None else "time",
         "cards": _mode_cards(fit, modes),
     }
     return Section("summary", "Summary", values)
@@ -273,13 +274,16 @@ def _tiles(fit: ReportedFit, cautions: dict[str, str]) -> list[dict[str, str | b
 def _mode_cards(fit: ReportedFit, facts: list[dict[str, Any]]) -> list[dict[str, Any]]:
     maps = fit.once(map_facts)
     of_moves = maps is not None and maps["kind"] == "table"
+    shares = [fact["share"] if fact["time"] is None else fact["time"] for fact in facts]
     return [
         {
             "name": name,
             "colour": colour,
-            "share": percent(fact["share"]),
-            "width": round(100 * fact["share"], 2),
+            "share": percent(share),
+            "width": round(100 * share, 2),
             "words": mode_sentence(fact, fit.state_names, of_moves),
         }
-        for name, colour, fact in zip(fit.mode_names, named_mode_colours(fit.mode_names), facts, strict=True)
+        for name, colour, fact, share in zip(
+            fit.mode_names, named_mode_colours(fit.mode_names), facts, shares, strict=True
+        )
     ]

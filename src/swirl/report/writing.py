@@ -20,6 +20,8 @@ def write(
     *,
     comparison: Any = None,
     signal: str | None = None,
+    signal_window: Any = None,
+    signal_bin: float | None = None,
     title: str | None = None,
     run: dict[str, Any] | None = None,
     n_draws: int = 5,
@@ -39,7 +41,16 @@ def write(
     path = Path(path)
     check_target(path, overwrite=overwrite)  # before the work
     page = build(
-        model, data, comparison=comparison, signal=signal, title=title, run=run, n_draws=n_draws, intervals=intervals
+        model,
+        data,
+        comparison=comparison,
+        signal=signal,
+        signal_window=signal_window,
+        signal_bin=signal_bin,
+        title=title,
+        run=run,
+        n_draws=n_draws,
+        intervals=intervals,
     )
     return write_text(path, page, overwrite=overwrite)
 
@@ -51,6 +62,8 @@ def build(
     *,
     comparison: Any = None,
     signal: str | None = None,
+    signal_window: Any = None,
+    signal_bin: float | None = None,
     title: str | None = None,
     run: dict[str, Any] | None = None,
     n_draws: int = 5,
@@ -68,6 +81,9 @@ def build(
         What `swirl.compare` returned, for a section on how the models did.
     signal
         Name of one of `data.signals`, for the timeline and a section on the signal by mode.
+    signal_window, signal_bin
+        How far before and after the start of a mode the signal is drawn: by default (10, 20), in steps. With
+        `signal_bin`, the width of a bin, it is drawn over time, and both are in the unit of the data's times.
     title
         Heading of the page.
     run
@@ -92,7 +108,16 @@ def build(
     if not isinstance(n_draws, int) or isinstance(n_draws, bool) or n_draws < 0:
         raise ValueError(f"n_draws={n_draws!r}: expected a whole number; 0 leaves the predictive checks out")
     page, facts = contents(
-        model, data, comparison=comparison, signal=signal, title=title, run=run, n_draws=n_draws, intervals=intervals
+        model,
+        data,
+        comparison=comparison,
+        signal=signal,
+        signal_window=signal_window,
+        signal_bin=signal_bin,
+        title=title,
+        run=run,
+        n_draws=n_draws,
+        intervals=intervals,
     )
     return environment.get_template("page.html.j2").render(
         **page,

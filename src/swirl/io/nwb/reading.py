@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from swirl.data.segments import DURATION
 from swirl.data.trajectories import Trajectories
 from swirl.errors import Faults, renamed
 from swirl.io.body_point import followed, wanted_keypoints
@@ -284,7 +285,7 @@ def read_nwb_bouts(
         subjects=[bouts.subject for bouts in read],
         times=[s.times for s in steps],
         gaps=[s.gaps for s in steps],
-        signals={"duration": durations} if any(d.any() for d in durations) else None,
+        signals={DURATION: durations} if any(d.any() for d in durations) else None,
         state_names=state_names,
         action_names=state_names,
         notes=[note for s in steps for note in s.notes],

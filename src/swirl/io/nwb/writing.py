@@ -22,7 +22,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from swirl._version import __version__
-from swirl.data.segments import find_segments, step_ends
+from swirl.data.segments import ends_of_steps, find_segments
 from swirl.data.trajectories import Trajectories
 from swirl.data.trajectory_checks import float_array, mode_paths, per_session
 from swirl.errors import Faults, checked_names, needing
@@ -106,7 +106,7 @@ def checked(
     except (TypeError, ValueError) as error:
         faults.add(f"parameters cannot be written as JSON: {error}")
     faults.raise_if_any(cannot)
-    ends = step_ends(data.times or [], data.gaps)
+    ends = ends_of_steps(data)
     return Modes(paths, ends, None if given is None else rows, names, texts, encoded)
 
 
@@ -376,7 +376,8 @@ def write_nwb(
     In ``processing/behavior`` a file holds ModeEthogram (the modes: name, definition, number), ModeBouts (start, stop
     and label of each bout), ModeObservationIntervals (the segments; outside them nothing is known) and, with
     `probabilities`, ModeProbabilities (a TimeSeries for each mode).  A bout stops when the step after it starts;
-    before a gap and at the end of a session its last step is taken to last as long as the median step.
+    before a gap and at the end of a session when its last step ends, as a signal "dwell" or "duration" says; else it is
+    taken to last as long as the median step.
 
     Parameters
     ----------

@@ -103,6 +103,7 @@ class Drawing:
 def draw(
     model: Any, data: Any, *, signal: str | None = None, mode_names: Sequence[str] | None = None,
     comparison: Comparison | None = None, only: Sequence[str] | None = None,
+    signal_window: Any = None, signal_bin: float | None = None,
 ) -> tuple[dict[str, Drawing], dict[str, str]]:  # fmt: skip
     """Draw what a fit has something for; return the drawings, and why the others were left out.
 
@@ -120,6 +121,9 @@ def draw(
         What `swirl.compare` returned, for figures of the model beside others.
     only
         Names from `FIGURES`; by default all. One of these that does not apply is a fault.
+    signal_window, signal_bin
+        How far before and after the start of a mode the signal is drawn: by default (10, 20), in steps. With
+        `signal_bin`, the width of a bin, it is drawn over time, and both are in the unit of the data's times.
 
     Examples
     --------
@@ -131,7 +135,10 @@ def draw(
     (['policies', 'paths', 'usage'], 'the model has one mode')
     """
     wanted = list(FIGURES) if only is None else _known(only)
-    fit = decode(model, data, signal=signal, mode_names=mode_names, comparison=comparison)
+    fit = decode(
+        model, data, signal=signal, mode_names=mode_names, comparison=comparison, signal_window=signal_window,
+        signal_bin=signal_bin,
+    )  # fmt: skip
     drawn: dict[str, Drawing] = {}
     left_out: dict[str, str] = {}
     for name in wanted:
@@ -152,6 +159,7 @@ def write(
     folder: Any, model: Any, data: Any, *, signal: str | None = None, mode_names: Sequence[str] | None = None,
     comparison: Comparison | None = None, only: Sequence[str] | None = None,
     formats: Sequence[str] = ("pdf", "png"), overwrite: bool = False,
+    signal_window: Any = None, signal_bin: float | None = None,
 ) -> tuple[dict[str, list[Path]], dict[str, str]]:  # fmt: skip
     """Write the figures of a fit and their tables (CSV) into a folder; return the files, and what was left out and why.
 
@@ -159,7 +167,7 @@ def write(
 
     Parameters
     ----------
-    model, data, signal, mode_names, comparison, only
+    model, data, signal, mode_names, comparison, only, signal_window, signal_bin
         As for `draw`.
     folder
         Made where it is not there; the folder above must be.
@@ -179,7 +187,10 @@ def write(
     """
     folder = Path(folder)
     endings = check_target(folder, only, formats, overwrite)
-    drawn, left_out = draw(model, data, signal=signal, mode_names=mode_names, comparison=comparison, only=only)
+    drawn, left_out = draw(
+        model, data, signal=signal, mode_names=mode_names, comparison=comparison, only=only,
+        signal_window=signal_window, signal_bin=signal_bin,
+    )  # fmt: skip
     files: dict[str, list[Path]] = {}
     # Written beside and moved when all are there: a figure that fails leaves the folder as it was, or unmade.
     place = folder if folder.exists() else folder.parent

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from swirl.analysis.decoded import DecodedFit
+from swirl.analysis.decoded import DecodedFit, clock
 from swirl.analysis.mode_signal import signal_by_mode as mean_by_mode
 from swirl.analysis.reward_signal import signal_test
 from swirl.analysis.state_summaries import DoesNotApply, action_rewards, actions_are_states
@@ -13,7 +13,7 @@ from swirl.plots.signals import signal_by_mode, signal_correlation, triggered_av
 from swirl.plots.style import printed
 
 MAX_CHANNELS = 4
-BEFORE, AFTER, SHIFTS = 10, 20, 200  # steps around a mode's start; shifted signals
+SHIFTS = 200  # shifted signals
 
 
 def signal_means(fit: DecodedFit) -> Drawn:
@@ -27,11 +27,15 @@ def signal_means(fit: DecodedFit) -> Drawn:
 
 
 def signal_around_starts(fit: DecodedFit) -> Drawn:
-    """Draw the course of the signal around the start of each mode."""
+    """Draw the course of the signal around the start of each mode, in steps or in time, as the fit's window says."""
     fit.several_modes()
+    around = fit.window
     average = mode_triggered_average(
-        fit.data, fit.modes, _wanted(fit), before=BEFORE, after=AFTER, n_modes=fit.n_modes, n_shifts=SHIFTS
-    )
+        fit.data, fit.modes, _wanted(fit), before=around.before, after=around.after, bin=around.bin,
+        n_modes=fit.n_modes, n_shifts=SHIFTS,
+    )  # fmt: skip
+    what, _, unit = clock(fit.data.times if average.seconds else None).partition(" ")
+    xlabel = f"time from its start {unit}" if what == "time" else "steps from its start"
     n = min(MAX_CHANNELS, average.mean.shape[2])
     columns = min(fit.n_modes, 4)
     rows = -(-fit.n_modes // columns)
@@ -47,7 +51,7 @@ def signal_around_starts(fit: DecodedFit) -> Drawn:
                 ax.sharey(own[0])
             triggered_average(
                 average, mode=mode, channel=channel, mode_names=fit.mode_names, colours=colours(fit),
-                title=fit.mode_names[mode], xlabel="steps from its start", ax=ax,
+                title=fit.mode_names[mode], xlabel=xlabel, ax=ax,
             )  # fmt: skip
             if mode % columns:
                 ax.set_ylabel("")
