@@ -49,6 +49,7 @@ from swirl.io.session_keys import (
     least_and_most,
     of_each_subject,
     read_key,
+    recordings_by_turns,
     session_advice,
     unnamed_groups,
     unnamed_session,
@@ -61,6 +62,7 @@ __all__ = ["USUAL", "Columns", "from_frame", "read_csv", "read_data", "read_parq
 
 KINDS = {"session": "names", "subject": "names", "group": "names", "time": "measured"}
 KINDS |= {"state": "labels", "action": "labels", "gap": "labels"}
+LOOKED_INTO = 20  # sessions of which rows are looked at for recordings that stand by turns
 GROUPS = ("treatment", "condition", "drug", "genotype", "cohort", "sex", "strain")  # read of a Parquet file, for a hint
 
 
@@ -398,8 +400,8 @@ def assemble(
     del group
     order = None
     if not nowhere.size and not lost.size:
-        order = _order(table, session, sessions, times, found.get("time", ""), empty)
-        _hint_at_sessions(table, found, session, sessions, told)
+        order, mixed = _order(table, session, sessions, times, found.get("time", ""), empty, states)
+        _hint_at_sessions(table, found, session, sessions, told, mixed)
         _hint_at_groups(table, found, session, sessions)
     if not len(faults) and (states == MISSING).all():
         faults.add(f"{found['state']} is blank in every row: there are no data")
@@ -454,9 +456,17 @@ def place_of(data: Trajectories, session: int, step: int) -> str | None:
 
 
 def _hint_at_sessions(
-    table: Table, found: dict[str, str], session: np.ndarray, sessions: list[Any], before: int
+    table: Table,
+    found: dict[str, str],
+    session: np.ndarray,
+    sessions: list[Any],
+    before: int,
+    mixed: tuple[int, int] | None,
 ) -> None:
-    """Say in place of the faults after the first so many, or beside none, that a session may be several."""
+    """Say in place of the faults after the first so many, or beside none, that a session may be several.
+
+    `mixed`: a session in whose rows recordings stand by turns, as its times say, and how many.
+    """
     column, more = unnamed_subject(table, found, session, sessions), unnamed_session(table, found, session, sessions)
     loud = True
     if column is not None:
@@ -471,6 +481,14 @@ def _hint_at_sessions(
             told = f"{column} changes within session {changing}"
         told += f": if each {column} is a session of its own, say so: {session_advice(found, column)}"
         loud = plain(column) not in PARTS  # a session may well have trials
+    elif mixed is not None:
+        within, n_recordings = mixed
+        told = "" if sessions[within] is None else f" within session {sessions[within]}"
+        told = (
+            f"{found['time']} goes like {n_recordings} clocks by turns{told}: if rows of {n_recordings} recordings "
+            "alternate, add a column that says which recording each row is of, and name it: "
+            f"{session_advice(found, 'recording')}"
+        )
     else:
         return
     if after := table.faults.messages[before:]:
@@ -537,9 +555,18 @@ def _taken(values: np.ndarray, order: np.ndarray | None) -> np.ndarray:
 
 
 def _order(
-    table: Table, session: np.ndarray, sessions: list[Any], times: Any, column: str, empty: np.ndarray
-) -> np.ndarray | None:
-    """Rows session after session, each in order of time; None where they stand so already."""
+    table: Table,
+    session: np.ndarray,
+    sessions: list[Any],
+    times: Any,
+    column: str,
+    empty: np.ndarray,
+    states: np.ndarray,
+) -> tuple[np.ndarray | None, tuple[int, int] | None]:
+    """Rows session after session, each in order of time (None where they stand so already), and what is mixed.
+
+    That is the first session in whose rows several recordings stand by turns, and how many; None where none is.
+    """
     order = np.flatnonzero(~empty) if empty.any() else None
     rows = _taken(session, order)
     if times is None:
@@ -548,9 +575,17 @@ def _order(
         grouped = np.argsort(rows, kind="stable")
         order, rows = grouped if order is None else order[grouped], rows[grouped]
     if times is None:
-        return order
+        return order, None
     within, t = np.diff(rows) == 0, _taken(times, order)
     back = within & (t[1:] < t[:-1])
+    mixed = None
+    if len(doubtful := np.unique(rows[1:][within & (t[1:] <= t[:-1])])):
+        states = _taken(states, order)
+    for i in doubtful[:LOOKED_INTO].tolist():
+        own = slice(*np.searchsorted(rows, [i, i + 1]))
+        if (n_recordings := recordings_by_turns(t[own], states[own])) > 1:
+            mixed = i, n_recordings
+            break
     if back.any():
         n = len(np.unique(rows[1:][back]))
         table.notes.append(f"sorted {counted(n, 'session')} by {column}: the rows were not in order of time")
@@ -565,7 +600,7 @@ def _order(
         )
     if len(twice) > 3:
         table.faults.add(f"{column} repeats {len(twice) - 3:,} more times in this way")
-    return order
+    return order, mixed
 
 
 def _check_together(table: Table, rows: np.ndarray, sessions: list[Any], order: np.ndarray | None) -> None:
