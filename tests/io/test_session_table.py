@@ -229,8 +229,8 @@ def test_channels_of_one_signal():
         "z_1": [[7.0, 8.0]],
     }
     assert read.notes == (
-        "left out step: not numbers that were recorded",
         "read x_0, x_1 as the 2 channels of one signal, x",
+        "left out step: not numbers that were recorded",
     )
     assert list(from_frame(frame.assign(x=0)).signals) == ["x_1", "x_0", "y_0", "z_1", "x"]
     assert list(from_frame(frame, signals=["x", "X_0", "step"]).signals) == ["x", "X_0", "step"]
@@ -621,12 +621,18 @@ def test_a_group_that_nobody_named(tmp_path, suffix):
     else:
         table.to_csv(path, index=False) if suffix == "csv" else table.to_parquet(path, index=False)
         notes = read_data(path, columns).notes
-    assert [note for note in notes if "group" in note] == [
-        "Treatment (drug, saline; one for each session) was not read: if it is the group, say so: group='Treatment' "
-        "(--columns group=Treatment)"
+    assert [note for note in notes if "left out" in note or "group" in note] == [
+        "left out Treatment (drug, saline), which has one value for each session, as a group has; to use it as the "
+        "group: group='Treatment' (--columns group=Treatment)",
+        f"left out {'note, lists' if suffix == 'frame' else 'note'}: not numbers that were recorded",
     ]
     named = from_frame(table, {**columns, "group": "Treatment"})
-    assert not any("group" in note for note in named.notes)
+    assert not any("group" in note or "Treatment" in note for note in named.notes)
+    # What is asked about is not in the list of what was left out.
+    asked = from_frame(table.assign(Day="d" + table["Day"].astype(str)), {"state": "zone", "session": "Mouse"}).notes
+    assert [[word in note for note in asked].count(True) for word in ("Treatment", "Day", "Mouse", "note")] == [
+        1, 1, 2, 1,
+    ]  # fmt: skip
 
 
 def two_recordings(n_rows=30, later=1000.0, first=0.25, **more):
