@@ -102,7 +102,9 @@ def mixed(colour: str, other: str, share: float) -> str:
     >>> mixed("#000000", "white", 0.5)
     '#808080'
     """
-    return to_hex([(1 - share) * one + share * two for one, two in zip(to_rgb(colour), to_rgb(other), strict=True)])
+    pairs = zip(to_rgb(colour), to_rgb(other), strict=True)
+    red, green, blue = ((1 - share) * one + share * two for one, two in pairs)
+    return to_hex((red, green, blue))
 
 
 def mode_labels(mode_names: Sequence[str] | None, n_modes: int) -> list[str]:
