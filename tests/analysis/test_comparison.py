@@ -204,6 +204,20 @@ def test_models_may_be_given_and_stay_as_they_are():
         compare({"mine": given}, train, test, n_modes=2)
 
 
+def test_how_many_fits_are_done_is_told_and_all_are_counted():
+    train, test = walk().split(every=3)
+    told, plain = [], compare(["Markov-0", "Markov-1"], train, test, env=world(), n_folds=2)
+    grid = {"Markov-1": {"strength": [1.0, 2.0]}}
+    asked = {"env": world(), "n_folds": 2, "tune": grid}
+    found = compare(["Markov-0", "Markov-1"], train, test, progress=told.append, **asked)
+    assert [state.done for state in told] == list(range(9))  # 2 + 4 on folds, and 2 to all training sessions
+    assert {state.total for state in told} == {8}
+    assert told[0].seconds_left is None
+    assert all(state.seconds_left >= 0 for state in told[1:])
+    assert told[-1].seconds_left == pytest.approx(0.0)
+    assert found.names == plain.names
+
+
 def test_none_is_every_model_that_has_the_score(monkeypatch):
     train, test = walk().split(every=3)
     offered = {}
@@ -311,7 +325,7 @@ def test_tuning_sees_the_training_folds_only():
 def test_tuning_is_in_the_currency_of_the_comparison(monkeypatch):
     seen = []
 
-    def note(model, data, grid, *, n_folds, of, callback, on_fit, fits):
+    def note(model, data, grid, *, n_folds, of, callback, on_fit, on_end, fits):
         seen.append((of, n_folds, data))
         return choose(model, data, grid, n_folds=n_folds, of=of)
 

@@ -161,7 +161,44 @@ def test_progress_counts_and_guesses(tmp_path):
     assert told[0].seconds_left is None
     assert str(told[0]) == "1 of 5 done"
     assert str(told[-1]) == "4 of 5 done, 1 failed"
-    assert str(tasks.Progress(3, 0, 10, 200.0)) == "3 of 10 done, 3 min left"
+    assert str(tasks.Progress(3, 0, 10, 200.0)) == "3 of 10 done, about 3 min left"
+
+
+def test_the_time_left_is_measured_from_what_is_done():
+    now = [0.0]
+    pace = tasks.Pace([1.0, 3.0, 1.0, 5.0], clock=lambda: now[0])
+    assert (pace.progress.seconds_left, str(pace.progress)) == (None, "0 of 4 done")
+    now[0] = 20.0
+    assert pace.did(1.0).seconds_left == pytest.approx(180.0)  # 20 s for 1 of 10, whatever any table says
+    now[0] = 200.0
+    assert pace.did(3.0, doing="S-2").seconds_left == pytest.approx(300.0)
+    assert str(pace.progress) == "S-2; 2 of 4 done, about 5 min left"
+    pace.more(1, 4.0)  # one that was not foreseen
+    now[0] = 250.0
+    assert pace.did(1.0).seconds_left == pytest.approx(250 / 5 * 9)
+    pace.more(-1, 4.0)
+    now[0] = 500.0
+    assert str(pace.did(5.0, failed=1)) == "S-2; 3 of 4 done, 1 failed"
+    search = tasks.Pace(10, at_most=True, clock=lambda: now[0])
+    now[0] = 560.0
+    assert str(search.did()) == "1 of at most 10 done, at most about 9 min left"
+
+
+NOW = [0.0]
+
+
+def taking(seconds, told=None):
+    """Nothing, while the clock of the test goes on."""
+    NOW[0] += seconds
+    return {}
+
+
+def test_tasks_that_cost_more_weigh_more(monkeypatch):
+    defaults = tasks.Pace.__init__.__kwdefaults__
+    monkeypatch.setattr(tasks.Pace.__init__, "__kwdefaults__", {**defaults, "clock": lambda: NOW[0]})
+    told = []
+    carried_out([Task(taking, {"seconds": n}, cost=float(n)) for n in (2, 4, 30)], callback=told.append)
+    assert [state.seconds_left for state in told] == [None, 34.0, 30.0, 0.0]
 
 
 def test_a_folder_of_other_things_is_left_alone(tmp_path):

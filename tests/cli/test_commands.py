@@ -14,9 +14,10 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from swirl._version import __version__
+from swirl.analysis.tasks import Progress
 from swirl.cli import import_, main
 from swirl.cli.app import COMMANDS, app
-from swirl.cli.output import as_typed_here
+from swirl.cli.output import Told, as_typed_here
 from swirl.workflows import doctor
 
 HEAVY = ("jax", "numpy", "scipy", "matplotlib", "optax", "xarray")
@@ -395,3 +396,21 @@ def test_the_rows_of_a_stay_are_merged_on_request(tmp_path, monkeypatch):
     assert "6 rows became 4 steps" in said.stdout
     assert Path("s.csv").read_text().splitlines()[1:3] == ["m1 1,0,a,False,2.0", "m1 1,1,b,False,1.0"]
     assert '"merge": true' in Path("s.import.json").read_text()
+
+
+def test_a_log_is_not_flooded_and_a_terminal_shows_what_is_done():
+    """An hour of fits, one a second: the first estimate at once, then ever fewer lines."""
+    now, written = [0.0], []
+    show = Told(written.append, log=True, clock=lambda: now[0])
+    show(Progress(0, 0, 3600, None))
+    for n in range(1, 3601):
+        now[0] = float(n)
+        show.doing(f"fit {n}")
+        show(Progress(n, 0, 3600, 3600.0 - n))
+    assert written[:2] == ["0 of 3,600 done", "1 of 3,600 done, about 60 min left"]
+    assert 10 < len(written) < 40
+    line = []
+    show = Told(line.append, log=False)
+    show.doing("S-1: fold 1 of 3")
+    show(Progress(1, 0, 4, 200.0))
+    assert line == ["S-1: fold 1 of 3", "S-1: fold 1 of 3; 1 of 4 done, about 3 min left"]

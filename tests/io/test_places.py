@@ -28,19 +28,23 @@ def environment(places):
 
 
 def test_grid_cells_hold_their_centres_and_their_borders():
-    grid = Grid(x=(-1, 3), y=(10, 16), shape=(3, 4))
-    np.testing.assert_array_equal(grid.assign(grid.coordinates), np.arange(12))
-    assert grid.state_names[7] == "r1c3"
-    np.testing.assert_allclose(grid.coordinates[7], [2.5, 13])
     corners = [[-1, 10], [3, 16], [0, 12], [3, 10], [-1.001, 11], [0, 16.001], [np.nan, 11], [np.inf, 11]]
-    np.testing.assert_array_equal(grid.assign(corners), [0, 11, 5, 3, -1, -1, -1, -1])
-    assert grid.assign(np.zeros((0, 2))).shape == (0,)
+    for y_down, there in ((False, [8, 3, 5, 11]), (True, [0, 11, 5, 3])):
+        grid = Grid(x=(-1, 3), y=(10, 16), shape=(3, 4), y_down=y_down)
+        np.testing.assert_array_equal(grid.assign(grid.coordinates), np.arange(12))
+        assert grid.state_names[7] == "r1c3"
+        np.testing.assert_allclose(grid.coordinates[7], [2.5, 13])
+        np.testing.assert_allclose(grid.coordinates[0], [-0.5, 11 if y_down else 15])
+        np.testing.assert_array_equal(grid.assign(corners), [*there, -1, -1, -1, -1])
+        assert grid.assign(np.zeros((0, 2))).shape == (0,)
 
 
+@pytest.mark.parametrize("y_down", [False, True])
 @pytest.mark.parametrize("diagonal", [False, True])
-def test_grid_moves_go_where_their_names_say(diagonal):
-    grid = Grid(x=(0, 4), y=(0, 3), shape=(3, 4), diagonal=diagonal)
-    way = {"up": (0, 1), "down": (0, -1), "left": (-1, 0), "right": (1, 0)}
+def test_grid_moves_go_where_their_names_say(diagonal, y_down):
+    grid = Grid(x=(0, 4), y=(0, 3), shape=(3, 4), diagonal=diagonal, y_down=y_down)
+    up = -1 if y_down else 1
+    way = {"up": (0, up), "down": (0, -up), "left": (-1, 0), "right": (1, 0)}
     for s, a, t in grid.edges():
         expected = np.sum([way[word] for word in grid.action_names[a].split()], axis=0)
         np.testing.assert_allclose(grid.coordinates[t] - grid.coordinates[s], expected)
@@ -53,15 +57,21 @@ def test_grid_around_tracks_without_walls():
     grid = Grid.around([track], (3, 3))
     assert (grid.x, grid.y) == ((0.0, 9.0), (0.0, 9.0))
     walls = grid.unvisited([track])
-    assert walls == [(0, 1), (1, 0), (1, 1), (1, 2), (2, 0)]
+    assert walls == [(0, 0), (1, 0), (1, 1), (1, 2), (2, 1)]
     maze = grid.without(walls)
-    assert maze.state_names == ("r0c0", "r0c2", "r2c1", "r2c2")
-    np.testing.assert_array_equal(maze.assign(track.positions), [0, 1, 3, -1, 2])
+    assert maze.state_names == ("r0c1", "r0c2", "r2c0", "r2c2")
+    np.testing.assert_array_equal(maze.assign(track.positions), [2, 3, 1, -1, 0])
     assert maze.assign([[4.5, 4.5]]) == [-1]
     assert [(maze.state_names[s], maze.action_names[a], maze.state_names[t]) for s, a, t in maze.edges()] == [
-        ("r2c1", "right", "r2c2"),
-        ("r2c2", "left", "r2c1"),
+        ("r0c1", "right", "r0c2"),
+        ("r0c2", "left", "r0c1"),
     ]
+    down = Grid.around([track], (3, 3), y_down=True)
+    assert down.without(down.unvisited([track])).state_names == ("r0c0", "r0c2", "r2c1", "r2c2")
+    turned = maze.standing(True)
+    assert turned.state_names == ("r0c0", "r0c2", "r2c1", "r2c2")
+    assert turned.assign([[4.5, 4.5]]) == [-1]
+    assert turned.standing(False) == maze
 
 
 def test_grid_faults():

@@ -229,8 +229,8 @@ def test_channels_of_one_signal():
         "z_1": [[7.0, 8.0]],
     }
     assert read.notes == (
-        "left out step: not numbers that were recorded",
         "read x_0, x_1 as the 2 channels of one signal, x",
+        "left out step: not numbers that were recorded",
     )
     assert list(from_frame(frame.assign(x=0)).signals) == ["x_1", "x_0", "y_0", "z_1", "x"]
     assert list(from_frame(frame, signals=["x", "X_0", "step"]).signals) == ["x", "X_0", "step"]
@@ -621,9 +621,101 @@ def test_a_group_that_nobody_named(tmp_path, suffix):
     else:
         table.to_csv(path, index=False) if suffix == "csv" else table.to_parquet(path, index=False)
         notes = read_data(path, columns).notes
-    assert [note for note in notes if "group" in note] == [
-        "Treatment (drug, saline; one for each session) was not read: if it is the group, say so: group='Treatment' "
-        "(--columns group=Treatment)"
+    assert [note for note in notes if "left out" in note or "group" in note] == [
+        "left out Treatment (drug, saline), which has one value for each session, as a group has; to use it as the "
+        "group: group='Treatment' (--columns group=Treatment)",
+        f"left out {'note, lists' if suffix == 'frame' else 'note'}: not numbers that were recorded",
     ]
     named = from_frame(table, {**columns, "group": "Treatment"})
-    assert not any("group" in note for note in named.notes)
+    assert not any("group" in note or "Treatment" in note for note in named.notes)
+    # What is asked about is not in the list of what was left out.
+    asked = from_frame(table.assign(Day="d" + table["Day"].astype(str)), {"state": "zone", "session": "Mouse"}).notes
+    assert [[word in note for note in asked].count(True) for word in ("Treatment", "Day", "Mouse", "note")] == [
+        1, 1, 2, 1,
+    ]  # fmt: skip
+
+
+def two_recordings(n_rows=30, later=1000.0, first=0.25, **more):
+    """Two recordings of one mouse whose rows alternate."""
+    rows = [
+        {"mouse": mouse, "Day": day, "t": later * (day - 1) + first * day + t, "zone": "abc"[(t * day) % 3], **more}
+        for mouse in ("m1", "m2")
+        for t in range(n_rows)
+        for day in (1, 2)
+    ]
+    return pd.DataFrame(rows)
+
+
+MOUSE = {"state": "zone", "session": "mouse", "subject": "mouse"}
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet", "frame"])
+@pytest.mark.parametrize("later", [0.0, 1000.0])
+def test_days_of_one_mouse_that_alternate(tmp_path, suffix, later):
+    def read(table, **columns):
+        if suffix == "frame":
+            return from_frame(table, {**MOUSE, **columns})
+        path = tmp_path / f"a.{suffix}"
+        table.to_csv(path, index=False) if suffix == "csv" else table.to_parquet(path, index=False)
+        return read_table(path, {**MOUSE, **columns})
+
+    table = two_recordings(later=later)
+    told = "Day changes within session m1: if each Day is a session of its own, say so: session=('mouse', 'Day') "
+    for each in (table, table.drop(columns="t"), table.assign(Day="2026-03-0" + table["Day"].astype(str))):
+        assert [note for note in read(each).notes if "BEWARE" in note] == [
+            f"BEWARE: {told}(--columns session=mouse+Day)"
+        ]
+    # A clock that begins anew each day: what to type stands before what is wrong with the times.
+    with pytest.raises(ValueError, match=r"1 fault\.\n  1\. " + re.escape(told)):
+        read(two_recordings(later=0.0, first=0.0))
+    both = read(table, session=("mouse", "Day"))
+    assert (len(both), [note for note in both.notes if "BEWARE" in note]) == (4, [])
+
+
+@pytest.mark.parametrize("dates", [False, True])
+def test_clocks_that_alternate_without_a_day(dates):
+    def of(table):
+        return table.assign(t=pd.Timestamp("2026-03-01") + pd.to_timedelta(table["t"], "s")) if dates else table
+
+    table = of(two_recordings().drop(columns="Day"))
+    told = (
+        "t goes like 2 clocks by turns within session m1: if rows of 2 recordings alternate, add a column that says "
+        "which recording each row is of, and name it: session=('mouse', 'recording') "
+        "(--columns session=mouse+recording)"
+    )
+    assert f"BEWARE: {told}" in from_frame(table, MOUSE).notes
+    told_apart = from_frame(table.assign(recording=[1, 2] * 60), {**MOUSE, "session": ("mouse", "recording")})
+    assert (len(told_apart), [note for note in told_apart.notes if "BEWARE" in note]) == (4, [])
+    with pytest.raises(ValueError, match=r"1 fault\.\n  1\. " + re.escape(f"{told} (else, t is ")):
+        from_frame(of(two_recordings(later=0.0, first=0.0)).drop(columns="Day"), MOUSE)
+    three = of(pd.DataFrame({"t": [c * 500.0 + t for t in range(9) for c in range(3)], "state": [0, 1, 2] * 9}))
+    assert "t goes like 3 clocks by turns: if rows of 3 recordings alternate" in " ".join(from_frame(three).notes)
+
+
+def test_an_ordinary_table_has_no_clocks_by_turns():
+    rng = np.random.default_rng(0)
+    walk = pd.DataFrame({"t": np.arange(200) * 0.5, "state": rng.integers(8, size=200), "mouse": "m1"})
+    late = walk.iloc[np.argsort(walk["t"] + rng.uniform(0, 0.9, 200))]  # written a little late
+    swapped = walk.iloc[np.arange(200).reshape(-1, 2)[:, ::-1].ravel()]
+    again = pd.concat([walk, walk.assign(t=walk["t"] + 7)]).iloc[:300]  # one after the other: a fault, or sorted
+    signals = walk.assign(visit=walk["state"] % 2, date=walk["t"] + 1e9)
+    worlds = {
+        "in order": walk,
+        "backwards": walk.iloc[::-1],
+        "shuffled": walk.sample(frac=1, random_state=0),
+        "few, shuffled": walk.iloc[:16].sample(frac=1, random_state=0),
+        "by state": walk.sort_values("state", kind="stable"),
+        "late": late,
+        "swapped": swapped,
+        "a signal": signals,
+        "mice by turns": pd.concat([walk, walk.assign(mouse="m2")]).sort_values("t", kind="stable"),
+    }
+    for name, table in worlds.items():
+        columns = {"session": "mouse", "subject": "mouse"}
+        assert [note for note in from_frame(table, columns).notes if "BEWARE" in note] == [], name
+    with pytest.raises(ValueError) as told:  # rows that are there twice are no second recording
+        from_frame(walk.iloc[np.repeat(np.arange(200), 2)], {"session": "mouse"})
+    assert "remove the repeated row" in str(told.value)
+    assert "recording" not in str(told.value)
+    with pytest.raises(ValueError, match=r"t is 7\.0 in both"):
+        from_frame(again, {"session": "mouse"})

@@ -175,12 +175,12 @@ def test_only_a_single_shortest_way_is_filled_in():
     square = Grid(x=(0, 2), y=(0, 2), shape=(2, 2))
     track = Track("a", [0.0, 1.0, 2.0], [[0.5, 0.5], [1.5, 1.5], [1.5, 0.5]])
     found = visits(track, square, on_skip="shortest")
-    np.testing.assert_array_equal(found.states[0], [0, 3, 1])
+    np.testing.assert_array_equal(found.states[0], [2, 1, 3])
     np.testing.assert_array_equal(found.gaps[0], [1])
     assert "without a single shortest way" in found.notes[0]
-    open_corner = square.without([(0, 1)])
+    open_corner = square.without([(1, 1)])
     found = visits(Track("a", [0.0, 1.0], [[0.5, 0.5], [1.5, 1.5]]), open_corner, on_skip="shortest")
-    np.testing.assert_array_equal(found.states[0], [0, 1, 2])
+    np.testing.assert_array_equal(found.states[0], [2, 0, 1])
 
 
 def brute_force_ways(edges, a, b, length):
@@ -279,13 +279,20 @@ def test_the_walkers_paths_are_what_they_claim(maze):
 
 @pytest.mark.parametrize("y_down", [False, True])
 def test_moves_are_named_as_in_the_environment(y_down):
-    grid = Grid(x=(0, 2), y=(0, 2), shape=(2, 2))
+    grid = Grid(x=(0, 2), y=(0, 2), shape=(2, 2), y_down=y_down)
     track = Track("m1", np.arange(4.0), [[0.5, 0.5], [0.5, 1.5], [1.5, 1.5], [1.5, 0.5]])
-    data = Trajectories.from_tracks([track], grid, y_down=y_down)
-    env = environment_of_places(grid, y_down=y_down)
+    data = Trajectories.from_tracks([track], grid)
+    env = environment_of_places(grid)
     env.check(data)  # names that differ would be a fault
     assert [data.action_names[a] for a in data.actions[0][:-1]] == (
         ["down", "right", "up"] if y_down else ["up", "right", "down"]
     )
-    with pytest.raises(ValueError, match="action_names differ"):
-        env.check(Trajectories.from_tracks([track], grid, y_down=not y_down))
+    assert env.state_names[env.coordinates[:, 1].argmax()] == "r0c0"
+    # The grid says it, and what is said otherwise elsewhere would number cells from the other side.
+    assert Trajectories.from_tracks([track], grid, y_down=y_down).states[0].tolist() == data.states[0].tolist()
+    for otherwise in (
+        environment_of_places,
+        lambda grid, y_down: Trajectories.from_tracks([track], grid, y_down=y_down),
+    ):
+        with pytest.raises(ValueError, match=r"counted for a y that grows .*: give Grid\(…, y_down="):
+            otherwise(grid, y_down=not y_down)

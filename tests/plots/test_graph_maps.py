@@ -9,12 +9,14 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
 from swirl import plots
-from swirl.data.geometry import layout
+from swirl.data.arenas import grid
+from swirl.data.geometry import layout, possible_moves
 from swirl.data.mdp import MDP
 from swirl.datasets.labyrinth import LABYRINTH_HOME, LABYRINTH_WATER, labyrinth_env
 from swirl.plots import style
-from swirl.plots.move_maps import segment_traffic, state_transitions
+from swirl.plots.move_maps import segment_traffic, state_transitions, typical_segments
 from swirl.plots.shapes import arrows, bars
+from swirl.plots.style import mixed
 
 MAZE = labyrinth_env()
 MARKS = {"water port": LABYRINTH_WATER, "home": LABYRINTH_HOME}
@@ -47,6 +49,7 @@ DRAWERS = {
     "graph_map": lambda ax: plots.graph_map(np.arange(3.0), LINE, marks={"home": 0}, ax=ax),
     "policy_map": lambda ax: plots.policy_map(POLICY, LINE, marks={"home": 0}, ax=ax),
     "preference_map": lambda ax: plots.preference_map(POLICY, np.stack([POLICY, uniform(LINE)]), LINE, ax=ax),
+    "example_paths": lambda ax: plots.example_paths(LINE, STATES, MODES, 0, marks={"home": 0}, ax=ax),
     "paths_by_mode": lambda ax: plots.paths_by_mode(LINE, STATES, MODES, 0, marks={"home": 0}, ax=ax),
 }
 
@@ -289,33 +292,108 @@ def test_traffic_counts_moves_within_segments():
     np.testing.assert_array_equal(ends, last)
 
 
+def feet(ax):
+    """How wide the arrows are: from the foot on the line between the places to the one farthest from it."""
+    return [float(np.linalg.norm(corners[4] - corners[0])) for corners in vertices(collection(ax, "moves"))]
+
+
 def test_paths_draw_lanes_starts_and_ends():
     ax = plots.paths_by_mode(LINE, STATES, MODES, 0, colours=["#CC79A7", "#0072B2"], title="explore")
     moves = collection(ax, "moves")  # 1 → 2 and 2 → 1, once each
     assert len(moves.get_paths()) == 2
     assert to_hex(moves.get_facecolor()[0]).upper() == "#CC79A7"
-    heights = [np.ptp(corners[:, 1]) for corners in vertices(moves)]
-    assert heights[0] == heights[1] > 0
+    widths = feet(ax)
+    assert widths[0] == pytest.approx(widths[1])
+    assert widths[0] > 0
     # starts at 1 twice; the segment at the end of the session has no end of its own
-    np.testing.assert_array_equal(collection(ax, "starts").get_offsets(), [[1, 0]])
-    np.testing.assert_array_equal(collection(ax, "ends").get_offsets(), [[1, 0]])
-    ratio = collection(ax, "starts").get_widths() / collection(ax, "ends").get_widths()
-    np.testing.assert_allclose(ratio, np.sqrt(2.0))
-    assert ax.texts[-1].get_text() == "widest lane: 1 move\nring: 2 starts   disc: 1 end"
+    halves = [vertices(collection(ax, label))[0] for label in ("starts", "ends")]
+    assert [np.ptp(half[:, 1]) > 0 for half in halves] == [True, True]
+    np.testing.assert_allclose(np.ptp(halves[0], axis=0) / np.ptp(halves[1], axis=0), np.sqrt(2.0))
+    assert halves[0][:, 0].max() == pytest.approx(1)  # the white one is the left half of the disc at (1, 0)
+    assert halves[1][:, 0].min() == pytest.approx(1)
+    assert ax.texts[-1].get_text() == (
+        "widest arrow: 1 of 2 moves (50 %)\nwhite half-discs: 2 starts\nblack half-discs: 1 end"
+    )
 
 
-def test_lanes_are_as_wide_as_they_are_busy():
+def test_arrows_are_as_wide_as_they_are_busy_and_dark_the_frequent_way():
     states = [np.array([0, 1, 0, 1, 2, 1])]
-    ax = plots.paths_by_mode(LINE, states, [np.zeros(6, dtype=int)], 0, key=False)
-    heights = [np.ptp(corners[:, 1]) for corners in vertices(collection(ax, "moves"))]  # 0→1 ×2, then ×1
-    np.testing.assert_allclose(np.array(heights) / heights[0], [1.0, 0.5, 0.5, 0.5])
+    ax = plots.paths_by_mode(LINE, states, [np.zeros(6, dtype=int)], 0, colours=["#0072B2"], key=False)
+    widths = feet(ax)  # 0→1 ×2, then ×1
+    np.testing.assert_allclose(np.array(widths) / widths[0], [1.0, 0.5, 0.5, 0.5])
     assert not ax.texts
+    shades = [to_hex(face).upper() for face in collection(ax, "moves").get_facecolor()]
+    assert shades.count("#0072B2") == 3  # 0 → 1, and both of 1 ↔ 2, which are as frequent
+    assert to_hex(mixed("#0072B2", "white", 0.6)).upper() in shades
+
+
+def test_arrows_point_where_the_moves_go_and_keep_to_their_side():
+    env = grid(4, 4)
+    walk = env_walk(env, 3000)
+    ax = plots.paths_by_mode(env, [walk], [np.zeros(len(walk), int)], 0)
+    polygons = np.array([corners[:5] for corners in vertices(collection(ax, "moves"))])
+    places = env.coordinates
+    assert len(polygons) == 48
+    for foot, point, wing, neck, outer in polygons:
+        along = point - foot
+        near = [int(np.argmin(np.linalg.norm(places - end, axis=1))) for end in (foot, point)]
+        assert near[0] != near[1]  # from a place towards its neighbour
+        right = np.array([along[1], -along[0]])
+        assert min((part - foot) @ right for part in (wing, neck, outer)) > 0
+        assert np.linalg.norm(places[near[1]] - point) < np.linalg.norm(places[near[0]] - point)
+    # No arrow covers another: their boxes of shafts do not overlap.
+    boxes = [(p[[0, 1, 3, 4]].min(axis=0), p[[0, 1, 3, 4]].max(axis=0)) for p in polygons]
+    for i, (low, high) in enumerate(boxes):
+        for other_low, other_high in boxes[:i]:
+            assert (np.minimum(high, other_high) - np.maximum(low, other_low)).min() <= 1e-9
+
+
+def env_walk(env, n_steps):
+    rng, path = np.random.default_rng(0), [0]
+    joined = possible_moves(env)
+    for _ in range(n_steps):
+        path.append(int(rng.choice(joined[joined[:, 0] == path[-1], 1])))
+    return np.array(path)
+
+
+def test_an_open_arena_is_drawn_as_cells_and_walls_as_corridors():
+    walk = env_walk(grid(3, 3), 50)
+    labels = [np.zeros(len(walk), int)]
+    shapes = {shape.get_label() for shape in plots.paths_by_mode(grid(3, 3), [walk], labels, 0).collections}
+    assert "cells" in shapes
+    assert "corridors" not in shapes
+    walled = grid(3, 3, walls=[("A1", "A2")])
+    shapes = {shape.get_label() for shape in plots.paths_by_mode(walled, [walk], labels, 0).collections}
+    assert "corridors" in shapes
+
+
+def test_examples_are_whole_segments_of_a_typical_length():
+    labels = np.array([0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 1, 0, 0])
+    path = np.arange(16) % 3
+    # Whole are 4 steps and 5 steps; a segment at either end of the session is cut.
+    assert typical_segments([path], [labels], 0, 1) == [(0, 8, 13)]
+    assert typical_segments([path], [labels], 0, 5) == [(0, 3, 7), (0, 8, 13)]
+    assert typical_segments([path, path], [labels, labels], 0, 2) == [(0, 8, 13), (1, 8, 13)]  # other sessions first
+    still = np.zeros(16, int)
+    assert typical_segments([still], [labels], 0, 3) == []
+    assert typical_segments([path], [np.zeros(16, int)], 0, 3) == [(0, 0, 16)]  # where all are cut, those
+    ax = plots.example_paths(LINE, [np.array([0, 1, 2, 1, 1, 0])], [np.array([1, 0, 0, 0, 0, 1])], 0)
+    assert ax.get_title(loc="left") == "1 example of 4 steps"
+    [line] = ax.lines
+    drawn = line.get_xydata()
+    np.testing.assert_allclose(drawn[[0, -1], 0], LINE.coordinates[[1, 1], 0], atol=0.2)
+    assert drawn[:, 0].max() == pytest.approx(LINE.coordinates[2, 0], abs=0.2)
+    for label, place in (("start", drawn[0]), ("end", drawn[-1])):
+        np.testing.assert_allclose(collection(ax, label).get_offsets(), [place])
+    empty = plots.example_paths(LINE, STATES, MODES, 2)
+    assert (empty.get_title(loc="left"), len(empty.lines)) == ("no segment with a move", 0)
 
 
 def test_a_mode_without_steps_draws_an_empty_maze():
     plots.paths_by_mode(LINE, STATES, MODES, 2).figure.canvas.draw()
     plots.paths_by_mode(LINE, [np.zeros(0, dtype=int)], [np.zeros(0, dtype=int)], 0).figure.canvas.draw()
     plots.paths_by_mode(LINE, [], [], 0).figure.canvas.draw()
+    plots.example_paths(LINE, [], [], 0).figure.canvas.draw()
 
 
 def test_paths_name_all_faults_at_once():

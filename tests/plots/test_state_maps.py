@@ -9,7 +9,7 @@ import pytest
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
-from print_size import check_for_print
+from print_size import check_for_print, faults_of_texts
 from small_worlds import with_goals
 from swirl.analysis.mode_signal import signal_by_mode
 from swirl.analysis.reward_signal import SignalTest
@@ -554,6 +554,12 @@ def test_every_figure_that_applies(name, history, per_action, extra, monkeypatch
     assert list(drawn) == wanted
     for drawing in drawn.values():
         check_for_print(drawing.figure, tmp_path)
+    if "paths" in drawn:
+        assert faults_of_texts(drawn["paths"].figure) == []
+        titles = [ax.get_title(loc="left") for ax in drawn["paths"].figure.axes]
+        assert [" % of steps)" in title for title in titles] == [True, True, *([False] * (len(titles) - 2))]
+        # Under the moves of each mode single segments, where places are known.
+        assert [title.endswith(" steps") for title in titles[2:] if title] == ([] if per_action else [True, True])
     beside = {"model_scores", "model_scores_by_modes", "goals", "time_to_goal"}  # no comparison given, no goals
     assert set(left_out) <= {"rewards_by_action", "objective", "restart_agreement"} | beside
     tables = {figure: drawing.table for figure, drawing in drawn.items()}

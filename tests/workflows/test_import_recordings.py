@@ -22,6 +22,7 @@ from swirl.io.places import Grid
 from swirl.io.session_table import read_data
 from swirl.io.tracks import read_tracks
 from swirl.workflows.import_recordings import import_bouts, import_moseq, import_nwb
+from swirl.workflows.power import arena_of
 
 runner = CliRunner()
 TEXT = h5py.string_dtype()
@@ -227,7 +228,7 @@ def test_tracks_on_a_grid_and_in_polygons(tmp_path):
     out = ["-o", tmp_path / "sessions.csv", "--force", "--quiet"]
     done = run("import", "tracks", tmp_path / "a.csv", "--grid", "2x2", "--bounds", "0,2,0,2", "--fps", 30, *out)
     assert (done.exit_code, done.output) == (0, "")
-    assert back(tmp_path)[1].states[0].tolist() == [0, 1, 3]
+    assert back(tmp_path)[1].states[0].tolist() == [2, 3, 1]  # y grows upwards, and rows are counted from the top
     (tmp_path / "p.json").write_text('{"left": [[0,0],[1,0],[1,2],[0,2]], "right": [[1,0],[2,0],[2,2],[1,2]]}')
     done = run("import", "tracks", tmp_path / "a.csv", "--polygons", tmp_path / "p.json", *out)
     assert done.exit_code == 0, done.output
@@ -306,7 +307,7 @@ def test_a_pose_is_one_point_and_stands_as_in_the_video(tmp_path):
     down = back(tmp_path)[0].coordinates
     up = run("import", "tracks", tmp_path / "a.csv", *out, "--y-up")
     assert "y grows" not in up.output
-    np.testing.assert_allclose(back(tmp_path)[0].coordinates, down * [1, -1])
+    np.testing.assert_allclose(back(tmp_path)[0].coordinates, (down * [1, -1])[::-1])
     named = run("import", "tracks", tmp_path / "a.csv", *out, "--keypoint", "centre")
     assert "The position is" not in named.output
 
@@ -646,11 +647,6 @@ def test_a_record_of_the_import_lies_beside_the_table(tmp_path):
     assert record["options"] == {"command": "swirl import tracks", **options_used}
     assert "x and y are in cm" in record["notes"]
     assert all(as_typed_here(note) in done.output for note in record["notes"])
-    assert "r0c0 is at the bottom left of maps, row 0 is the bottom row" in done.output
-    down = run("import", "tracks", tmp_path / "walk.csv", "--grid", "2x2", "--y-down", "-o", tmp_path / "down.csv")
-    assert "r0c0 is at the top left of maps, row 0 is the top row" in down.output
-    names = read_environment(tmp_path / "down.env.csv")
-    assert names.coordinates[names.state_names.index("r0c0")][1] == names.coordinates[:, 1].max()
     assert "True (--diagonal)" not in done.output  # what one types in Python is for the record
     (tmp_path / "day.csv").unlink()
     (tmp_path / "day.env.csv").unlink()
@@ -852,6 +848,60 @@ def test_python_gives_the_sessions_and_the_environment_of_the_command(kind, tmp_
     np.testing.assert_array_equal(mine.states[0], data.states[0])
     assert named(its, mine.actions[0]) == named(env, data.actions[0])
     np.testing.assert_allclose(mine.times[0], data.times[0])
+
+
+def test_the_cells_of_every_grid_are_called_alike(tmp_path):
+    """Rows are counted from the top of maps, whichever way y grows: in imports, `swirl env grid` and `swirl power`."""
+    corners = {"r0c0": (0.5, 5.5), "r0c2": (5.5, 5.5), "r1c0": (0.5, 0.5), "r1c2": (5.5, 0.5)}  # on the screen
+
+    def corner(env, name):
+        return tuple(np.sign(env.coordinates[env.state_names.index(name)] - env.coordinates.mean(axis=0)))
+
+    assert run("env", "grid", "2x3", "--labels", "r0c0", "-o", tmp_path / "arena.csv").exit_code == 0
+    arena = read_environment(tmp_path / "arena.csv")
+    told = {name: corner(arena, name) for name in corners}
+    assert told == {"r0c0": (-1, 1), "r0c2": (1, 1), "r1c0": (-1, -1), "r1c2": (1, -1)}
+    drawn = arena_of("2x3")
+    assert {name: corner(drawn, name) for name in corners} == told
+    way = ["r0c0", "r1c0", "r0c0", "r0c1", "r0c2", "r1c2"]
+    there = {**corners, "r0c1": (3.0, 5.5)}
+    for flag, down in (("--y-up", False), ("--y-down", True)):
+        xy = np.array([there[name] for name in way])
+        xy[:, 1] = 6 - xy[:, 1] if down else xy[:, 1]
+        pd.DataFrame({"x": xy[:, 0], "y": xy[:, 1], "t": np.arange(6.0)}).to_csv(tmp_path / "a.csv", index=False)
+        out = ["--grid", "2x3", "--bounds", "0,6,0,6", flag, "-o", tmp_path / "sessions.csv", "--force"]
+        done = run("import", "tracks", tmp_path / "a.csv", *out)
+        assert "r0c0 is at the top left of maps, as in swirl env grid" in done.output
+        assert ("earlier versions" in done.output) != down  # there nothing was otherwise
+        env, data = back(tmp_path)
+        assert [data.state_names[s] for s in data.states[0]] == way
+        assert {name: corner(env, name) for name in corners} == told
+        assert [data.action_names[a] for a in data.actions[0][:-1]] == ["down", "up", "right", "right", "down"]
+        arena.check(data)  # cells and moves are called alike, so either environment will do
+        np.testing.assert_array_equal(
+            read_data(tmp_path / "sessions.csv", env=arena).states[0], [arena.state_names.index(name) for name in way]
+        )
+    # Names come from the file: an environment of an earlier version, r0c0 at the bottom, is read as it was meant.
+    table = tmp_path / "sessions.env.states.csv"
+    states = pd.read_csv(table)
+    states.assign(y=-states["y"]).to_csv(table, index=False)
+    assert corner(read_environment(tmp_path / "sessions.env.csv"), "r0c0") == (-1, -1)
+
+
+def test_a_grid_of_ones_own_stands_as_the_tracks_do(tmp_path):
+    """The same places are blocked, whichever way rows are counted in the end."""
+    table = walk(tmp_path)
+    grid = Grid(x=(0, 2), y=(0, 3), shape=(3, 2)).without([(0, 0), (0, 1)])  # the row with the highest y
+    up = swirl.recordings.import_tracks(table, places=grid)
+    down = swirl.recordings.import_tracks(table, places=grid, y_down=True)
+    assert (up.env.state_names, down.env.state_names) == (
+        ("r1c0", "r1c1", "r2c0", "r2c1"), ("r0c0", "r0c1", "r1c0", "r1c1"),
+    )  # fmt: skip
+    for data, env in (up, down):
+        assert env.state_names[data.states[0][0]] == ("r2c0" if data is up.data else "r0c0")
+    turned = swirl.recordings.import_tracks(table, places=grid.standing(True))
+    assert turned.env.state_names == down.env.state_names
+    assert turned.data.states[0].tolist() == down.data.states[0].tolist()
 
 
 def test_places_may_be_an_object_and_positions_too(tmp_path):

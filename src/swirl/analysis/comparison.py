@@ -16,12 +16,16 @@ from swirl.analysis.comparison_result import Comparison
 from swirl.analysis.fit_tasks import Fits, varied
 from swirl.analysis.grid_search import Choice, choose, combinations, joined, score_on_folds, with_modes
 from swirl.analysis.panel import check_goals, panel
+from swirl.analysis.tasks import Pace, Progress
 from swirl.data.folds import animals, check_apart, folds, max_folds, shared_animals
 from swirl.data.trajectories import Trajectories
 from swirl.errors import SameAnimalsWarning
 from swirl.estimators.base import WORDS, HiddenModeEstimator, Scored, as_trajectories
 from swirl.estimators.registry import fixed_arguments, has_goals, keeps, known_arguments, make, models
 
+# Of the time left: how long fits take for one another. How fast they are is measured.
+COST = 500_000  # numbers in the messages of all restarts that take about as long as compiling what a fit runs
+COUNTING = 0.05  # what any fit takes besides
 ONE_MODE = "{}, one mode"  # the name of a model's twin
 
 
@@ -57,6 +61,7 @@ def compare(
     n_folds: int = 3,
     goals: Mapping[str, Any] | Sequence[Any] | None = None,
     callback: Callable[[str], Any] | None = None,
+    progress: Callable[[Progress], Any] | None = None,
     fits: Fits | None = None,
     **parameters: Any,
 ) -> Comparison:
@@ -89,6 +94,9 @@ def compare(
         direct runs. Fits to training folds say whether modes are the same twice.
     callback
         Called with a few words on what is fitted next.
+    progress
+        Called with a `tasks.Progress` at the start and after each fit: how many are done, and about how long the others
+        will take. Where others make the `fits`, these are asked.
     fits
         Who makes the fits, such as ``fits_on_tasks(Shared({"data": train}), folder, engine)``; by default this process.
     **parameters
@@ -130,6 +138,8 @@ def compare(
     if added:
         notes += ("One mode was added to the numbers of modes that are tried: like is compared with like.",)
     work = _Work(train, test, of, n_folds, callback or (lambda _: None), notes, fits)
+    if fits is None and progress is not None:
+        work.begin(fresh, grids, progress)
     work.ahead(fresh, grids)
     for name, model in fresh.items():
         work.tune(name, model, grids.get(name))
@@ -220,12 +230,44 @@ class _Work:
     """Of each fitted model: which test steps it scores, and its score of each test session."""
     cuts: dict[str, list[tuple[dict[str, Any], list[np.ndarray]]]] = field(default_factory=dict)
     """Of each model with modes: settings of fits to training folds, and how each of them segments the test."""
+    pace: Pace | None = None
+    progress: Callable[[Progress], Any] | None = None
+    begun: set[Any] = field(default_factory=set)
+    """Kinds of fits that have been made, or counted: what is compiled for them is there."""
 
-    def ahead(self, fresh: Mapping[str, HiddenModeEstimator], grids: Mapping[str, dict[str, Any]]) -> None:
-        """Where others make the fits, let them make all those to folds at once; each model then finds its own."""
+    def begin(self, fresh: Mapping[str, Any], grids: Mapping[str, Any], progress: Callable[[Progress], Any]) -> None:
+        """Count the fits that are to be made, each by what it costs."""
+        planned = [self.cost(model, False) for _, model, _ in self.on_folds_asked(fresh, grids)]
+        for name, own in fresh.items():
+            tried = combinations(own, grids[name]) if name in grids else [{}]
+            planned.append(max(self.cost(varied(own, settings), True) for settings in tried))
+        self.begun.clear()
+        self.pace, self.progress = Pace(planned), progress
+        progress(self.pace.progress)
+
+    def cost(self, model: HiddenModeEstimator, to_all: bool) -> float:
+        """What the next fit of such a model costs compared with others, about; the first one compiles."""
+        size = model.messages_size(self.train) if model.fitted_by_em else None
+        if size is None:
+            return COUNTING
+        plain = {name: own for name, own in model.get_params().items() if isinstance(own, int | float | str)}
+        kind = (to_all, type(model).__name__, *sorted((name, str(own)) for name, own in plain.items()))
+        first = kind not in self.begun
+        self.begun.add(kind)
+        return first + COUNTING + size / COST
+
+    def did(self, model: HiddenModeEstimator, to_all: bool = False) -> None:
+        """Say that a fit has ended."""
+        if self.pace is not None and self.progress is not None:
+            self.progress(self.pace.did(self.cost(model, to_all)))
+
+    def on_folds_asked(
+        self, fresh: Mapping[str, HiddenModeEstimator], grids: Mapping[str, dict[str, Any]]
+    ) -> list[tuple[str, HiddenModeEstimator, Any]]:
+        """All fits to training folds that will be made."""
         n_folds = max_folds(self.train, self.n_folds)
-        if self.fits is None or n_folds < 2:
-            return
+        if n_folds < 2:
+            return []
         modes = {
             name: {True, False} if name in grids else {_has_modes(own.get_params())} for name, own in fresh.items()
         }
@@ -236,6 +278,13 @@ class _Work:
                 tried = combinations(model, grids[name]) if name in grids else [{}]
                 parts = folds(self.train, self.n_folds if name in grids else n_folds)
                 asked += [(name, varied(model, settings), part) for settings in tried for part in parts]
+        return asked
+
+    def ahead(self, fresh: Mapping[str, HiddenModeEstimator], grids: Mapping[str, dict[str, Any]]) -> None:
+        """Where others make the fits, let them make all those to folds at once; each model then finds its own."""
+        asked = self.on_folds_asked(fresh, grids)
+        if self.fits is None or max_folds(self.train, self.n_folds) < 2:
+            return
         self.tell(f"{', '.join(fresh)}: training folds")
         for (name, *_), (_, seconds) in zip(asked, self.fits([(model, part) for _, model, part in asked]), strict=True):
             self.seconds[name] = self.seconds.get(name, 0.0) + seconds
@@ -252,6 +301,7 @@ class _Work:
                 of=self.of,
                 callback=lambda words: self.tell(f"{name}: {words}"),
                 on_fit=lambda settings, fitted: self.cut(name, settings, fitted),
+                on_end=self.did,
                 fits=self.fits,
             )
             self.chosen[name] = self.choices[name].best
@@ -280,6 +330,7 @@ class _Work:
                     of=self.of,
                     callback=lambda words, name=name: self.tell(f"{name}: {words}"),
                     on_fit=lambda settings, fitted, name=name: self.cut(name, settings, fitted),
+                    on_end=self.did,
                     fits=self.fits,
                 )
             rows.append(({"model": name, **_complexity(own[name])}, scored))
@@ -304,6 +355,7 @@ class _Work:
             if self.fits is None:
                 self.tell(f"{name}: all training sessions")
                 self.models[name].fit(self.train)
+                self.did(self.models[name], to_all=True)
             model = self.models[name]
             if own_choice := model.chosen_:
                 self.chosen[name] = {**own_choice, **self.chosen.get(name, {})}
@@ -334,6 +386,9 @@ class _Work:
         added = ONE_MODE.format(name)
         if added in self.models:
             raise ValueError(f"{added!r}: this name is kept for {name} with one mode; call yours something else")
+        if self.pace is not None:
+            n_folds = max_folds(self.train, self.n_folds) if rest else 0
+            self.pace.more(1 + n_folds * (len(combinations(twin, rest)) if rest else 0), 1.0)
         self.tune(added, twin, rest or None)
         shown = {key: value for key, value in settings.items() if key != "n_modes"}
         self.chosen.update({added: shown} if shown else {})

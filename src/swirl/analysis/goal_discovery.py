@@ -24,6 +24,7 @@ def discover_goals(
     history: int = 2,
     reward_prior: GoalDirected | None = None,
     callback: Callable[[str], Any] | None = None,
+    on_fit: Callable[[], Any] | None = None,
     **options: Any,
 ) -> GoalSearch:
     """Find the places that an animal walks to, without being told any.
@@ -69,4 +70,5 @@ def discover_goals(
         n_folds=n_folds,
         strictness=strictness,
         callback=callback,
+        on_fit=on_fit,
     )

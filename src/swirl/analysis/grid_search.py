@@ -272,6 +272,7 @@ def choose(
     of: Scored | None = None,
     callback: Callable[[str], Any] | None = None,
     on_fit: Callable[[dict[str, Any], Any], Any] | None = None,
+    on_end: Callable[[HiddenModeEstimator], Any] | None = None,
     fits: Fits | None = None,
 ) -> Choice:
     """Try every combination of settings on folds of the training data; take the simplest that is as good as the best.
@@ -295,7 +296,9 @@ def choose(
     callback
         Called with a few words on what is fitted next.
     on_fit
-        Called with the settings and the fitted model, once for each combination and fold.
+        Called with the settings and the fitted model, once for each combination and fold, in their order.
+    on_end
+        Called with the fitted model as soon as a fit ends, in whatever order; not where others make the `fits`.
     fits
         Who makes the fits (`fits_on_tasks`); by default this process.
 
@@ -314,7 +317,7 @@ def choose(
     """
     data = as_trajectories(data)
     candidates = combinations(model, grid)
-    asked = {"callback": callback, "on_fit": on_fit, "fits": fits}
+    asked = {"callback": callback, "on_fit": on_fit, "on_end": on_end, "fits": fits}
     return score_on_folds(model, data, candidates, n_folds=n_folds, of=of, **asked)
 
 
@@ -352,6 +355,7 @@ def score_on_folds(
     of: Scored | None = None,
     callback: Callable[[str], Any] | None = None,
     on_fit: Callable[[dict[str, Any], Any], Any] | None = None,
+    on_end: Callable[[HiddenModeEstimator], Any] | None = None,
     fits: Fits | None = None,
 ) -> Choice:
     """Fit the model with each candidate's settings to all folds but one, and score the sessions of that one.
@@ -372,7 +376,7 @@ def score_on_folds(
 
     with quietly():  # the same for every candidate; the final score will tell
         if fits is None:
-            found = _in_order(as_done(jobs, fitted, _at_once(models, data)))
+            found = _in_order(_told(as_done(jobs, fitted, _at_once(models, data)), on_end))
         else:
             made = fits([(models[i], parts[j]) for i, j in jobs])
             held = [data[parts[j]] for _, j in jobs]
@@ -432,6 +436,16 @@ def _at_once(models: Sequence[HiddenModeEstimator], data: Trajectories) -> int:
     most = SIDE_BY_SIDE if on_cpu() else ON_HOST
     sizes = [model.messages_size(data) for model in models]
     return 1 if pinned() or any(size is None or size > most for size in sizes) else cores()
+
+
+def _told(
+    done: Iterator[tuple[int, tuple[Any, np.ndarray]]], on_end: Callable[[HiddenModeEstimator], Any] | None
+) -> Iterator[tuple[int, tuple[Any, np.ndarray]]]:
+    """The same; each fitted model is told of as it comes."""
+    for i, found in done:
+        if on_end is not None:
+            on_end(found[0])
+        yield i, found
 
 
 def _in_order(done: Iterator[tuple[int, T]]) -> Iterator[T]:

@@ -37,12 +37,14 @@ from swirl.analysis.goal_discovery import GoalSearch, discover_goals
 from swirl.analysis.panel import NEXT_GOAL, SCORE, Panel, panel, title
 from swirl.analysis.predictive_checks import simulated_like
 from swirl.analysis.significance import LEVEL, max_corrected, strays
+from swirl.analysis.tasks import Pace, Progress
 from swirl.data.folds import folds
 from swirl.data.mdp import MDP
 from swirl.data.segments import split_at_gaps
 from swirl.data.trajectories import Trajectories
 from swirl.estimators.base import as_trajectories, quietly
 from swirl.estimators.discrete import DiscreteEstimator
+from swirl.estimators.goal_search import most_fits
 from swirl.estimators.markov import BackoffMarkov
 from swirl.estimators.swirl import SWIRL
 from swirl.priors import Gaussian, GoalDirected
@@ -274,6 +276,7 @@ def habit_or_goal(
     runs: bool = True,
     random_state: int = 0,
     callback: Callable[[str], Any] | None = None,
+    progress: Callable[[Progress], Any] | None = None,
     **options: Any,
 ) -> HabitOrGoal:
     """Say whether a recording speaks for goals, or whether a habit does as well.
@@ -298,6 +301,9 @@ def habit_or_goal(
         Of those simulations; nothing else is drawn at random.
     callback
         Called with a few words on what is fitted next.
+    progress
+        Called with a `tasks.Progress` at the start and after each fit: how many are made, and how long the rest will
+        take at most. A search ends when a goal no longer pays, mostly long before all fits that it may make.
     options
         Of `swirl.SWIRL`, such as ``discount=0.9``.
 
@@ -314,14 +320,30 @@ def habit_or_goal(
             f"data have {counted(len(data), 'session')}, of which a fold leaves one to fit to: two or more are needed "
             "there, as the model without modes is tuned on sessions held out of them; give more sessions"
         )
+    n_places = env.n_states if goals is None else len(goals)
+    in_search, later = most_fits(n_places, max_goals, n_folds), (1 + 2 * len(settings)) * n_folds + 2
+    pace = Pace(in_search + later, at_most=True)
+
+    def fitted_one() -> None:
+        told = pace.did()
+        if progress is not None:
+            progress(told)
+
+    if progress is not None:
+        progress(pace.progress)
     search = discover_goals(
-        data, env, candidates=goals, max_goals=max_goals, n_folds=n_folds, form=form, callback=callback, **options
-    )
+        data, env, candidates=goals, max_goals=max_goals, n_folds=n_folds, form=form, callback=callback,
+        on_fit=fitted_one, **options,
+    )  # fmt: skip
+    pace.more(pace.ended - in_search)  # those that the search did not need
     of = search.model.score_type_of(data)
     split = [(data[np.setdiff1d(np.arange(len(data)), part)], data[part]) for part in folds(data, n_folds)]
     tried: dict[str, list[Setting | None]] = {WITHOUT: [None, *settings]}
     if search.goals:
         tried[WITH] = [*settings]
+    else:
+        pace.more(-len(settings) * n_folds - 1)
+    pace.at_most = False
     best: dict[str, list[DiscreteEstimator]] = {}
     chosen: dict[str, tuple[Setting | None, ...]] = {}
     models: dict[str, DiscreteEstimator] = {}
@@ -333,6 +355,7 @@ def habit_or_goal(
                 if callback is not None:
                     callback(f"{family}, fold {number + 1} of {n_folds}: {_worded(setting)}")
                 fitted[-1].append(_fitted(search.by_fold[number], family == WITH, setting, train, options))
+                fitted_one()
         with quietly():
             scores = np.array(
                 [
@@ -345,6 +368,7 @@ def habit_or_goal(
         chosen[family] = tuple(listed[i] for i in picked)
         taken, ends = listed[scores.sum(axis=0).argmax()], {"max_iter": 200, "tol": 1e-6, **options}
         models[family] = _fitted(search.model, family == WITH, taken, data, ends)
+        fitted_one()
     found, still_learns = None, 0.0
     if search.goals:
         with quietly():

@@ -377,7 +377,7 @@ def power_analysis(
     tasks = []
     for i, design in product(range(n_simulations), designs):
         own = {"design": design, "seed": seed_of(random_state, design, i)}
-        tasks.append(Task(recovery, own, shared, {**asdict(design), "simulation": i}))
+        tasks.append(Task(recovery, own, shared, {**asdict(design), "simulation": i}, cost=float(design.total)))
     if folder is not None:
         folder.ask(tasks, {"questions": list(asked)})
     found = results(tasks, carried_out(tasks, folder=folder, engine=engine, callback=callback))

@@ -59,6 +59,8 @@ class Task:
         work is to end, or None.  Returns a dict of numbers, words and lists; ``"fit"`` may be the bytes of a model.
     label
         What it is, for tables and messages.
+    cost
+        How long it takes compared with others, about: for the time left (`Pace`).
 
     Examples
     --------
@@ -72,6 +74,7 @@ class Task:
     arguments: Mapping[str, Any]
     shared: Shared = field(default_factory=lambda: Shared({}))
     label: Mapping[str, Any] = field(default_factory=dict)
+    cost: float = 1.0
 
     @cached_property
     def key(self) -> str:
@@ -153,13 +156,75 @@ class Progress:
     total: int
     seconds_left: float | None
     """By the time that tasks took so far; None before the first has ended."""
+    doing: str = ""
+    """What is done now, in words."""
+    at_most: bool = False
+    """Whether work may end earlier, as where a search is not known to need all of its steps."""
 
     def __str__(self) -> str:
-        told = f"{self.done:,} of {self.total:,} done"
+        told = f"{self.doing}; " if self.doing else ""
+        told += f"{self.done:,} of {'at most ' * self.at_most}{self.total:,} done"
         told += f", {self.failed:,} failed" if self.failed else ""
         if self.seconds_left is None or self.done + self.failed >= self.total:
             return told
-        return f"{told}, {duration(self.seconds_left)} left"
+        return f"{told}, {'at most ' * self.at_most}about {duration(self.seconds_left)} left"
+
+
+class Pace:
+    """How long work will take, by the parts of it that are done: the one home of what is said about it.
+
+    Parameters
+    ----------
+    parts
+        What each part costs, in any unit; or how many there are, where they are alike.
+    known
+        How many of them were done before.
+    clock
+        Gives seconds.
+
+    Examples
+    --------
+    >>> times = iter([0.0, 30.0, 60.0])
+    >>> pace = Pace([1.0, 1.0, 4.0], clock=lambda: next(times))
+    >>> print(pace.progress)
+    0 of 3 done
+    >>> print(pace.did(1.0))
+    1 of 3 done, about 2 min left
+    >>> print(pace.did(1.0, doing="S-2"))
+    S-2; 2 of 3 done, about 2 min left
+    """
+
+    def __init__(
+        self,
+        parts: int | Sequence[float],
+        *,
+        known: int = 0,
+        at_most: bool = False,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        costs = [1.0] * parts if isinstance(parts, int) else list(parts)
+        self.total, self.ended, self.failed = len(costs) + known, known, 0
+        self.at_most, self.doing = at_most, ""
+        self._left, self._spent = sum(costs), 0.0
+        self._clock, self._began, self._seconds_left = clock, clock(), None
+
+    def did(self, cost: float = 1.0, *, n: int = 1, failed: int = 0, doing: str | None = None) -> Progress:
+        """Say that a part of that cost (or `n` that are the same task) has ended, `failed` of them with an error."""
+        self.ended, self.failed = self.ended + n, self.failed + failed
+        self._spent, self._left = self._spent + cost, max(0.0, self._left - cost)
+        self._seconds_left = (self._clock() - self._began) / self._spent * self._left if self._spent > 0 else None
+        self.doing = self.doing if doing is None else doing
+        return self.progress
+
+    def more(self, n: int, cost: float = 1.0) -> None:
+        """Say that so many parts of that cost are to be done besides; fewer, where `n` is below 0."""
+        self.total, self._left = self.total + n, max(0.0, self._left + n * cost)
+
+    @property
+    def progress(self) -> Progress:
+        """How far it has come."""
+        done = self.ended - self.failed
+        return Progress(done, self.failed, self.total, self._seconds_left, self.doing, self.at_most)
 
 
 def duration(seconds: float | int) -> str:
@@ -199,17 +264,10 @@ def carried_out(
         if i not in found:
             places.setdefault(task.key, []).append(i)
     missing = [own[0] for own in places.values()]
-    began, n_known = time.perf_counter(), len(found)
-
-    def tell() -> None:
-        if callback is None:
-            return
-        failed = sum(outcome.error is not None for outcome in found.values())
-        new = len(found) - n_known
-        left = (time.perf_counter() - began) / new * (len(tasks) - len(found)) if new else None
-        callback(Progress(len(found) - failed, failed, len(tasks), left))
-
-    tell()
+    pace = Pace([tasks[i].cost for i in missing], known=len(tasks) - sum(map(len, places.values())))
+    pace.total = len(tasks)
+    tell = callback or (lambda _: None)
+    tell(pace.progress)
     work = (here() if engine is None else engine)([tasks[i] for i in missing]) if missing else iter(())
     for place, outcome in work:
         task = tasks[missing[place]]
@@ -218,7 +276,8 @@ def carried_out(
             kept = folder.keep(task, outcome)
         for i in places[task.key]:
             found[i] = kept
-        tell()
+        n = len(places[task.key])
+        tell(pace.did(task.cost, n=n, failed=n * (kept.error is not None)))
     return [found[i] for i in range(len(tasks))]
 
 

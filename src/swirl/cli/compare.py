@@ -110,8 +110,7 @@ def compare(
     choice, and what each setting is worth on the held-out sessions.
     """
     from swirl.analysis.comparison_json import write_comparison
-    from swirl.cli.output import check_free, listed, named_columns, show_json, status_line, whole_numbers
-    from swirl.cli.sweep import progress_lines
+    from swirl.cli.output import check_free, listed, named_columns, progress_lines, show_json, whole_numbers
     from swirl.workflows.compare import fit_file, planned, run_comparison, save_fits
     from swirl.workflows.config import settings
 
@@ -138,12 +137,14 @@ def compare(
         _choose(run, output, fits, folder, scheduler or "local", workers, command, force, as_json, quiet)
         return
     run = settings(config, options, "compare")
-    silent, on_tasks = quiet or as_json, folder is not None or workers is not None or scheduler is not None
+    silent = quiet or as_json
     if not silent:
-        typer.echo(planned(run), err=True)
-    with progress_lines(silent) if on_tasks else status_line(False if silent else None) as show:
-        where = {"folder": folder, "scheduler": scheduler, "n_workers": workers, "progress": show} if on_tasks else {}
-        result, ready = run_comparison(run, command=command, callback=show, **where)
+        typer.echo(f"{planned(run)} The time left is told from the first fits on.", err=True)
+    with progress_lines(silent) as show:
+        result, ready = run_comparison(
+            run, command=command, callback=show.doing, folder=folder, scheduler=scheduler, n_workers=workers,
+            progress=show,
+        )  # fmt: skip
     echoed = {"config": ready.run.model_dump(mode="json", exclude_none=True), "command": command}
     saved = write_comparison(output, result, run=echoed, overwrite=force)
     kept = [] if fits is None else save_fits(result, fits, overwrite=force)
@@ -213,8 +214,7 @@ def _choose(
     import os
 
     from swirl.analysis.comparison_json import write_comparison
-    from swirl.cli.output import show_json
-    from swirl.cli.sweep import progress_lines
+    from swirl.cli.output import progress_lines, show_json
     from swirl.text import plain
     from swirl.workflows.compare import fit_file, save_fits
     from swirl.workflows.model_choice import run_choice

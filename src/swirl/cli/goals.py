@@ -58,7 +58,7 @@ def goals(
     line suggests an experiment that would decide. It takes minutes: many
     models are fitted.
     """
-    from swirl.cli.output import check_free, listed, named_columns, show_json, status_line
+    from swirl.cli.output import check_free, listed, named_columns, progress_lines, show_json
     from swirl.workflows.config import read_config, settings
     from swirl.workflows.goals import DISCOVER, split_goals
     from swirl.workflows.habit_or_goal import run_habit_or_goal
@@ -76,8 +76,8 @@ def goals(
     }  # fmt: skip
     run = settings(config, options, "goals")
     command = shlex.join(["swirl", *sys.argv[1:]])
-    with status_line(False if quiet or as_json else None) as show:
-        found, ready = run_habit_or_goal(run, command=command, runs=runs, callback=show)
+    with progress_lines(quiet or as_json) as show:
+        found, ready = run_habit_or_goal(run, command=command, runs=runs, callback=show.doing, progress=show)
     model = found.model
     saved = None if model is None else model.save(output, overwrite=force)
     if drawn is not None:

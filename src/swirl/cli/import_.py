@@ -351,7 +351,9 @@ def tracks(
         ),
     ],
     output: Output = OUTPUT,
-    grid: Annotated[str | None, typer.Option(metavar="RxC", help="Places are the cells of a grid.")] = None,
+    grid: Annotated[
+        str | None, typer.Option(metavar="RxC", help="Places are the cells of a grid; r0c0 is at the top left.")
+    ] = None,
     bounds: Annotated[
         str | None, typer.Option(metavar="X0,X1,Y0,Y1", help="Edges of the grid; by default the range of the tracks.")
     ] = None,

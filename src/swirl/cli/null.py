@@ -65,8 +65,7 @@ def null(
     is never below 0.05.
     """
     from swirl.analysis.null_test import QUESTIONS
-    from swirl.cli.output import check_free, named_columns, save_facts, show_json
-    from swirl.cli.sweep import progress_lines
+    from swirl.cli.output import check_free, named_columns, progress_lines, save_facts, show_json
     from swirl.text import plain
     from swirl.workflows.config import settings
     from swirl.workflows.null import run_null

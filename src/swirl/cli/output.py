@@ -5,6 +5,7 @@ import os
 import re
 import shlex
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -192,6 +193,65 @@ def status_line(wanted: bool | None) -> Iterator[Callable[[str], None]]:
         yield lambda words: typer.echo(f"\r\x1b[2K{words} …", err=True, nl=False)
     finally:
         typer.echo("\r\x1b[2K", err=True, nl=False)
+
+
+FIRST_PAUSE = 10.0  # seconds between lines of a log at first
+LAST_PAUSE = 600.0
+GROWTH = 4  # a pause is as long as what has gone by over this: a long run writes few lines
+
+
+class Told:
+    """Shows how far a command has come; call it with a `Progress` (`swirl.analysis.tasks`), or with words.
+
+    On a terminal all of it stands on one line. In a log the first estimate of the time comes at once, and then a line
+    now and then, ever more seldom.
+
+    >>> from swirl.analysis.tasks import Progress
+    >>> times = iter([0.0, 3.0, 4.0, 12.0, 13.0])
+    >>> show = Told(print, log=True, clock=lambda: next(times))
+    >>> for n, left in ((0, None), (1, 90.0), (2, 85.0), (6, 60.0)):
+    ...     show(Progress(n, 0, 9, left))
+    0 of 9 done
+    1 of 9 done, about 2 min left
+    6 of 9 done, about 60 s left
+    """
+
+    def __init__(self, write: Callable[[str], Any], *, log: bool, clock: Callable[[], float] = time.monotonic) -> None:
+        self._write, self._log, self._clock = write, log, clock
+        self._words, self._state = "", None
+        self._began, self._last, self._estimated = clock(), None, False
+
+    def __call__(self, state: Any) -> None:
+        """Show a `Progress`, or words that stand for themselves."""
+        if isinstance(state, str):
+            self._write(state)
+            return
+        self._state = state
+        if not self._log:
+            self._write("; ".join(filter(None, [self._words, str(state)])))
+            return
+        now = self._clock()
+        first = state.seconds_left is not None and not self._estimated
+        pause = min(max(FIRST_PAUSE, (now - self._began) / GROWTH), LAST_PAUSE)
+        if first or self._last is None or now - self._last >= pause:
+            self._last, self._estimated = now, self._estimated or first
+            self._write(str(state))
+
+    def doing(self, words: str) -> None:
+        """Say what is done now: on a terminal only, where it stands beside how far it has come."""
+        self._words = words
+        if not self._log:
+            self._write("; ".join([words, *([] if self._state is None else [str(self._state)])]))
+
+
+@contextmanager
+def progress_lines(silent: bool) -> Iterator[Told]:
+    """Give what shows how far it has come: one line of a terminal, a line of a log now and then, or nothing."""
+    if silent or sys.stderr.isatty():
+        with status_line(False if silent else None) as show:
+            yield Told(show, log=False)
+        return
+    yield Told(lambda words: typer.echo(f"{time.strftime('%H:%M:%S')} {words}", err=True), log=True)
 
 
 def save_facts(path: Path, kind: str, facts: dict[str, Any], *, force: bool) -> Path:

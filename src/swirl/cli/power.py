@@ -140,8 +140,7 @@ def power(
     is enough.
     """
     from swirl.analysis.power import cost
-    from swirl.cli.output import check_free, listed, numbers, save_facts, show_json, whole_numbers
-    from swirl.cli.sweep import progress_lines
+    from swirl.cli.output import check_free, listed, numbers, progress_lines, save_facts, show_json, whole_numbers
     from swirl.text import plain
     from swirl.workflows.power import ask, run_power
 

@@ -3,9 +3,6 @@
 import os
 import shlex
 import sys
-import time
-from collections.abc import Callable
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,7 +12,6 @@ from swirl.cli import options as shared
 
 app = typer.Typer(add_completion=False)
 STATUS = "status"
-EVERY = 10.0  # seconds between lines in a log
 
 
 @app.command(epilog="Example:\n\nswirl sweep grid.toml -o sweep --scheduler local")
@@ -43,7 +39,7 @@ def sweep(
     its error, and the others continue. `swirl sweep status FOLDER` shows the
     progress.
     """
-    from swirl.cli.output import show_json
+    from swirl.cli.output import progress_lines, show_json
     from swirl.workflows.config import checked, read_config
     from swirl.workflows.sweep import status
     from swirl.workflows.sweep import sweep as swept
@@ -97,25 +93,3 @@ def in_words(found: dict[str, Any]) -> str:
         named = ", ".join(f"{key}={value}" for key, value in task.items() if key != "error")
         lines.append(f"  failed: {named}: {task['error']}")
     return "\n".join(lines)
-
-
-@contextmanager
-def progress_lines(silent: bool) -> Any:
-    """Give a function that shows how far it has come: one line of a terminal, or a line of a log now and then."""
-    from swirl.cli.output import status_line
-
-    if silent or sys.stderr.isatty():
-        with status_line(False if silent else None) as show:
-            yield lambda state: show(str(state))
-        return
-    last = -EVERY
-
-    def log(state: Any) -> None:
-        nonlocal last
-        now = time.monotonic()
-        if now - last >= EVERY or isinstance(state, str):
-            last = now
-            typer.echo(f"{time.strftime('%H:%M:%S')} {state}", err=True)
-
-    told: Callable[[Any], None] = log
-    yield told

@@ -16,6 +16,8 @@ from swirl.errors import Faults
 from swirl.text import did_you_mean, some
 
 MAX_SIDE = 1000  # cells of a row or column: beyond is a slip of the pen
+FIRST_CELL = "r0c0"
+"""What the cell at the top left of maps is called, where nobody says otherwise: rows are counted from the top."""
 MOVES = {"up": (-1, 0), "down": (1, 0), "left": (0, -1), "right": (0, 1)}
 """Action → how many rows down and columns to the right it leads, on the map."""
 DIAGONALS = {"up left": (-1, -1), "up right": (-1, 1), "down left": (1, -1), "down right": (1, 1)}

@@ -42,33 +42,43 @@ def fully_connected(n_states: int, state_names: Any = None, *, stay: bool = Fals
     return MDP.deterministic(following, available=available, state_names=state_names, action_names=state_names)
 
 
-def environment_of_places(places: Any, *, y_down: bool = False, state_names: Any = None) -> MDP:
+def environment_of_places(places: Any, *, y_down: bool | None = None, state_names: Any = None) -> MDP:
     """Make the environment of a grid, of polygons or of a graph's nodes (`io.places`).
 
-    `y_down`: y grows downwards, as in the pixels of a video; maps are drawn as the video shows the place.
-    `state_names`: other names than those of the places.
+    `y_down`: y grows downwards, as in the pixels of a video; maps are drawn as the video shows the place. None: as the
+    grid says, else upwards. `state_names`: other names than those of the places.
+
+    >>> from swirl.io.places import Grid
+    >>> env = environment_of_places(Grid(x=(0, 2), y=(0, 2), shape=(2, 2), y_down=True))
+    >>> env.state_names[0], env.coordinates[0]
+    ('r0c0', array([ 0.5, -0.5]))
     """
     return MDP.from_edges(
         places.edges(),
         n_states=len(places.state_names),
         n_actions=len(places.action_names),
         state_names=places.state_names if state_names is None else state_names,
-        action_names=named_moves(places, y_down=y_down),
-        coordinates=places.coordinates * ([1.0, -1.0] if y_down else 1.0),
+        action_names=places.action_names,
+        coordinates=places.coordinates * ([1.0, -1.0] if grows_down(places, y_down) else 1.0),
     )
 
 
-def named_moves(places: Any, *, y_down: bool = False) -> tuple[str, ...]:
-    """Names of the moves between places: what a grid calls up is down on a screen, where y grows downwards.
+def grows_down(places: Any, y_down: bool | None) -> bool:
+    """Whether y grows downwards: as a grid says, which counts its rows from the top; of other places as asked for.
 
     >>> from swirl.io.places import Grid
-    >>> named_moves(Grid(x=(0, 2), y=(0, 2), shape=(2, 2)), y_down=True)
-    ('down', 'up', 'left', 'right')
+    >>> grows_down(Grid(x=(0, 2), y=(0, 2), shape=(2, 2)), True)
+    Traceback (most recent call last):
+    ValueError: y_down=True, but rows of this grid are counted for a y that grows upwards: give Grid(…, y_down=True)
     """
-    if not y_down or getattr(places, "shape", None) is None:
-        return places.action_names
-    turned: dict[str, str] = {"up": "down", "down": "up"}
-    return tuple(" ".join(turned.get(str(word), str(word)) for word in name.split()) for name in places.action_names)
+    own = getattr(places, "y_down", None)
+    if own is not None and y_down is not None and own != y_down:
+        way = "downwards" if own else "upwards"
+        raise ValueError(
+            f"y_down={y_down}, but rows of this grid are counted for a y that grows {way}: "
+            f"give Grid(…, y_down={y_down})"
+        )
+    return bool(own if y_down is None else y_down)
 
 
 def observed_moves(data: Trajectories | Iterable[Trajectories]) -> MDP:

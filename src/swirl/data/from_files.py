@@ -195,7 +195,7 @@ class FromFiles:
         min_dwell: float | int = 0.0,
         on_skip: str = "gap",
         series: str | None = None,
-        y_down: bool = False,
+        y_down: bool | None = None,
     ) -> T:
         """Build from positions: one step per visit to a place.
 
@@ -209,8 +209,8 @@ class FromFiles:
         series
             Of an NWB file that holds several: its path inside the file, or the last part of it.
         y_down
-            y grows downwards, as in the pixels of a video: moves are named as `environment_of_places(…, y_down=True)`
-            names them.
+            Whether y grows downwards, as in the pixels of a video. A grid says so itself, `Grid(…, y_down=True)`; what
+            says otherwise here is refused.
 
         Examples
         --------
@@ -221,22 +221,22 @@ class FromFiles:
         >>> positions = np.array([[0.5, 0.5], [0.6, 0.5], [1.5, 0.5], [1.5, 1.5]])
         >>> track = Track("m1", times=np.arange(4.0), positions=positions)
         >>> Trajectories.from_tracks([track], Grid(x=(0, 2), y=(0, 2), shape=(2, 2))).states[0]
-        array([0, 1, 3])
+        array([2, 3, 1])
         """
-        from swirl.data.environments import named_moves
+        from swirl.data.environments import grows_down
         from swirl.io import tracks
         from swirl.io.nwb.file import is_nwb
         from swirl.io.nwb.reading import read_nwb_tracks
         from swirl.io.visits import visits
 
+        grows_down(places, y_down)
         asked: Any = {"keypoint": keypoint, "individual": individual, "fps": fps, "min_confidence": min_confidence}
         found = source
         if is_nwb(source):
             found = read_nwb_tracks(source, series=series, **asked)
         elif not (isinstance(source, list) and source and all(isinstance(x, tracks.Track) for x in source)):
             found = tracks.read_tracks(source, **asked)
-        read = visits(found, places, min_dwell=min_dwell, on_skip=on_skip)
-        return cls._told(read.with_labels(action_names=named_moves(places, y_down=y_down)))
+        return cls._told(visits(found, places, min_dwell=min_dwell, on_skip=on_skip))
 
     @classmethod
     @renamed(longest_pause="max_pause")

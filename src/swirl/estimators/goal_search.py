@@ -46,6 +46,7 @@ Model = Any  # a `swirl.SWIRL`, whose fit may call for this search
 AT_ONCE = 2**25  # numbers that the tables of the candidates of one batch may hold
 ROUNDS = (2, 8)  # EM steps of a screening: of all candidates, then of the best
 KEPT = 16  # of them, at least, and one in four
+MOST_HABITS = 5
 BUMPS = 0.05  # share of steps in place from which on bumping into walls may be a habit
 QUICK = {"n_restarts": 1, "max_iter": 40, "tol": 1e-4}  # how the models of a search are fitted
 TAKEN_UP = 0.1  # share of new pursuits that a candidate starts with
@@ -123,6 +124,7 @@ def search_goals(
     n_folds: int = 3,
     strictness: float = 1.0,
     callback: Callable[[str], Any] | None = None,
+    on_fit: Callable[[], Any] | None = None,
 ) -> GoalSearch:
     """Find the places that an animal walks to: `selection.discover_goals`, for models like one that is given.
 
@@ -130,6 +132,8 @@ def search_goals(
     ----------
     like
         Not fitted; its form is `rewards.Goals`, of which places are not read.
+    on_fit
+        Called after each fit; there are at most `most_fits` of them.
     """
     data, env = as_trajectories(data), like.env
     base = replace(like.reward, places=(), names=())
@@ -142,10 +146,10 @@ def search_goals(
     searches = []
     for habit in [base] if base.moves else _habits(env, base, data):
         make = partial(_make, like, habit)
-        paths = [_Path(make, tried, *each) for each in split]
+        paths = [_Path(make, tried, *each, on_fit) for each in split]
         searches.append((sum(path.score() for path in paths), make, paths))
     _, make, paths = max(searches, key=lambda search: search[0])
-    whole = _Path(make, tried, data, None)
+    whole = _Path(make, tried, data, None, on_fit)
     alone: np.ndarray | None = None
     found: list[FoundGoal] = []
     refused = None
@@ -182,6 +186,17 @@ def search_goals(
     return GoalSearch(tuple(found), refused, alone, tried, model, tuple(path.model for path in paths))
 
 
+def most_fits(n_places: int, max_goals: int, n_folds: int) -> int:
+    """How many fits a search makes at most: those of its habits, of each round, and of goals that may be dropped.
+
+    >>> most_fits(36, 6, 3)
+    65
+    """
+    rounds = min(max_goals, n_places)
+    dropping = max(0, rounds - 1) * (n_folds + 2)
+    return MOST_HABITS * n_folds + 1 + rounds * (n_folds + 1) + dropping
+
+
 def _habits(env: MDP, base: Goals, data: Trajectories) -> list[Goals]:
     """The habits among which folds choose: what moves are called, and what makes two places alike."""
     codings = ["action", "next", *(["compass"] if has_places(env) else [])]
@@ -202,8 +217,16 @@ def _make(like: Model, base: Goals, places: Any) -> Model:
 class _Path:
     """One forward selection: on all sessions, or on the training sessions of a fold."""
 
-    def __init__(self, make: Any, tried: tuple, train: Trajectories, held_out: Trajectories | None):
+    def __init__(
+        self,
+        make: Any,
+        tried: tuple,
+        train: Trajectories,
+        held_out: Trajectories | None,
+        on_fit: Callable[[], Any] | None = None,
+    ):
         self.make, self.tried, self.train, self.held_out = make, tried, train, held_out
+        self.on_fit = on_fit or (lambda: None)
         prior = make(()).reward_prior or GoalDirected()
         self.expected_cost = prior.expected_cost
         self.chosen: list[int] = []
@@ -225,7 +248,9 @@ class _Path:
     def _quiet_fit(self, model: Model, start: Parameters | None) -> Model:
         with warnings.catch_warnings():  # of a search; the model that is kept says its own
             warnings.simplefilter("ignore", Notice)
-            return model.fit_to_score(self.train, progress=False, start=start)
+            fitted = model.fit_to_score(self.train, progress=False, start=start)
+        self.on_fit()
+        return fitted
 
     def _held_out(self, model: Model) -> Float[np.ndarray, "session"]:
         with quietly():

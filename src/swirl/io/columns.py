@@ -514,14 +514,18 @@ def _find_column(role: str, wanted: str, usual: bool, there: list[str], faults: 
     return None
 
 
-def note_hints(columns: Columns, found: dict[str, str], there: list[str], notes: list[str]) -> None:
+def note_hints(columns: Columns, found: dict[str, str], there: list[str], notes: list[str]) -> set[str]:
     """Note a column that is usually called otherwise: without a session column all rows are one session.
+
+    Returns the columns that are told of.
 
     >>> notes = []
     >>> note_hints(USUAL, {"state": "state"}, ["mouse", "state"], notes)
+    {'mouse'}
     >>> notes
     ["no column is called 'subject': if 'mouse' is it, say so: subject='mouse' (--columns subject=mouse)"]
     """
+    told = set()
     for role, words in ALSO_CALLED.items():
         wanted = getattr(columns, role)
         # A mouse that tells sessions apart may be the subject, too.
@@ -533,6 +537,8 @@ def note_hints(columns: Columns, found: dict[str, str], there: list[str], notes:
                 f"{'BEWARE: ' if alone else ''}no column is called {wanted!r}{alone}: if {like[0]!r} is it, say so: "
                 f"{role}={like[0]!r} ({as_typed({role: like[0]})})"
             )
+            told.add(like[0])
+    return told
 
 
 def bout_marks(there: list[str], found: dict[str, str]) -> str | None:
@@ -561,27 +567,25 @@ def are_numeric(columns: dict[str, Any]) -> dict[str, bool]:
 
 def choose_signals(
     numeric: dict[str, bool], found: dict[str, str], wanted: Any, faults: Faults, notes: list[str]
-) -> dict[str, list[str]]:
-    """Name of each signal → its columns, one per channel.
+) -> tuple[dict[str, list[str]], list[str]]:
+    """Name of each signal → its columns, one per channel; and the columns that nobody asked for and that are left out.
 
-    >>> numeric = {"state": True, "speed": True, "x_0": True, "x_1": True}
+    >>> numeric = {"state": True, "speed": True, "x_0": True, "x_1": True, "note": False}
     >>> choose_signals(numeric, {"state": "state"}, None, Faults(), [])
-    {'speed': ['speed'], 'x': ['x_0', 'x_1']}
+    ({'speed': ['speed'], 'x': ['x_0', 'x_1']}, ['note'])
     """
     free = [name for name in numeric if name not in found.values()]
     if wanted is None:
         kept = [name for name in free if numeric[name] and plain(name) not in NO_SIGNAL]
         left = [name for name in free if name not in kept]
-        if left:
-            notes.append(f"left out {some(left, 10)}: not numbers that were recorded")
         groups = _channels(kept)
         grouped = {column: stem for stem, channels in groups.items() for column in channels}
         for stem, channels in groups.items():
             notes.append(f"read {some(channels)} as the {len(channels)} channels of one signal, {stem}")
-        return {grouped.get(name, name): groups.get(grouped.get(name, ""), [name]) for name in kept}
+        return {grouped.get(name, name): groups.get(grouped.get(name, ""), [name]) for name in kept}, left
     if isinstance(wanted, str) or not isinstance(wanted, Iterable):
         faults.add(f"signals={wanted!r}: give a list of columns, such as signals=['speed']")
-        return {}
+        return {}, []
     chosen, groups = {}, _channels(list(numeric))
     for name in map(str, wanted):
         matching = [name] if name in numeric else [column for column in numeric if plain(column) == plain(name)]
@@ -589,7 +593,7 @@ def choose_signals(
             chosen[name] = matching[:1] or groups[name]
         else:
             faults.add(f"signals: there is no column {name!r}{did_you_mean(name, free)}")
-    return chosen
+    return chosen, []
 
 
 def _channels(names: list[str]) -> dict[str, list[str]]:

@@ -203,8 +203,17 @@ SESSIONS = ("day", "date", "session", "session_id", "session_no", "recording", "
 PARTS = ("trial", "run", "block", "episode")
 """What columns are called that may tell a session, or a part of one."""
 
+BY_TURNS = tuple(word for word in SESSIONS if word != "visit")
+"""Those of which several may stand in a table by turns; a visit that comes and goes is a signal."""
+
 LONG = 5
 """Rows for which a column that tells sessions stays the same, on average at least."""
+
+MOST_BY_TURNS = 6
+"""Recordings of one animal of which rows may stand by turns, at most."""
+
+LOOKED_AT = 2_000
+"""Rows of a session that are looked at for that."""
 
 
 def unnamed_session(
@@ -212,11 +221,15 @@ def unnamed_session(
 ) -> tuple[str, Any] | None:
     """A column that may tell sessions apart, though nobody said so, and one whose rows have several values of it.
 
-    Its name says so, and it stays the same over many rows: a signal changes all the time.
+    Its name says so, and it stays the same over many rows: a signal changes all the time. A day may also change from
+    row to row, where two recordings stand in the table by turns: then it has few values, each in many rows.
 
     >>> import pandas as pd
     >>> from swirl.errors import Faults
     >>> table = Table({"Day": pd.Series(np.repeat([1, 2], 6))}, None, Faults(), [])
+    >>> unnamed_session(table, {"session": "mouse"}, np.zeros(12, int), ["m1"])
+    ('Day', 'm1')
+    >>> table = Table({"Day": pd.Series(np.tile([1, 2], 6))}, None, Faults(), [])
     >>> unnamed_session(table, {"session": "mouse"}, np.zeros(12, int), ["m1"])
     ('Day', 'm1')
     """
@@ -232,9 +245,56 @@ def unnamed_session(
             n_runs = 1 + int(((np.diff(codes) != 0) | ~within).sum())
             least, most = least_and_most((session, names), (codes, different))
             changing = np.flatnonzero(least < most)
-            if changing.size and LONG * n_runs <= len(session):
+            lasts = LONG * n_runs <= len(session)
+            if changing.size and (lasts or (word in BY_TURNS and _few_values(session, codes))):
                 return column, names[int(changing[0])]
     return None
+
+
+def _few_values(session: np.ndarray, codes: np.ndarray) -> bool:
+    """Whether each session has few values of a column, for at least `LONG` rows each on average."""
+    known = (session >= 0) & (codes >= 0)
+    pairs = np.unique(session[known].astype(np.int64) * (codes.max(initial=0) + 1) + codes[known])
+    return 0 < LONG * len(pairs) <= int(known.sum())
+
+
+def recordings_by_turns(times: np.ndarray, states: np.ndarray) -> int:
+    """How many recordings seem to stand by turns in the rows of one session, as their times say; 1: it is one.
+
+    Each row goes on with the latest clock before it. Several recordings are a few clocks, by turns all the way, and
+    apart by more than two of their steps, or with two states at one time. Rows that were written a little late are not
+    apart so far; those that are sorted by something else do not take turns; shuffled rows would be many clocks.
+
+    >>> clock = np.arange(20.0)
+    >>> recordings_by_turns(np.stack([clock, clock + 500], axis=1).ravel(), np.zeros(40, int))
+    2
+    >>> recordings_by_turns(clock, np.zeros(20, int)), recordings_by_turns(clock[::-1], np.zeros(20, int))
+    (1, 1)
+    """
+    times, states = times[:LOOKED_AT], states[:LOOKED_AT]
+    if times.dtype.kind == "M":
+        times = times.astype(np.int64)
+    clocks: list[list[int]] = []
+    of: list[int] = []
+    when = times.tolist()
+    for row, now in enumerate(when):
+        before = [(when[rows[-1]], -i) for i, rows in enumerate(clocks) if when[rows[-1]] < now]
+        if not before and len(clocks) == MOST_BY_TURNS:
+            return 1
+        mine = -max(before)[1] if before else len(clocks)
+        if not before:
+            clocks.append([])
+        clocks[mine].append(row)
+        of.append(mine)
+    turns = 1 + np.count_nonzero(np.diff(of))
+    if len(clocks) < 2 or min(map(len, clocks)) < LONG or turns < max(3 * len(clocks), len(times) / LONG):
+        return 1
+    step = float(np.median(np.concatenate([np.diff(times[rows]) for rows in clocks])))
+    back = times[:-1] - times[1:]
+    apart = (back > 0).any() and float(np.median(back[back > 0])) > 2 * step
+    at_once = back == 0
+    differ = at_once & (states[1:] != states[:-1])
+    return len(clocks) if apart or (differ.any() and 2 * at_once.sum() >= len(times) / len(clocks)) else 1
 
 
 def unnamed_groups(table: Table, found: Mapping[str, str], session: np.ndarray, names: list[Any]) -> dict[str, list]:

@@ -5,6 +5,7 @@ there; several together may tell a session (`session_keys`).  They are found by 
 called otherwise.  Everything is done on whole columns: ten million rows are read in seconds.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -49,6 +50,7 @@ from swirl.io.session_keys import (
     least_and_most,
     of_each_subject,
     read_key,
+    recordings_by_turns,
     session_advice,
     unnamed_groups,
     unnamed_session,
@@ -61,6 +63,7 @@ __all__ = ["USUAL", "Columns", "from_frame", "read_csv", "read_data", "read_parq
 
 KINDS = {"session": "names", "subject": "names", "group": "names", "time": "measured"}
 KINDS |= {"state": "labels", "action": "labels", "gap": "labels"}
+LOOKED_INTO = 20  # sessions of which rows are looked at for recordings that stand by turns
 GROUPS = ("treatment", "condition", "drug", "genotype", "cohort", "sex", "strain")  # read of a Parquet file, for a hint
 
 
@@ -131,9 +134,10 @@ def from_frame(
         faults.add("it has columns but no rows: there are no data")
     heading = f"{source} cannot be read (rows are counted from 0)"
     faults.raise_if_any(heading)
-    note_hints(columns, found, list(table.columns), table.notes)
-    chosen = choose_signals(are_numeric(table.columns), found, signals, faults, table.notes)
-    return assemble(table, found, chosen, state_names, action_names, heading)
+    asked_about = note_hints(columns, found, list(table.columns), table.notes)
+    chosen, left = choose_signals(are_numeric(table.columns), found, signals, faults, table.notes)
+    left = [name for name in left if name not in asked_about]
+    return assemble(table, found, chosen, state_names, action_names, heading, left=left)
 
 
 def read_csv(
@@ -181,9 +185,10 @@ def read_csv(
     coded = frozenset(name for i, name in names.items() if kinds[i] == "labels")
     series = {name: read[i] for i, name in names.items()}
     table = Table(series, opened.lines, faults, list(opened.notes), unordered=coded, written=True)
-    note_hints(columns, found, list(table.columns), table.notes)
-    chosen = choose_signals(are_numeric(table.columns), found, signals, faults, table.notes)
-    return assemble(table, found, chosen, state_names, action_names, f"{path} cannot be read", opened.name)
+    asked_about = note_hints(columns, found, list(table.columns), table.notes)
+    chosen, left = choose_signals(are_numeric(table.columns), found, signals, faults, table.notes)
+    left = [name for name in left if name not in asked_about]
+    return assemble(table, found, chosen, state_names, action_names, f"{path} cannot be read", opened.name, left)
 
 
 def read_parquet(
@@ -225,8 +230,9 @@ def read_parquet(
         for name, kind in types.items()
     }
     notes: list[str] = []
-    note_hints(columns, found, list(types), notes)
-    chosen = choose_signals(numeric, found, signals, faults, notes)
+    asked_about = note_hints(columns, found, list(types), notes)
+    chosen, left = choose_signals(numeric, found, signals, faults, notes)
+    left = [name for name in left if name not in asked_about]
     also: list[str] = []
     if "session" in found and "subject" not in found:  # for a hint, where one session is of several animals
         also = [name for name in types if plain(name) in ALSO_CALLED["subject"] and not is_compound(types[name])]
@@ -256,7 +262,7 @@ def read_parquet(
         refuse(path, "it has columns but no rows: there are no data")
     series = {name: frame[raw] for name, raw in stored.items()}
     table = Table(series, None, faults, notes, unordered=frozenset(text))
-    return assemble(table, found, chosen, state_names, action_names, heading, path.stem)
+    return assemble(table, found, chosen, state_names, action_names, heading, path.stem, left)
 
 
 def _first_line(error: BaseException) -> str:
@@ -340,8 +346,9 @@ def assemble(
     action_names: Any,
     heading: str,
     only: str | None = None,
+    left: Sequence[str] = (),
 ) -> Trajectories:
-    """Check every column, put the rows in order and cut them into sessions.
+    """Check every column, put the rows in order and cut them into sessions; say which columns are `left` out.
 
     >>> import pandas as pd
     >>> from swirl.errors import Faults
@@ -398,9 +405,11 @@ def assemble(
     del group
     order = None
     if not nowhere.size and not lost.size:
-        order = _order(table, session, sessions, times, found.get("time", ""), empty)
-        _hint_at_sessions(table, found, session, sessions, told)
-        _hint_at_groups(table, found, session, sessions)
+        order, mixed = _order(table, session, sessions, times, found.get("time", ""), empty, states)
+        asked_about = _hint_at_sessions(table, found, session, sessions, told, mixed)
+        asked_about |= _hint_at_groups(table, found, session, sessions)
+        if left := [name for name in left if name not in asked_about]:  # each column is told of once
+            notes.append(f"left out {some(left, 10)}: not numbers that were recorded")
     if not len(faults) and (states == MISSING).all():
         faults.add(f"{found['state']} is blank in every row: there are no data")
     faults.raise_if_any(heading)
@@ -454,9 +463,18 @@ def place_of(data: Trajectories, session: int, step: int) -> str | None:
 
 
 def _hint_at_sessions(
-    table: Table, found: dict[str, str], session: np.ndarray, sessions: list[Any], before: int
-) -> None:
-    """Say in place of the faults after the first so many, or beside none, that a session may be several."""
+    table: Table,
+    found: dict[str, str],
+    session: np.ndarray,
+    sessions: list[Any],
+    before: int,
+    mixed: tuple[int, int] | None,
+) -> set[str]:
+    """Say in place of the faults after the first so many, or beside none, that a session may be several.
+
+    `mixed`: a session in whose rows recordings stand by turns, as its times say, and how many. Returns the columns that
+    are told of.
+    """
     column, more = unnamed_subject(table, found, session, sessions), unnamed_session(table, found, session, sessions)
     loud = True
     if column is not None:
@@ -471,22 +489,33 @@ def _hint_at_sessions(
             told = f"{column} changes within session {changing}"
         told += f": if each {column} is a session of its own, say so: {session_advice(found, column)}"
         loud = plain(column) not in PARTS  # a session may well have trials
+    elif mixed is not None:
+        within, n_recordings = mixed
+        told = "" if sessions[within] is None else f" within session {sessions[within]}"
+        told = (
+            f"{found['time']} goes like {n_recordings} clocks by turns{told}: if rows of {n_recordings} recordings "
+            "alternate, add a column that says which recording each row is of, and name it: "
+            f"{session_advice(found, 'recording')}"
+        )
     else:
-        return
+        return set()
     if after := table.faults.messages[before:]:
         more_of_them = f"; and {counted(len(after) - 1, 'more fault')} like it" if len(after) > 1 else ""
         table.faults.messages[before:] = [f"{told} (else, {after[0]}{more_of_them})"]
     else:
         table.notes.append(f"BEWARE: {told}" if loud else told)
+    return {name for name in (column, None if more is None else more[0]) if name is not None}
 
 
-def _hint_at_groups(table: Table, found: dict[str, str], session: np.ndarray, sessions: list[Any]) -> None:
-    """Note which of the columns left out may be the group."""
-    for column, values in list(unnamed_groups(table, found, session, sessions).items())[:3]:
+def _hint_at_groups(table: Table, found: dict[str, str], session: np.ndarray, sessions: list[Any]) -> set[str]:
+    """Note which of the columns left out may be the group, and return them."""
+    groups = dict(list(unnamed_groups(table, found, session, sessions).items())[:3])
+    for column, values in groups.items():
         table.notes.append(
-            f"{column} ({some(sorted(map(str, values)), 6)}; one for each session) was not read: if it is the group, "
-            f"say so: group={column!r} ({as_typed({'group': column})})"
+            f"left out {column} ({some(sorted(map(str, values)), 6)}), which has one value for each session, as a "
+            f"group has; to use it as the group: group={column!r} ({as_typed({'group': column})})"
         )
+    return set(groups)
 
 
 def _constant(
@@ -537,9 +566,18 @@ def _taken(values: np.ndarray, order: np.ndarray | None) -> np.ndarray:
 
 
 def _order(
-    table: Table, session: np.ndarray, sessions: list[Any], times: Any, column: str, empty: np.ndarray
-) -> np.ndarray | None:
-    """Rows session after session, each in order of time; None where they stand so already."""
+    table: Table,
+    session: np.ndarray,
+    sessions: list[Any],
+    times: Any,
+    column: str,
+    empty: np.ndarray,
+    states: np.ndarray,
+) -> tuple[np.ndarray | None, tuple[int, int] | None]:
+    """Rows session after session, each in order of time (None where they stand so already), and what is mixed.
+
+    That is the first session in whose rows several recordings stand by turns, and how many; None where none is.
+    """
     order = np.flatnonzero(~empty) if empty.any() else None
     rows = _taken(session, order)
     if times is None:
@@ -548,9 +586,17 @@ def _order(
         grouped = np.argsort(rows, kind="stable")
         order, rows = grouped if order is None else order[grouped], rows[grouped]
     if times is None:
-        return order
+        return order, None
     within, t = np.diff(rows) == 0, _taken(times, order)
     back = within & (t[1:] < t[:-1])
+    mixed = None
+    if len(doubtful := np.unique(rows[1:][within & (t[1:] <= t[:-1])])):
+        states = _taken(states, order)
+    for i in doubtful[:LOOKED_INTO].tolist():
+        own = slice(*np.searchsorted(rows, [i, i + 1]))
+        if (n_recordings := recordings_by_turns(t[own], states[own])) > 1:
+            mixed = i, n_recordings
+            break
     if back.any():
         n = len(np.unique(rows[1:][back]))
         table.notes.append(f"sorted {counted(n, 'session')} by {column}: the rows were not in order of time")
@@ -565,7 +611,7 @@ def _order(
         )
     if len(twice) > 3:
         table.faults.add(f"{column} repeats {len(twice) - 3:,} more times in this way")
-    return order
+    return order, mixed
 
 
 def _check_together(table: Table, rows: np.ndarray, sessions: list[Any], order: np.ndarray | None) -> None:

@@ -17,6 +17,7 @@ from swirl.plots.history_dependence import history_dependence
 from swirl.plots.model_comparison import score_bands, score_differences, scores_by_modes
 from swirl.plots.move_maps import (
     arrival_map,
+    example_paths,
     moves_map,
     paths_by_mode,
     policy_map,
@@ -38,6 +39,7 @@ __all__ = [
     "bout_durations",
     "distribution_check",
     "environment_map",
+    "example_paths",
     "goal_map",
     "graph_map",
     "history_dependence",

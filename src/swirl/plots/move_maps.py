@@ -2,21 +2,24 @@
 
 As in `state_maps`, `arrival_map`, `moves_map`, `preferences` and `traffic` look at the environment and draw with what
 suits it; `policy_map`, `preference_map` and `paths_by_mode` are what they draw where states have places.
+`example_paths` has single segments of a mode.
 
 Rewards are known only up to a gauge (design.md#gauge); policies are not, so pictures of what a mode does, without its
 reward, belong beside reward maps.
 """
 
 from collections.abc import Sequence
+from textwrap import wrap
 
 import numpy as np
 from jaxtyping import Float, Int
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import Colormap, Normalize, to_rgba
+from matplotlib.figure import Figure
 
 from swirl.analysis.state_summaries import log_odds_less
-from swirl.data.geometry import Layout, has_places, lattice, layout, possible_moves
+from swirl.data.geometry import Layout, has_places, lattice, possible_moves
 from swirl.data.mdp import MDP
 from swirl.plots.checks import Marks, check_above_zero, check_marks, check_paths, check_policy, check_states
 from swirl.plots.grid_maps import split_reward_map
@@ -36,6 +39,7 @@ from swirl.plots.shapes import (
 )
 from swirl.plots.state_maps import Shown, state_names
 from swirl.plots.style import (
+    CORRIDOR,
     INK,
     OKABE_ITO,
     PREFERENCE_COLOURS,
@@ -48,6 +52,7 @@ from swirl.plots.style import (
     colour_map,
     finish_map,
     finite_range,
+    mixed,
     set_title,
 )
 from swirl.text import counted
@@ -323,12 +328,7 @@ def traffic(
     [[0.0, 1.0], [1.0, 0.0]]
     """
     if has_places(env):
-        ax = paths_by_mode(env, states, modes, mode, marks=marks, colours=colours, title=title, ax=ax)
-        # Circles reach over the edge of the map; the title must not lie under them.
-        margin = 0.4 * layout(env).unit
-        ax.set_xlim(ax.get_xlim()[0] - margin, ax.get_xlim()[1] + margin)
-        ax.set_ylim(ax.get_ylim()[0] - margin, ax.get_ylim()[1] + margin)
-        return ax
+        return paths_by_mode(env, states, modes, mode, marks=marks, colours=colours, title=title, ax=ax)
     check_paths(env, states, modes, mode)
     counts = segment_traffic(env.n_states, states, modes, mode)[0].astype(float)
     return _table(env, _possible(env, counts), shown, 0.0, None, PROBABILITY_COLOURS, title, colour_bar, "moves", ax)
@@ -338,11 +338,12 @@ def paths_by_mode(
     env: MDP, states: Sessions, modes: Sessions, mode: int, *, marks: Marks | None = None,
     colours: Sequence[str] | None = None, title: str | None = None, key: bool = True, ax: Axes | None = None,
 ) -> Axes:  # fmt: skip
-    """Draw every segment of one mode: traffic as width, the places where segments start and end as circles.
+    """Draw every segment of one mode: moves as arrows, the places where segments start and end as half-discs.
 
-    Each direction of a corridor has its lane, on the right as traffic keeps; its width is the number of moves
-    within segments of the mode, so a hundred thousand steps stay readable.  Rings are where segments start, discs
-    where they end, areas by number; a start or end that is only the session's own is not drawn.
+    Each direction of a move has its own arrow, on the right as traffic keeps. Its width is the number of such moves
+    within segments of the mode; it is dark where that is the more frequent way, and pale where it is the way back.
+    White half-discs are where segments start, black ones where they end, areas by number; a start or end that is only
+    the session's own is not drawn, and nor is staying.
 
     Parameters
     ----------
@@ -353,7 +354,7 @@ def paths_by_mode(
     colours
         One per mode, such as `named_mode_colours(mode_names)`.
     key
-        Write under the map what the widths and circles stand for.
+        Write under the map what the widths and half-discs stand for.
 
     Examples
     --------
@@ -361,43 +362,190 @@ def paths_by_mode(
     >>> env = MDP.deterministic([[1, 0], [0, 1]], coordinates=[[0, 0], [2, 0]])
     >>> ax = paths_by_mode(env, [np.array([0, 1, 0, 0])], [np.array([1, 0, 0, 1])], 0)
     >>> ax.texts[0].get_text()
-    'widest lane: 1 move\\nring: 1 start   disc: 1 end'
+    'widest arrow: 1 of 1 move (100 %)\\nwhite half-discs: 1 start\\nblack half-discs: 1 end'
     """
     check_paths(env, states, modes, mode)
     counts, starts, ends = segment_traffic(env.n_states, states, modes, mode)
-    colour = checked_colours(colours, 1 + max([mode, *(int(path.max(initial=0)) for path in modes)]))[mode]
-    ax, drawn = floor_plan(ax, env)
-    moves = counts[drawn.moves[:, 0], drawn.moves[:, 1]]
-    used = moves > 0
-    widest = max(1, int(moves.max(initial=0)))
-    start, end = drawn.places[drawn.moves[used]].swapaxes(0, 1)
-    # The widest lane is wider than the corridor: what happens in the quiet ones must be seen too.
-    lanes = bars(start, end, 0.0, 0.62 * drawn.unit * moves[used] / widest)
-    # Lanes thinner than a pixel must be pale, not there or not there as snapping to pixels falls.
-    plain(ax, lanes, colour, "moves", alpha=0.8).set_snap(False)
-    radii = np.zeros(env.n_states)
+    colour = _of_mode(colours, modes, mode)
+    ax, drawn, is_open = _ground(ax, env)
+    pairs = drawn.moves[counts[drawn.moves[:, 0], drawn.moves[:, 1]] > 0]
+    there, back = counts[pairs[:, 0], pairs[:, 1]], counts[pairs[:, 1], pairs[:, 0]]
+    total, widest = int(there.sum()), int(there.max(initial=0))
+    # In an open arena arrows that cross must not cover one another; corridors of a maze have more room.
+    width = (ROOM - GAP if is_open else 0.45) * drawn.unit * there / max(1, widest)
+    order = np.argsort(-width, kind="stable")
+    shades = np.where((there >= back)[:, None], to_rgba(colour), to_rgba(mixed(colour, "white", 0.6)))
+    lanes = _flows(drawn, pairs[order], width[order], (0.2, 0.05) if is_open else (0.5, 0.25))
+    # Arrows thinner than a pixel must be pale, not there or not there as snapping to pixels falls.
+    plain(ax, lanes, shades[order], "moves").set_snap(False)
     most = max(1, int(starts.max(initial=0)), int(ends.max(initial=0)))
-    for count, label, zorder in ((ends, "ends", 3), (starts, "starts", 3.5)):
-        at = np.flatnonzero(count)
-        diameter = 1.5 * drawn.unit * np.sqrt(count / most)
-        radii = np.maximum(radii, diameter / 2)
-        circle = discs(ax, drawn.places[at], diameter[at], label, zorder)
-        circle.set_clip_on(False)
-        if label == "ends":
-            circle.set(facecolor=INK, alpha=0.75, linewidth=0)
-        else:
-            circle.set(facecolor="none", edgecolor=INK, linewidth=0.7)
-    name_places(ax, drawn, marks, rings=False, radii=radii)  # rings mean starts here
+    radii = np.zeros(env.n_states)
+    for count, side, face, label in ((starts, -1, "white", "starts"), (ends, 1, INK, "ends")):
+        at = np.flatnonzero(count >= FEW * most)
+        radius = (ROOM if is_open else 0.5) * drawn.unit * np.sqrt(count[at] / most)
+        radii[at] = np.maximum(radii[at], radius)
+        halves = plain(ax, _half_discs(drawn.places[at], side * radius), face, label, edge=INK, line=0.7, zorder=3)
+        halves.set_clip_on(False)
+    name_places(ax, drawn, marks, rings=False, radii=radii)
     taken = 0.0 if marks else name_edges(ax, env, drawn.places)
     set_title(ax, title)
     if key:
-        lines = f"widest lane: {counted(int(moves.max(initial=0)), 'move')}"
-        lines += f"\nring: {counted(int(starts.sum()), 'start')}   disc: {counted(int(ends.sum()), 'end')}"
+        share = f" ({widest / total:.0%})".replace("%", " %") if total else ""
+        lines = (
+            f"widest arrow: {widest:,} of {counted(total, 'move')}{share}\nwhite half-discs: "
+            f"{counted(int(starts.sum()), 'start')}\nblack half-discs: {counted(int(ends.sum()), 'end')}"
+        )
         ax.annotate(
             lines, (0.5, 0), (0, -taken - 2), xycoords="axes fraction", textcoords="offset points", ha="center",
             va="top", fontsize=TICK_SIZE, color=SOFT_INK, annotation_clip=False,
         )  # fmt: skip
     return ax
+
+
+def example_paths(
+    env: MDP, states: Sessions, modes: Sessions, mode: int, *, n: int = 3, marks: Marks | None = None,
+    colours: Sequence[str] | None = None, title: str | None = None, ax: Axes | None = None,
+) -> Axes:  # fmt: skip
+    """Draw a few segments of one mode from start (white) to end (black), of a typical length (`typical_segments`).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> env = MDP.deterministic([[1, 0], [0, 1]], coordinates=[[0, 0], [2, 0]])
+    >>> ax = example_paths(env, [np.array([0, 1, 0, 0])], [np.array([1, 0, 0, 1])], 0)
+    >>> ax.get_title(loc="left"), len(ax.lines)
+    ('1 example of 2 steps', 1)
+    """
+    check_paths(env, states, modes, mode)
+    colour = _of_mode(colours, modes, mode)
+    chosen = typical_segments(states, modes, mode, n)
+    ax, drawn, _ = _ground(ax, env)
+    for i, (session, first, after) in enumerate(chosen):
+        path = np.asarray(states[session][first:after])
+        path = path[np.append(True, path[1:] != path[:-1])]
+        start, end = drawn.places[path[:-1]], drawn.places[path[1:]]
+        along = (end - start) / np.linalg.norm(end - start, axis=1, keepdims=True)
+        # There and back are side by side, and so are the examples.
+        right = np.stack([along[:, 1], -along[:, 0]], axis=1) * 0.05 * drawn.unit
+        aside = (i - (len(chosen) - 1) / 2) * 0.19 * drawn.unit
+        line = np.stack([start + right, end + right], axis=1).reshape(-1, 2) + aside
+        shade = (mixed(colour, "black", 0.5), colour, mixed(colour, "white", 0.4))[i % 3]
+        ax.plot(*line.T, color=shade, lw=1.3, solid_joinstyle="round", zorder=2 + 0.1 * i, label=f"example {i}")
+        for place, face in ((line[0], "white"), (line[-1], INK)):
+            disc = discs(ax, place[None], 0.16 * drawn.unit, "start" if face == "white" else "end", 3)
+            disc.set(facecolor=face, edgecolor=INK, linewidth=0.7, clip_on=False)
+    name_places(ax, drawn, marks, rings=False)
+    if not marks:
+        name_edges(ax, env, drawn.places)
+    lengths = [after - first for _, first, after in chosen]
+    steps = f"{min(lengths, default=0)} to {max(lengths, default=0)}"
+    steps = steps if len(set(lengths)) > 1 else counted(max(lengths, default=0), "step").removesuffix(" steps")
+    told = f"{counted(len(chosen), 'example')} of {steps} steps" if chosen else "no segment with a move"
+    set_title(ax, told.replace("1 step steps", "1 step") if title is None else title)
+    return ax
+
+
+FLOWS = (
+    "Arrows: moves, the wider the more often; dark: the way that is taken more often, pale: the way back.",
+    "Half-discs: where segments of the mode start (white) and end (black), by number. Lines: single segments.",
+)
+
+
+def explain_flows(figure: Figure) -> None:
+    """Write under maps of `paths_by_mode` and `example_paths` how to read them.
+
+    >>> figure = Figure(figsize=(7.0, 3.0))
+    >>> explain_flows(figure)
+    >>> figure.texts[0].get_text().splitlines()[0][:30]
+    'Arrows: moves, the wider the m'
+    """
+    room = int(figure.get_size_inches()[0] * 72 / (0.52 * TICK_SIZE))
+    words = "\n".join("\n".join(wrap(line, room)) for line in FLOWS)
+    figure.supxlabel(words, fontsize=TICK_SIZE, color=SOFT_INK)
+
+
+def typical_segments(states: Sessions, modes: Sessions, mode: int, n: int) -> list[tuple[int, int, int]]:
+    """Segments (session, first step, step after) of a mode that are of typical length, of other sessions if they can.
+
+    Half of the mode's steps lie in segments that are shorter than that. Those are taken that have a move and are whole:
+    cut by neither end of a session, unless all are.
+
+    >>> import numpy as np
+    >>> path, labels = np.arange(12), np.array([1, 0, 0, 0, 1, 0, 0, 1, 0, 0, 0, 1])
+    >>> typical_segments([path], [labels], 0, 2)
+    [(0, 1, 4), (0, 8, 11)]
+    """
+    found = []
+    for session, (path, labels) in enumerate(zip(states, modes, strict=True)):
+        for first, after, label in runs(labels) if len(labels) else []:
+            if label == mode and (path[first + 1 : after] != path[first : after - 1]).any():
+                found.append((first > 0 and after < len(labels), session, int(first), int(after)))
+    whole = [each[1:] for each in found if each[0]] or [each[1:] for each in found]
+    if not whole:
+        return []
+    lengths = np.sort([after - first for _, first, after in whole])
+    typical = int(lengths[np.searchsorted(np.cumsum(lengths), lengths.sum() / 2)])
+    seen: dict[int, int] = {}
+    turns = []
+    for each in sorted(whole, key=lambda each: (abs(each[2] - each[1] - typical), each)):
+        seen[each[0]] = seen.get(each[0], 0) + 1  # the second of a session comes after the first of the others
+        turns.append((seen[each[0]], abs(each[2] - each[1] - typical), each))
+    return sorted(each for _, _, each in sorted(turns)[:n])
+
+
+ROOM = 0.26
+"""Of the smallest distance between places: what each place keeps free of arrows, for its half-discs."""
+GAP = 0.02
+"""… between the two directions."""
+FEW = 0.01
+"""Of the most starts or ends at a place: fewer are not drawn."""
+
+
+def _of_mode(colours: Sequence[str] | None, modes: Sessions, mode: int) -> str:
+    return checked_colours(colours, 1 + max([mode, *(int(path.max(initial=0)) for path in modes)]))[mode]
+
+
+def _ground(ax: Axes | None, env: MDP) -> tuple[Axes, Layout, bool]:
+    """The floor plan; an open arena, in which every cell leads to its neighbours, is drawn as cells."""
+    ax, drawn = floor_plan(ax, env)
+    cells = lattice(env)
+    if cells is None:
+        return ax, drawn, False
+    step = np.stack([cells.column, -cells.row], axis=1)
+    sides = {tuple(sorted(pair)) for pair in drawn.moves.tolist() if np.abs(step[pair[0]] - step[pair[1]]).sum() == 1}
+    near = (np.abs(step[:, None] - step[None]).sum(axis=2) == 1).sum() // 2
+    if len(sides) < near:  # there are walls
+        return ax, drawn, False
+    for shape in list(ax.collections):
+        shape.remove()
+    half = 0.5 * drawn.unit * np.array([1.0, cells.aspect]) / min(1.0, cells.aspect)
+    corners = np.array([(-1, -1), (1, -1), (1, 1), (-1, 1)]) * half
+    plain(ax, drawn.places[:, None] + corners, CORRIDOR, "cells", edge="white", line=0.8, zorder=0.6)
+    return ax, drawn, True
+
+
+def _flows(
+    drawn: Layout, pairs: Int[np.ndarray, "move 2"], width: Float[np.ndarray, " move"], head: tuple[float, float]
+) -> np.ndarray:
+    """Corners of an arrow for each move, on the right of the line between its places: foot, point, wing, neck, foot.
+
+    `head`: how long it is, and how far it stands out at least where the arrow is so wide itself.
+    """
+    start, end = drawn.places[pairs].swapaxes(0, 1)
+    length = np.linalg.norm(end - start, axis=1, keepdims=True)
+    along = (end - start) / length
+    right = np.stack([along[:, 1], -along[:, 0]], axis=1)
+    gap, trim, wide = GAP * drawn.unit, ROOM * drawn.unit, width[:, None]
+    foot, point = start + along * trim + right * gap, end - along * trim + right * gap
+    neck = point - along * np.minimum(head[0] * drawn.unit, 0.45 * (length - 2 * trim))
+    wing = neck + right * (wide + np.minimum(np.maximum(0.4 * wide, head[1] * drawn.unit), wide))
+    return np.stack([foot, point, wing, neck + right * wide, foot + right * wide], axis=1)
+
+
+def _half_discs(places: Float[np.ndarray, "place 2"], radius: Float[np.ndarray, " place"]) -> np.ndarray:
+    """Corners of the right halves of discs; of the left ones, where a radius is negative."""
+    turn = np.linspace(-np.pi / 2, np.pi / 2, 24)
+    return places[:, None] + np.stack([np.cos(turn), np.sin(turn)], axis=1) * radius[:, None, None]
 
 
 def _name(ax: Axes, env: MDP, drawn: Layout, marks: Marks | None) -> None:

@@ -96,6 +96,17 @@ def _tint(colour: str, times: int) -> str:
     return to_hex((red, green, blue)).upper()
 
 
+def mixed(colour: str, other: str, share: float) -> str:
+    """A colour mixed with so much of another.
+
+    >>> mixed("#000000", "white", 0.5)
+    '#808080'
+    """
+    pairs = zip(to_rgb(colour), to_rgb(other), strict=True)
+    red, green, blue = ((1 - share) * one + share * two for one, two in pairs)
+    return to_hex((red, green, blue))
+
+
 def mode_labels(mode_names: Sequence[str] | None, n_modes: int) -> list[str]:
     """Return the names of the modes, "mode 0", "mode 1", … when none are given.
 

@@ -41,7 +41,7 @@ def run_comparison(
     carries `run_`, as one that `swirl fit` made does.
 
     With a `folder`, a `scheduler` or `n_workers` the fits are tasks (`analysis.tasks`): each is kept in the folder, and
-    what is there is not made again. `progress` hears how many are done.
+    what is there is not made again. `progress` hears how many are done, and about how long the others will take.
     """
     asked = run.compare
     twice = sorted({name for name in asked.models if asked.models.count(name) > 1})
@@ -82,6 +82,7 @@ def run_comparison(
             n_folds=n_folds,
             goals=goals,
             callback=callback,
+            progress=progress,
             fits=fits,
             **given,
             **one,

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any, cast
 
 from swirl.analysis.habit_or_goal import HabitOrGoal, habit_or_goal
+from swirl.analysis.tasks import Progress
 from swirl.data.folds import max_folds
 from swirl.rewards.forms import Goals
 from swirl.text import counted
@@ -15,7 +16,12 @@ from swirl.workflows.goals import search_settings, with_found, with_what_follows
 
 
 def run_habit_or_goal(
-    run: Run, *, command: str | None = None, runs: bool = True, callback: Callable[[str], Any] | None = None
+    run: Run,
+    *,
+    command: str | None = None,
+    runs: bool = True,
+    callback: Callable[[str], Any] | None = None,
+    progress: Callable[[Progress], Any] | None = None,
 ) -> tuple[HabitOrGoal, Prepared]:
     """Judge the sessions of a run that has ``reward="goals"``; those that it holds out take no part.
 
@@ -30,7 +36,8 @@ def run_habit_or_goal(
     began = time.perf_counter()
     found = habit_or_goal(
         ready.train, ready.env, form.places or None, form=replace(form, places=(), names=()), n_folds=n_folds,
-        runs=runs, random_state=ready.run.fit.seed, callback=callback, **search_settings(ready.run),
+        runs=runs, random_state=ready.run.fit.seed, callback=callback, progress=progress,
+        **search_settings(ready.run),
     )  # fmt: skip
     model = found.model
     if model is not None:

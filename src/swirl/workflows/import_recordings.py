@@ -476,17 +476,21 @@ def import_tracks(
     if signals is not None:
         found = with_signals(found, signals)
     told += () if index is not None else numbered_tracks(found)
-    if isinstance(where, tuple):
-        where = Grid.around(found, where, diagonal)
-    sessions = visits(found, where, min_dwell=min_dwell, max_break=max_break, on_skip=on_skip)
+    said = y_down is not None or (isinstance(where, Grid) and where.y_down)
     if y_down is None:
-        y_down = all(track.y_down for track in found)
+        y_down = said or all(track.y_down for track in found)
+    if isinstance(where, tuple):
+        where = Grid.around(found, where, diagonal, y_down=y_down)
+    elif isinstance(where, Grid):
+        where = where.standing(y_down)
+    sessions = visits(found, where, min_dwell=min_dwell, max_break=max_break, on_skip=on_skip)
+    if not said:
         down = "y grows downwards, as in the pixels of a video, and maps stand as the video does; --y-up: upwards."
         up = "y grows upwards, as on a map; --y-down: downwards, as in the pixels of a video."
         told += (down if y_down else up,)
     if isinstance(where, Grid):
-        side = "top" if y_down else "bottom"
-        told += (f"Cells are called by row and column: r0c0 is at the {side} left of maps, row 0 is the {side} row.",)
+        former = "" if y_down else " (in tables of earlier versions, with y upwards: at the bottom left)"
+        told += (f"Cells are called by row and column: r0c0 is at the top left of maps, as in swirl env grid{former}.",)
     sessions = sessions.with_labels(notes=(*told, *sessions.notes))
     return _told(of_visits(sessions if index is None else label_sessions(sessions, index), where, y_down=y_down))
 

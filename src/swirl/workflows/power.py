@@ -27,12 +27,10 @@ from swirl.analysis.cluster import LOCAL, engine_for
 from swirl.analysis.power import SESSIONS, Design, Power, Target, designs_of, model_of, power_analysis, truth_faults
 from swirl.analysis.tasks import Folder, Progress
 from swirl.data import arenas
-from swirl.data.environments import environment_of_places
 from swirl.data.mdp import MDP
 from swirl.datasets.sketch import sketched, ways
 from swirl.estimators.swirl import SWIRL
 from swirl.io.environment_files import read_environment
-from swirl.io.places.grid import Grid
 from swirl.text import counted
 from swirl.workflows.config import Fit, Model, Run, Section, checked, merged, read_config
 from swirl.workflows.fit import build, check_memory
@@ -75,7 +73,7 @@ class Question:
 
 
 def arena_of(given: str, labels: str | None = None) -> MDP:
-    """An open arena of so many rows and columns of cells; with `labels` they are called as `swirl env grid` does.
+    """An open arena of so many rows and columns of cells, as of `swirl env grid`; the first cell is at the top left.
 
     >>> arena_of("2x3").state_names
     ('r0c0', 'r0c1', 'r0c2', 'r1c0', 'r1c1', 'r1c2')
@@ -86,9 +84,7 @@ def arena_of(given: str, labels: str | None = None) -> MDP:
     if found is None or "0" in found.groups():
         raise ValueError(f"arena={given!r}: expected rows x columns, as in 6x6")
     rows, columns = map(int, found.groups())
-    if labels is not None:
-        return arenas.grid(rows, columns, labels=labels)
-    return environment_of_places(Grid((0, columns), (0, rows), (rows, columns)))
+    return arenas.grid(rows, columns, labels=arenas.FIRST_CELL if labels is None else labels)
 
 
 def sketch_of(source: Any, options: dict[str, Any]) -> Sketch:
@@ -131,9 +127,9 @@ def _how_cells_are_called(env: MDP) -> str:
     >>> _how_cells_are_called(arena_of("2x3"))
     '. Its cells are called r0c0 to r1c2 (row, column); --labels says otherwise, as in --labels A1 (A1, A2, …, B1, …)'
     """
-    names = list(env.state_names or ["r0c0"])
-    other = "A1 (A1, A2, …, B1, …)" if names[0] == "r0c0" else "r0c0 (r0c0, r0c1, …, r1c0, …)"
-    how = f"{names[0]} to {names[-1]}{' (row, column)' if names[0] == 'r0c0' else ''}"
+    names = list(env.state_names or [arenas.FIRST_CELL])
+    other = "A1 (A1, A2, …, B1, …)" if names[0] == arenas.FIRST_CELL else "r0c0 (r0c0, r0c1, …, r1c0, …)"
+    how = f"{names[0]} to {names[-1]}{' (row, column)' if names[0] == arenas.FIRST_CELL else ''}"
     return f". Its cells are called {how}; --labels says otherwise, as in --labels {other}"
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
+from swirl.data.arenas import DIAGONALS, FIRST_CELL, MOVES, cell_names
 from swirl.errors import Faults
 from swirl.io.tracks import Track
 from swirl.text import some
@@ -52,16 +53,12 @@ def both_ways(pairs: Iterable[Sequence[Any]], names: tuple[str, ...], faults: Fa
     return sorted(found)
 
 
-_MOVES = {"up": (1, 0), "down": (-1, 0), "left": (0, -1), "right": (0, 1)}
-_DIAGONALS = {"up left": (1, -1), "up right": (1, 1), "down left": (-1, -1), "down right": (-1, 1)}
-
-
 @dataclass(frozen=True)
 class Grid:
-    """A rectangle in equal cells; row 0 has the lowest y, column 0 the lowest x.
+    """A rectangle in equal cells; row 0 is at the top as it is drawn on maps, column 0 at the left.
 
-    Moves lead to the cell above, below, to the left or right, where there is one; "up" is towards higher y (in the
-    coordinates of a video, whose y points down, that is down on the screen).
+    Cells are called, and moves named, as in a grid of `swirl env grid` (`data.arenas`): r0c0 is the top left one, "up"
+    is up on the map and on the screen.
 
     Parameters
     ----------
@@ -73,16 +70,19 @@ class Grid:
         True: there are diagonal moves too.
     blocked
         Cells (row, column) that are walls: they are no states.
+    y_down
+        True: y grows downwards, as in the pixels of a video, so row 0 has the lowest y. False: y grows upwards, so row
+        0 has the highest.
 
     Examples
     --------
     >>> grid = Grid(x=(0, 3), y=(0, 2), shape=(2, 3))
-    >>> grid.assign([[0.5, 0.5], [2.9, 1.1], [3.1, 1.0]])
+    >>> grid.assign([[0.5, 1.5], [2.9, 0.9], [3.1, 1.0]])
     array([ 0,  5, -1])
     >>> grid.state_names[5], grid.coordinates[5]
-    ('r1c2', array([2.5, 1.5]))
+    ('r1c2', array([2.5, 0.5]))
     >>> [(grid.action_names[a], grid.state_names[t]) for s, a, t in grid.edges() if s == 0]
-    [('up', 'r1c0'), ('right', 'r0c1')]
+    [('down', 'r1c0'), ('right', 'r0c1')]
     >>> len(grid.without([(1, 2)]).state_names)
     5
     """
@@ -92,6 +92,7 @@ class Grid:
     shape: tuple[int, int]
     diagonal: bool = False
     blocked: tuple[tuple[int, int], ...] = ()
+    y_down: bool = False
 
     def __post_init__(self) -> None:
         faults = Faults()
@@ -112,7 +113,9 @@ class Grid:
         object.__setattr__(self, "blocked", tuple(sorted(cells)))
 
     @classmethod
-    def around(cls, tracks: Iterable[Track], shape: tuple[int, int], diagonal: bool = False) -> "Grid":
+    def around(
+        cls, tracks: Iterable[Track], shape: tuple[int, int], diagonal: bool = False, *, y_down: bool = False
+    ) -> "Grid":
         """Make the grid that just holds all positions of the tracks; stray positions widen it.
 
         Where all have the same x or the same y (a linear track) it is a square around them.
@@ -130,11 +133,23 @@ class Grid:
             raise ValueError(f"every position of the tracks is ({at}): nothing moved, so there are no places")
         half = np.where(low == high, (high - low).max() / 2, 0.0)  # a linear track has a width
         (left, bottom), (right, top) = (low - half).tolist(), (high + half).tolist()
-        return cls((left, right), (bottom, top), shape, diagonal)
+        return cls((left, right), (bottom, top), shape, diagonal, y_down=y_down)
 
     def without(self, cells: Iterable[tuple[int, int]]) -> "Grid":
         """Return the grid with these cells (row, column) as walls; the states are numbered anew."""
         return replace(self, blocked=(*self.blocked, *cells))
+
+    def standing(self, y_down: bool) -> "Grid":
+        """Return the grid for a y that grows downwards, or upwards: the same places are blocked, rows are counted anew.
+
+        >>> grid = Grid((0, 2), (0, 3), (3, 2), blocked=((0, 1),))
+        >>> grid.standing(True).blocked, grid.standing(False) is grid
+        (((2, 1),), True)
+        """
+        if y_down == self.y_down:
+            return self
+        turned = tuple((self.shape[0] - 1 - row, column) for row, column in self.blocked)
+        return replace(self, blocked=turned, y_down=y_down)
 
     def unvisited(self, tracks: Iterable[Track]) -> list[tuple[int, int]]:
         """Cells (row, column) without a position: in a maze, its walls.
@@ -156,21 +171,31 @@ class Grid:
     @property
     def state_names(self) -> tuple[str, ...]:
         """One name per open cell, row by row."""
-        return tuple(f"r{row}c{column}" for row, column in self._cells)
+        names = cell_names(FIRST_CELL, *self.shape)
+        return tuple(names[row * self.shape[1] + column] for row, column in self._cells)
 
     @property
     def action_names(self) -> tuple[str, ...]:
         """The moves."""
-        return (*_MOVES, *(_DIAGONALS if self.diagonal else ()))
+        return tuple(self._moves)
+
+    @property
+    def _moves(self) -> dict[str, tuple[int, int]]:
+        return MOVES | (DIAGONALS if self.diagonal else {})
 
     @property
     def coordinates(self) -> Float[np.ndarray, "state 2"]:
         """The cells' centres."""
         low, size = np.array([self.x[0], self.y[0]]), np.array([np.ptp(self.x), np.ptp(self.y)])
-        return low + (np.array(self._cells)[:, ::-1] + 0.5) * size / np.array(self.shape)[::-1]
+        row, column = np.array(self._cells).T
+        return low + (np.stack([column, self._along_y(row)], axis=1) + 0.5) * size / np.array(self.shape)[::-1]
+
+    def _along_y(self, row: Int[np.ndarray, " n"]) -> Int[np.ndarray, " n"]:
+        """The how manieth a row is by its y, or the row that is so: rows are counted from the top."""
+        return row if self.y_down else self.shape[0] - 1 - row
 
     def assign(self, positions: Any) -> Int[np.ndarray, " n"]:
-        """State of each position, −1 outside; the upper border belongs to the last cell."""
+        """State of each position, −1 outside; the far border belongs to the last cell."""
         xy = points(positions)
         number = np.full(self.shape, NOWHERE, np.int64)
         for state, cell in enumerate(self._cells):
@@ -181,15 +206,14 @@ class Grid:
             known &= (xy[:, axis] >= low) & (xy[:, axis] <= high)
             share = np.where(known, (xy[:, axis] - low) / (high - low), 0.0)
             index.append(np.minimum((share * n).astype(np.int64), n - 1))
-        return np.where(known, number[index[0], index[1]], NOWHERE)
+        return np.where(known, number[self._along_y(index[0]), index[1]], NOWHERE)
 
     def edges(self) -> Edges:
         """All moves between open cells; a diagonal one needs only its end to be open."""
-        moves = [*_MOVES.values(), *(_DIAGONALS.values() if self.diagonal else ())]
         number = {cell: state for state, cell in enumerate(self._cells)}
         return [
-            (state, action, number[row + up, column + right])
+            (state, action, number[row + down, column + right])
             for (row, column), state in number.items()
-            for action, (up, right) in enumerate(moves)
-            if (row + up, column + right) in number
+            for action, (down, right) in enumerate(self._moves.values())
+            if (row + down, column + right) in number
         ]

@@ -40,7 +40,7 @@ FIGURES: dict[str, tuple[str, Callable[[DecodedFit], tuple[Figure, Any]]]] = {
     ),
     "policies": ("Where each mode goes from each state.", policies.policies),
     "preferences": ("Log-odds of each move against the average of the modes, free of gauge.", policies.preferred_moves),
-    "paths": ("What was done in each mode: moves, and where bouts start and end.", policies.paths),
+    "paths": ("What was done in each mode: moves, where bouts start and end, and single bouts.", policies.paths),
     "usage": ("Share of each mode's steps in each state.", policies.usage),
     "transitions": ("Probability of switching from mode to mode, by state.", policies.transitions),
     "goals": ("The goals of modes, each in the colour of its mode.", goals.goals),

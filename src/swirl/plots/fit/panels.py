@@ -41,13 +41,20 @@ def map_size(env: MDP, *, table: bool = False) -> tuple[float, float]:
     return 1.7 + longest, float(np.clip(0.8 + 0.17 * n, 1.5, 7.5))
 
 
-def panels(fit: DecodedFit, size: tuple[float, float], n: int | None = None, columns: int = 4) -> list[Any]:
-    """Axes for a panel per mode, side by side as far as a page is wide."""
+def panels(
+    fit: DecodedFit, size: tuple[float, float], n: int | None = None, columns: int = 4, *, under: bool = False
+) -> list[Any]:
+    """Axes for a panel per mode, side by side as far as a page is wide; with `under` for one below each, too."""
     n = fit.n_modes if n is None else n
     columns = max(1, min(n, columns, int(COLUMNS[-1] / (0.94 * 25.4 * size[0]))))
-    rows = -(-n // columns)
+    lines = 1 + under
+    rows = lines * -(-n // columns)
     figure = printed(size[0] * columns, size[1] * rows)
-    return [figure.add_subplot(rows, columns, place + 1) for place in range(n)]
+    return [
+        figure.add_subplot(rows, columns, (lines * (i // columns) + line) * columns + i % columns + 1)
+        for line in range(lines)
+        for i in range(n)
+    ]
 
 
 def figure_of(axes: list[Any], fit: DecodedFit) -> Figure:

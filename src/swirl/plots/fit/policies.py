@@ -4,10 +4,20 @@ import numpy as np
 
 from swirl.analysis.decoded import DecodedFit
 from swirl.analysis.state_summaries import environment_of, moves
+from swirl.data.geometry import has_places, kind_of
 from swirl.data.segments import split_at_gaps
 from swirl.plots.fit.panels import Drawn, colours, drawn, figure_of, long_table, map_size, panels, shown
 from swirl.plots.heatmaps import agreement_matrix
-from swirl.plots.move_maps import log_odds, moves_map, preferences, segment_traffic, state_transitions, traffic
+from swirl.plots.move_maps import (
+    example_paths,
+    explain_flows,
+    log_odds,
+    moves_map,
+    preferences,
+    segment_traffic,
+    state_transitions,
+    traffic,
+)
 from swirl.plots.state_maps import state_map, transitions_by_state
 from swirl.plots.style import PROBABILITY_COLOURS, printed
 
@@ -43,14 +53,22 @@ def preferred_moves(fit: DecodedFit) -> Drawn:
 
 
 def paths(fit: DecodedFit) -> Drawn:
-    """Draw what was done in each mode."""
+    """Draw what was done in each mode: all of its moves and, where states have places, single segments."""
     env = environment_of(fit.env, small=True)
     states, modes = (split_at_gaps(values, fit.data.gaps) for values in (fit.data.states, fit.modes))
-    axes = panels(fit, map_size(env, table=True))
+    examples = has_places(env)
+    size = (2.4, 2.4) if kind_of(env) == "graph" and fit.n_modes > 2 else map_size(env, table=True)
+    axes = panels(fit, size, under=examples)
+    share = np.bincount(np.concatenate(fit.modes), minlength=fit.n_modes) / max(1, sum(map(len, fit.modes)))
     counts = []
-    for mode, ax in enumerate(axes):
-        traffic(env, states, modes, mode, colours=colours(fit), title=fit.mode_names[mode], shown=shown(fit), ax=ax)
+    for mode, name in enumerate(fit.mode_names):
+        title = f"{name} ({100 * share[mode]:.0f} % of steps)"
+        traffic(env, states, modes, mode, colours=colours(fit), title=title, shown=shown(fit), ax=axes[mode])
         counts.append(segment_traffic(env.n_states, states, modes, mode)[0])
+        if examples:
+            example_paths(env, states, modes, mode, colours=colours(fit), ax=axes[fit.n_modes + mode])
+    if examples:
+        explain_flows(figure_of(axes, fit))
     return drawn(axes, {"mode": 0, "state": 1, "next_state": 1}, {"moves": np.stack(counts)}, fit, zeros=False)
 
 

@@ -11,7 +11,7 @@ from swirl.analysis.predictive_checks import PredictiveChecks
 from swirl.data.segments import find_segments
 from swirl.estimators.swirl import SWIRL
 from swirl.plots.labels import label_ends
-from swirl.plots.move_maps import segment_traffic, state_transitions
+from swirl.plots.move_maps import explain_flows, segment_traffic, state_transitions
 from swirl.plots.style import INK, LABEL_SIZE, SOFT_INK, add_colour_bar, tidy
 from swirl.reproduce.fit_checks import check_table
 from swirl.reproduce.labyrinth.fits import MARKS, PLACES, SESSION, Labyrinth
@@ -174,22 +174,24 @@ def segments_of_session(maze: Labyrinth, models: Mapping[str, SWIRL]) -> Drawn:
 
 
 def paths(maze: Labyrinth, model: SWIRL) -> Drawn:
-    """All trajectories by mode on the maze: traffic, where segments start and end (paper Fig. 3F)."""
+    """All trajectories by mode on the maze: moves, where segments start and end, and some of them (paper Fig. 3F)."""
     names, data = maze.mode_names(model)[0], maze.data
     order, modes, places = by_name(names), model.predict(data), range(maze.env.n_states)
-    figure, axes = panels(len(order), 1, PAGE / len(order), PAGE / len(order))
+    figure, axes = panels(len(order), 2, PAGE / len(order), PAGE / len(order))
     colours = plots.named_mode_colours(names)
     rows: Rows = []
-    for ax, k in zip(axes[0], order, strict=True):
+    for ax, below, k in zip(*axes, order, strict=True):
         plots.paths_by_mode(
             maze.env, data.states, modes, k, marks=MARKS, colours=colours, title=names[k], ax=ax
         )  # fmt: skip
+        plots.example_paths(maze.env, data.states, modes, k, marks=MARKS, colours=colours, ax=below)
         traffic, starts, ends = segment_traffic(maze.env.n_states, data.states, modes, k)
         mode, counts = {"mode": names[k]}, {"count": traffic.astype(int)}
         rows += tidy_rows({"from": places, "to": places}, counts, traffic > 0, **mode, what="moves")
         for what, found in (("segment starts", starts), ("segment ends", ends)):
             counts = {"count": found.astype(int)}
             rows += tidy_rows({"to": places}, counts, found != 0, **mode, what=what, **{"from": None})
+    explain_flows(figure)
     return figure, rows
 
 
