@@ -207,7 +207,7 @@ class Told:
     now and then, ever more seldom.
 
     >>> from swirl.analysis.tasks import Progress
-    >>> times = iter([0.0, 3.0, 4.0, 12.0, 13.0])
+    >>> times = iter([0.0, 3.0, 4.0, 12.0, 15.0])
     >>> show = Told(print, log=True, clock=lambda: next(times))
     >>> for n, left in ((0, None), (1, 90.0), (2, 85.0), (6, 60.0)):
     ...     show(Progress(n, 0, 9, left))
