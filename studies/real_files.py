@@ -2,7 +2,7 @@
 
     git clone --bare https://github.com/talmolab/sleap clones/talmolab+sleap/repo     # and so on: see FILES
     pip install movement sleap-io crowsetta     # as good as the comparison: without them it says "not compared"
-    python studies/real_files.py clones         # two minutes; nothing of the clones is kept
+    python studies/real_files.py clones         # minutes; nothing of the clones is kept
 
 Each file goes through `swirl import` and, where that ends well, through `swirl check`.  Where the import asks (which
 keypoint? which behaviour counts?), what it says to type is typed.  `expected` was written down by hand for each file:
@@ -57,8 +57,16 @@ class File:
     before: str = ""
     """What an outside review found at commit 2e6bbf6, before issue 18."""
     commit: str = "HEAD"
+    first: str = ""
+    """Of files that were held out: what their first import came to (see FIRST), at commit 70dc37a."""
+    foreseen: str = ""
+    """What had been written down before that import, where it is not `expected`."""
 
 
+FIRST = {
+    "right": "right", "asks": "asks, then right", "refuses": "refused rightly", "no": "clear refusal of a file to read",
+    "no!": "**misleading refusal**", "wrong": "**wrong or useless**",
+}  # fmt: skip
 BEFORE = {
     "ok": "right", "wrong": "**wrong, silently**", "no": "clear refusal", "no!": "**misleading refusal**",
     "none": "**no way in**", "": "not tried",
@@ -81,6 +89,9 @@ BORIS, SONGS = "tests/files/{}", "src/crowsetta/examples/{}"
 TRIALS = "Raw Trial Data/{0}_Raw Trial Data/Raw data-Hidden Food Maze-{1}.xlsx"
 POSE = "src/pynwb/tests/back_compat/{}_poseestimation_{}.nwb"
 APART, PRIORITY = "do not move as one body", "in one state at a time"
+BOX = "examples/{}DeepCut_resnet50_BehaviorBoxNov20shuffle1_21000.h5"
+INSCOPIX = "data/2023-01-27-10-34-22-camera-1_trimmed_1s"
+FED = ("--state", "Event", "--time", "MM:DD:YYYY hh:mm:ss")
 PAWS = ("--keypoint", "front_left_paw")
 
 FILES = (
@@ -108,9 +119,9 @@ FILES = (
     File("mlfpm/deepof", DEEPOF.format("square_arena", "testDLC_square_arena.h5"), "tracks", fps(25), compared="dlc",
          before="ok"),
     File("mlfpm/deepof", DEEPOF.format("madlc", "testDLC_csv_table_madlc.csv"), "tracks", fps(25), "asked", APART,
-         ("--keypoint", "Center"), "dlc", "ok"),
+         ("--keypoint", "Center"), "zeros", "ok"),
     File("mlfpm/deepof", DEEPOF.format("madlc", "testDLC_h5_table_madlc.h5"), "tracks", fps(25), "asked", APART,
-         ("--keypoint", "Center"), "dlc", "ok"),
+         ("--keypoint", "Center"), "zeros", "ok"),
     File("mlfpm/deepof", DEEPOF.format("multi", "testDLC_csv_table_multi.csv"), "tracks", fps(25), "asked", APART,
          ("--keypoint", "B_Center"), "dlc", "wrong"),
     File("roaldarbol/animovement", MOVED.format("deeplabcut/mouse_multi.csv"), "tracks", fps(30), compared="dlc",
@@ -289,6 +300,112 @@ FILES = (
          "name it with --label", ("--label", "condition")),
     File("int-brain-lab/ONE", "one/tests/fixtures/sessions.pqt", "table", expected="refused",
          told="there is no column 'state'", before="no!"),
+    # ---- held out: chosen, and what to expect written down, before any of them was imported
+    File("Ryan-Kuehn/Deeplabcut-csv-heatmapper", "NOR.csv", "tracks", fps(30), told="The position is that of 'nose'",
+         compared="dlc", first="right"),
+    File("DeNardoLab/BehaviorDEPOT", "demo/demo1/demo1_tracking.csv", "tracks", fps(30), compared="dlc",
+         first="right"),
+    File("DeNardoLab/BehaviorDEPOT", "demo/demo4/demo4_video.csv", "tracks", fps(30), compared="zeros", first="right"),
+    File("DeNardoLab/BehaviorDEPOT", "demo/demo5/demo5_tracking.csv", "tracks", fps(30), compared="dlc",
+         first="right"),
+    File("NabbefeldG/deeplabcut_analysis_touchscreen_chamber",
+         "data/PTD445_WIN_20221005_105616DLC_resnet50_2023-08-14_TCPhase2Aug14shuffle1_500000_filtered.csv", "tracks",
+         fps(30), told="Left out 'box_ul', 'box_ur', 'box_lr', 'box_ll'", compared="dlc", first="right"),
+    File("sn-lab/Deeplabcut_Analysis", BOX.format("Open Field Test/OpenField"), "tracks", fps(30), compared="dlc",
+         first="right"),
+    File("sn-lab/Deeplabcut_Analysis", BOX.format("Object Interaction/ObjectInteraction"), "tracks", fps(30),
+         compared="dlc", first="right"),
+    File("AdaptiveMotorControlLab/DLC2Kinematics", "examples/reachingDEMO_2D.h5", "tracks", fps(30),
+         told="--keypoint NAME takes another", compared="dlc", first="wrong", foreseen="asked"),
+    File("AdaptiveMotorControlLab/DLC2Kinematics", "examples/reachingDEMO_3D.h5", "tracks", fps(30),
+         told="left out z", compared="dlc", first="wrong", foreseen="asked"),
+    File("AdaptiveMotorControlLab/AmadeusGPT", "examples/MABe/EGS8X2MN4SSUGFWAV976.h5", "tracks", fps(30),
+         told="358 of 1,800 frames have all keypoints on 0, 0", compared="zeros", first="wrong"),
+    File("AdaptiveMotorControlLab/AmadeusGPT", "examples/MausHaus3D/keypoints_3d_short.h5", "tracks", fps(30), "asked",
+         APART, ("--keypoint", "mousecenter"), "dlc", first="no", foreseen="read"),
+    File("inscopix/ideas-toolbox-deeplabcut", f"{INSCOPIX}_dlc_annotations.csv", "tracks", compared="inscopix",
+         first="wrong"),
+    File("inscopix/ideas-toolbox-deeplabcut",
+         "data/2023-01-31-12-12-08_video_e3v8251-20230131T121212-122254_trimmed_1s_dlc_annotations.parquet", "tracks",
+         (), "asked", APART, ("--keypoint", "neck"), "inscopix", first="wrong", foreseen="read"),
+    File("inscopix/ideas-toolbox-deeplabcut", f"{INSCOPIX}_dlc_pose_estimates.h5", "tracks", fps(30), compared="dlc",
+         first="right"),
+    File("talmolab/sleap-social-behavior-lab", "data/raw_slp/example_dep.slp", "tracks", fps(30), "asked", APART,
+         ("--keypoint", "TTI"), "slp", first="asks", foreseen="read"),
+    File("vivekhsridhar/tracktor", "output/mouse_video_tracked.csv", "tracks", fps(30), compared="tracktor",
+         first="right"),
+    File("vivekhsridhar/tracktor", "output/termite_video_tracked.csv", "tracks", fps(30), "asked", "say --subject 'id'",
+         ("--subject", "id"), first="asks", foreseen="read"),
+    File("vivekhsridhar/tracktor", "output/mouse_video_idtracked.txt", "tracks", fps(30), compared="idtracker 1",
+         first="no!"),
+    File("vivekhsridhar/tracktor", "output/mouse_video_toxtracked.txt", "tracks", fps(30), "refused",
+         "is the line of column names missing?", first="no!"),
+    File("swarm-lab/trackdf", "inst/extdata/video/01.csv", "tracks", fps(30), compared="trackdf", first="right"),
+    File("swarm-lab/trackdf", "inst/extdata/gps/04.csv", "tracks", told="longitude and latitude", compared="gps",
+         first="asks", foreseen="asked"),
+    File("jacpete/portfolio_DataExplorationAndCleaning_MovebankData",
+         "data/MigrationBarnacleGeese_Greenland_2014ori.csv", "tracks", told="Positions are 7200 s apart",
+         compared="movebank", first="wrong"),
+    File("cran/move", "inst/extdata/leroy.csv.gz", "tracks", told="Positions are 900 s apart", compared="movebank",
+         first="right"),
+    File("cran/move", "inst/extdata/fishersSubset.csv.gz", "tracks", compared="move", first="wrong",
+         foreseen="asked"),
+    File("AckerDWM/watermazer", "watermazer/vignettes/tracking_output.csv", "tracks", compared="watermazer",
+         first="wrong"),
+    File("cran/trajr", "tests/testdata/test-dc.tsv", "tracks", (), "refused", "if they are rounded, export more digits",
+         first="no!", foreseen="asked"),
+    File("cran/trajr", "R/smooth/4728.csv", "tracks", told="left out 2 remarks (#)", compared="trajr", first="no"),
+    File("cran/trajr", "tests/testdata/096xypts.csv", "tracks", fps(30), compared="xypts", first="right",
+         foreseen="asked"),
+    File("cran/trajr", "R/smooth/eg.csv", "tracks", compared="traja", first="right"),
+    File("olivierfriard/BORIS", BORIS.format("test2.boris"), "bouts", expected="refused",
+         told="'s' of live not paired starts at 26.862 s and never stops", first="refuses", foreseen="read"),
+    File("olivierfriard/BORIS", BORIS.format("otx_import_test.boris"), "bouts", expected="refused",
+         told="no observation of this BORIS project has events", first="refuses"),
+    File("olivierfriard/BORIS", BORIS.format("test_check_txt_file_test_tsv.tsv"), "tracks",
+         told="say --time 'Start Time (secs)'", first="no", foreseen="asked"),
+    File("jcolomb/HCS_analysis", "data/Project_exampledata1/HCS_output/160707_Tarabykin_HP1TKO_HCS_C/"
+         "160707_Tarabykin_HP1TKO.3_HCS_Beh_7c.xlsx", "bouts", ("--sheet", "Behavior List"), "refused",
+         "the times are rounded", first="no!", foreseen="asked"),
+    File("LiYiChing/thermal_EcologyLetters", "data/Noldus_raw_data.xlsx", "bouts", ("--session", "colony"), "refused",
+         "'attack' of n3137 Female O stops at 4811.93 s, but has not started", first="no", foreseen="asked"),
+    File("DworkinLab/ParigiPLOS2019_Ethogram", "JWatcher_Output/Spider/11_21_12_b1f.dat", "bouts", (), "refused",
+         "focal data of JWatcher", first="no!"),
+    File("DworkinLab/ParigiPLOS2019_Ethogram", "CSV/Mantid_Ethogram.csv", "table",
+         ("--state", "state", "--session", "file", "--time", "time.stamp"), compared="rows", first="right"),
+    File("kitzeslab/opensoundscape", "tests/raven_annots/MSD-0003_20180427_2minstart00.Table.1.selections.txt",
+         "bouts", (), "asked", PRIORITY, ("--priority", "EATO,LOWA,WOTH"), first="no!"),
+    File("whitney-knauer/Lidoband25", "data/Standing/standing_report_1.csv", "table",
+         ("--state", "Standing", "--subject", "Subject", "--time", "Datetime"), "asked", "session=Subject",
+         ("--session", "Subject"), "rows", first="asks", foreseen="read"),
+    File("KonradDanielewski/DeepEcoHab", "examples/example_data/20230524_130000.txt", "table", (), "refused",
+         "is the line of column names missing?", first="no!"),
+    File("rethomics/damr", "inst/extdata/M064.txt", "table", (), "refused", "is the line of column names missing?",
+         first="no!"),
+    File("mcjpedro/intellicage", "code/visits.xlsx", "bouts", (), "refused",
+         "expected the columns start, stop and label", first="refuses"),
+    File("earnestt1234/FED3_Viz", "example_data/FED000_111919_07.CSV", "table", FED, "refused",
+         "where the clock is too coarse", first="no", foreseen="read"),
+    File("earnestt1234/FED3_Viz", "example_data/FED000_111919_07.CSV", "table", FED[:2], compared="rows", first="",
+         ),
+    File("Andrews-Lab/FED3_time_bins", "FED3_time_bins/Example import files/FED056_020722_03.CSV", "table", FED,
+         told="with the month first", compared="rows", first="no"),
+    File("KravitzLabDevices/FED3", "Archive/Matikainen_Ankney_et_al_2021/data/RawFEDData/Fig2/FED4/"
+         "FED5j3_082020_01.CSV", "table", FED, told="with the month first", compared="rows", first="no"),
+    File("CCS-Lab/hBayesDM", "commons/extdata/bandit2arm_exampleData.txt", "table",
+         ("--state", "choice", "--session", "subjID", "--time", "trial"), told="counts from 1 to 2", compared="rows",
+         first="wrong"),
+    File("CCS-Lab/hBayesDM", "commons/extdata/ts_exampleData.txt", "table",
+         ("--state", "level2_choice", "--action", "level1_choice", "--session", "subjID", "--time", "trial"),
+         told="counts from 1 to 4", compared="rows", first="wrong"),
+    File("JuodaanViinaa/MedPCPy", "Examples/Converted/R1_LAT_COUNT_5.xlsx", "table", ("--sheet", "Sheet1"), "refused",
+         "a print-out of MED-PC", first="no!"),
+    File("rly/ndx-events", "test_events.nwb", "nwb", (), "asked", "choose one, as in --table",
+         ("--table", "/events/stimulus_presentations"), first="asks", foreseen="refused"),
+    File("fjhheras/trajectorytools", "trajectorytools/data/test_trajectories_idtrackerai.npy", "tracks", fps(30),
+         "refused", "a NumPy array", first="refuses"),
+    File("LiYiChing/thermal_EcologyLetters", "data/behavior.csv", "bouts", (), "refused",
+         "expected the columns start, stop and label", first="refuses"),
 )  # fmt: skip
 
 
@@ -420,6 +537,49 @@ def by_idtracker(path: Path, rate: float | None) -> Any:
     return {str(i): {"position": (table[[f"x{i}", f"y{i}"]].to_numpy(float), times)} for i in range(1, n + 1)}
 
 
+def by_owner(x: str, y: str, t: str, owner: str = "", named: str = "position") -> Callable[[Path, float | None], Any]:
+    """Position and time of each animal from named columns, by pandas; times of "frame" are divided by the rate."""
+
+    def read(path: Path, rate: float | None) -> Any:
+        import pandas as pd
+
+        separator = "\t" if path.suffix == ".txt" else ","
+        table = pd.read_csv(path, sep=separator, comment="#" if t == "Time" else None, index_col=False)
+        clock = table[t] if t else pd.Series(range(len(table)))
+        if clock.dtype.kind in "iuf":
+            times = clock.to_numpy(float) / (rate or 1)
+        elif "-" in str(clock.iloc[0]):
+            dates = pd.to_datetime(clock, format="ISO8601")
+            times = (dates - dates.min()).dt.total_seconds().to_numpy()
+        else:
+            times = pd.to_timedelta(clock).dt.total_seconds().to_numpy()
+        groups = table.groupby(owner, sort=False).indices if owner else {"": range(len(table))}
+        return {str(name): {named: (table[[x, y]].to_numpy(float)[list(rows)], times[list(rows)])}
+                for name, rows in groups.items()}  # fmt: skip
+
+    return read
+
+
+def by_zeros(path: Path, rate: float | None) -> Any:
+    """As by_deeplabcut, where frames in which all points are 0 are lost."""
+    found = by_deeplabcut(path, rate)
+    for points in found.values():
+        lost = np.all([(xy == 0).all(1) for xy, _ in points.values()], axis=0)
+        for name, (xy, times) in points.items():
+            points[name] = np.where(lost[:, None], np.nan, xy), times
+    return found
+
+
+def by_inscopix(path: Path, rate: float | None) -> Any:
+    """Columns "nose x", "nose y" and the seconds since the start, by pandas."""
+    import pandas as pd
+
+    table = pd.read_parquet(path) if path.suffix == ".parquet" else pd.read_csv(path)
+    points = [name[:-2] for name in table.columns if name.endswith(" x")]
+    times = table["Time since start (s)"].to_numpy(float)
+    return {"": {point: (table[[f"{point} x", f"{point} y"]].to_numpy(float), times) for point in points}}
+
+
 POSITIONS: dict[str, tuple[str, Callable[[Path, float | None], Any]]] = {
     "dlc": ("movement", by_deeplabcut),
     "sleap": ("movement", by_movement("sleap")),
@@ -434,6 +594,17 @@ POSITIONS: dict[str, tuple[str, Callable[[Path, float | None], Any]]] = {
     "traja": ("pandas", by_columns("x", "y", "Time")),
     "rtrack": ("pandas", by_columns("X", "Y", "Time")),
     "idtracker": ("pandas", by_idtracker),
+    "zeros": ("movement", by_zeros),
+    "inscopix": ("pandas", by_inscopix),
+    "tracktor": ("pandas", by_owner("pos_x", "pos_y", "frame")),
+    "idtracker 1": ("pandas", by_owner("X1", "Y1", "")),
+    "trackdf": ("pandas", by_owner("x", "y", "frame", "track")),
+    "gps": ("pandas", by_owner("lon", "lat", "time")),
+    "movebank": ("pandas", by_owner("location-long", "location-lat", "timestamp", "individual-local-identifier")),
+    "move": ("pandas", by_owner("location.long", "location.lat", "timestamp", "individual.local.identifier")),
+    "watermazer": ("pandas", by_owner("x", "y", "time_seconds")),
+    "trajr": ("pandas", by_owner("x", "y", "Time", "TrackId")),
+    "xypts": ("pandas", by_owner("pt1_cam1_X", "pt1_cam1_Y", "", named="pt1_cam1")),
 }
 Bout = tuple[str, str, float, float]
 
@@ -603,6 +774,26 @@ def bouts_differ(file: File, path: Path) -> str:
     return f"{library}: {len(ours)} bouts, {worst:.2g} s"
 
 
+def rows_differ(file: File, path: Path, extra: tuple[str, ...], output: Path) -> str:
+    """Whether the labels of each session are those of its rows, as pandas reads them."""
+    import pandas as pd
+
+    given = [*file.options, *extra]
+    column = dict(zip(given[::2], given[1::2], strict=True))
+    table = pd.read_csv(path, sep=None, engine="python", skipinitialspace=True)
+    data = read_data(output)
+    session = column.get("--session")
+    groups = {str(name): rows for name, rows in table.groupby(session, sort=False)} if session else {"": table}
+    if len(groups) != len(data):
+        return f"**{len(data)} sessions, pandas has {len(groups)}**"
+    names = data.state_names or [str(i) for i in range(10_000)]
+    for i, (name, rows) in enumerate(groups.items()):
+        k = data.names.index(name) if session and data.names else i
+        if [names[s] for s in data.states[k]] != rows[column["--state"]].astype(str).tolist():
+            return f"**labels of {name!r} differ**"
+    return f"pandas: {len(table)} rows of {len(groups)} sessions, the same labels"
+
+
 # ---------------------------------------------------------------------- one file
 
 
@@ -646,7 +837,10 @@ def one_file(file: File, clones: Path, folder: Path) -> dict[str, Any]:
     row: dict[str, Any] = {
         "source": f"{file.repository}@{commit}:{file.path}",
         "command": " ".join(["import", file.command, *file.options]),
-        "before": BEFORE[file.before], "expected": file.expected, "seconds": round(took, 2), "exit_code": code,
+        "before": BEFORE[file.before] if not file.first else f"held out: {FIRST[file.first]}",
+        "first": file.first,
+        "foreseen": file.foreseen or file.expected, "expected": file.expected,
+        "seconds": round(took, 2), "exit_code": code,
         "told": words.replace(f"{folder}/", ""),
     }  # fmt: skip
     right = code == (0 if file.expected == "read" else 2) and file.told in words
@@ -661,7 +855,9 @@ def one_file(file: File, clones: Path, folder: Path) -> dict[str, Any]:
         right = right and row["check"] == 0
         if file.compared:
             differ = positions_differ if file.compared in POSITIONS else bouts_differ
-            row["compared"] = differ(file, path)
+            extra = file.answer if "answer" in row else ()
+            rows = file.compared == "rows"
+            row["compared"] = rows_differ(file, path, extra, output) if rows else differ(file, path)
             right = right and "**" not in row["compared"]
     row["right"] = bool(right)
     return row
@@ -708,7 +904,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         rows = [one_file(file, options.clones, Path(folder) / str(i)) for i, file in enumerate(files)]
     count = Counter("right" if row["right"] else "not right" for row in rows)
-    before = Counter(row["before"] for row in rows)
+    held = [row for row in rows if row["first"]]
+    tried = Counter(FIRST[row["first"]] for row in held)
+    before = Counter(row["before"] for row in rows if not row["first"])
     kinds = Counter(row["expected"] for row in rows if row["right"])
     loud = ", ".join(f"{n} {kind}" for kind, n in before.most_common())
     compared = [row for row in rows if "compared" in row and "not compared" not in row["compared"]]
@@ -719,6 +917,16 @@ def main() -> None:
         f"{kinds['refused']} refused rightly), {count['not right']} not; "
         f"{sum(row['exit_code'] == -1 for row in rows)} exceptions. Before: {loud}. "
         f"{len(compared)} were compared with the format's own library, or with pandas."
+    )
+    places = {row["source"].partition("@")[0] for row in held}
+    kept, changed = sum(row["right"] for row in held), sum(row["foreseen"] != row["expected"] for row in held)
+    summary += (
+        f"\n\n**Held out**: {len(held)} of these files, from {len(places)} repositories, were chosen, and what to "
+        "expect of each was written down, before any was imported. First try, at commit 70dc37a: "
+        f"{', '.join(f'{n} {kind}' for kind, n in tried.most_common())}; 0 exceptions. Then the faults "
+        f"that this showed were mended, so what they come to now is no test any more: {kept} of "
+        f"{len(held)} come to what is expected now. Of {changed} what is expected is no more what was written down "
+        "first (`foreseen` in the JSON file)."
     )
     print(table(rows), summary, sep="\n\n")
     for row in rows:
@@ -740,10 +948,17 @@ def main() -> None:
 NOTE = (
     "*Before*: what an outside review wrote down at commit 2e6bbf6, by hand, of the same file and command; "
     "*not tried*: the file was not in that review. *Now*: what was expected of each file was written down by hand, "
-    "for most of them before the import was run and for some after a look at the file: this is a list of what works, "
-    "not a test on files that nobody has seen. Positions are compared for every keypoint of every animal, frame by "
-    "frame, with no confidence cutoff; labels, starts and ends for every bout. `swirl check` accepts all that is "
-    "written. The files themselves are not part of this repository."
+    "for most of them before the import was run and for some after a look at the file: this is a list of what works. "
+    "Only the first try of the files that were *held out* is a test on files that nobody had seen: it was written down "
+    "as it was. *Wrong or useless*: read, with something wrong that the user "
+    "may not see, or so that nothing can be learned from it. In the same classes, judged by hand, they are now: 23 "
+    "right, 10 that ask or say what to type and are then right, 13 refused rightly; 4 are still not as foreseen: two "
+    "recordings of reaching hands are read by the point of a finger, which a note names, where swirl should ask, and "
+    "in two tables whose labels count from 1 there is still a 0 that never occurs, which is now said. "
+    "Positions are compared for every keypoint of every animal, frame by frame, with no confidence cutoff (frames in "
+    "which all of them lie on 0, 0 are lost frames here); labels, starts and ends for every bout; labels of every row "
+    "for tables. `movement` starts its clock at 0, swirl at the file's first frame number: hence 1,400 s in one cut "
+    "recording. `swirl check` accepts all that is written. The files themselves are not part of this repository."
 )
 
 

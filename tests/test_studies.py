@@ -657,6 +657,17 @@ def test_real_files_are_judged_by_what_was_expected_of_them(tmp_path):
     rows = [module.one_file(file, tmp_path / "clones", tmp_path / str(i)) for i, file in enumerate(files)]
     assert [row["right"] for row in rows] == [True, True, False]
     assert rows[0]["compared"] == "pandas: 1 paths, 0 px or cm, 0 s"
+    named = ("--state", "state", "--session", "who", "--time", "t")
+    steps = module.File("lab/maze", "steps.csv", "table", named, compared="rows", first="no!")
+    (clone / "steps.csv").write_text("who,t,state\na,0,home\na,1,water\nb,0,water\nb,1,home\n")
+    for command in ("add .", "-c user.name=a -c user.email=a@b commit -q -m steps"):
+        subprocess.run(["git", "-C", clone, *command.split()], check=True)
+    row = module.one_file(steps, tmp_path / "clones", tmp_path / "steps")
+    assert (row["right"], row["compared"]) == (True, "pandas: 4 rows of 2 sessions, the same labels")
+    assert row["before"] == "held out: **misleading refusal**"
+    (tmp_path / "other.csv").write_text("who,t,state\na,0,home\na,1,home\nb,0,water\nb,1,home\n")
+    differ = module.rows_differ(steps, tmp_path / "other.csv", (), tmp_path / "steps" / "imported.csv")
+    assert differ == "**labels of 'a' differ**"
     assert rows[1]["steps"] == 3
     assert "**not as it should be**" in module.table(rows)
     assert module.runs_of(["a", "a", "", "b"], np.array([0.0, 1, 2, 3])) == [("", "a", 0.0, 2.0), ("", "b", 3.0, 4.0)]
@@ -669,3 +680,8 @@ def test_committed_results_of_real_files_hold():
     assert len({row["source"].partition("@")[0] for row in rows}) >= 20
     assert all(row["right"] for row in rows)
     assert all(row["exit_code"] in (0, 2) for row in rows)
+    held = [row for row in rows if row["first"]]
+    assert len({row["source"] for row in held}) >= 30
+    assert len({row["source"].partition("@")[0] for row in held}) >= 12
+    wrong = sum(row["first"] == "wrong" for row in held)
+    assert f"{wrong} **wrong or useless**" in record["summary"]  # the first try stands, also where it was bad

@@ -421,3 +421,23 @@ def test_sessions_of_bouts_told_by_several_columns(tmp_path):
     assert "session = 'mouse' and 'session'" in " ".join(read.notes)
     with pytest.raises(ValueError, match=r"no column 'day' \(--session\) among mouse, session"):
         read_bout_tables(path, {"session": "mouse,day"})
+
+
+# What files of other laboratories taught (studies/real_files.py, held out)
+
+
+def test_state_points_of_the_observer_are_points(tmp_path):
+    text = "Time_Relative_sf,Behavior,Event_Type\n0,look,State point\n1,rear,State start\n2,rear,State stop\n"
+    text += "3,rest,State start\n4,rest,State stop\n"
+    assert named(read_bout_tables(written(tmp_path, text))) == {"bouts": ["rear", "rest"]}
+    with pytest.raises(ValueError, match="Event_Type is 'State middle'"):
+        read_bout_tables(written(tmp_path, text.replace("State point", "State middle")))
+
+
+def test_times_of_homecagescan_and_bouts_that_they_round_away(tmp_path):
+    text = 'From Time,To Time,Length(seconds),Behavior\n1",59",58,rest\n59",1\'02",3,rear\n1\'02",1:00\'00",3538,rest\n'
+    data = read_bout_tables(written(tmp_path, text))
+    assert data.times[0].tolist() == [1, 59, 62]
+    assert data.signals["duration"][0].tolist() == [58, 3, 3538]
+    with pytest.raises(ValueError, match=r"the same in 1 row of 4, although .* is above 0: the times are rounded"):
+        read_bout_tables(written(tmp_path, text + "1:00'00\",1:00'00\",0.7,rear\n"))

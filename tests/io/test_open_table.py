@@ -332,3 +332,76 @@ def test_boris_projects_that_cannot_be_read(tmp_path, content, told):
     (tmp_path / "p.boris").write_text(json.dumps(content))
     with pytest.raises(ValueError, match=told):
         read_bout_tables(tmp_path / "p.boris")
+
+
+# What files of other laboratories taught (studies/real_files.py, held out)
+
+
+def test_names_that_no_row_reaches(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text("X1\tY1\tp\t\n1\t2\t3\n2\t2\t3\n")  # idTracker: a tab at the end of the header
+    table = open_table(path)
+    assert table.header == ["X1", "Y1", "p"]
+    assert not table.notes
+    path.write_text("start\tstop\tSpecies\ttype\tdistance\n0\t1\ta\n2\t3\tb\n")  # an editor took the tabs away
+    table = open_table(path)
+    assert table.header == ["start", "stop", "Species"]
+    assert table.notes[-1] == "no line has a value for 'type', 'distance': left out"
+    for text in ("a,b,c\n1,2\n3,4\n", "a\tb\tc\n1\t2\n3\t4\t5\n"):  # not between commas, and not of some rows
+        path.write_text(text)
+        with pytest.raises(ValueError, match="line 2 has 2 values for 3 columns"):
+            open_table(path)
+
+
+def test_remarks_below_the_header(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text('"Frame","Time","x"\n#4728.mp4\n# --fps 240 --unit m\n58,0.24,1\n#59,0.25,2\n')
+    table = open_table(path)
+    assert table.lines.tolist() == [4, 5]  # the last is a row: a name may begin with #
+    assert "left out 2 remarks (#) in a.csv" in table.notes
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("File: C:\\\\MED-PC\\\\R1\n\n\n\nStart Date: 05/02/22\nEnd Date: 05/02/22\n", "a print-out of MED-PC"),
+        ("File:,C:\\\\MED-PC,x\nStart,Date:,05/02/22\n", "a print-out of MED-PC"),
+        ("FirstLineOfData=4\n#---\n\n390, g\n597, f\n", "focal data of JWatcher"),
+    ],
+)
+def test_other_programs_files_are_called_what_they_are(tmp_path, text, told):
+    path = tmp_path / "a.txt"
+    path.write_text(text)
+    with pytest.raises(ValueError, match=told):
+        open_table(path)
+    path.write_text("File:,state\nStart,home\nStop,water\n")
+    assert open_table(path).header == ["File:", "state"]
+
+
+def test_lines_above_a_table_may_begin_with_blank_cells(tmp_path):
+    path = tmp_path / "a.csv"
+    rows = [
+        [None, None, None, "Strain:", None],
+        [None, None, None, "Distance", 5],
+        ["From", "To", "s", "State", "Note"],
+    ]
+    path.write_text(
+        "\n".join(",".join("" if x is None else str(x) for x in row) for row in rows) + "\n0,1,1,a,\n1,2,1,b,\n"
+    )
+    assert open_table(path).header == ["From", "To", "s", "State", "Note"]
+
+
+def test_a_header_of_numbers_is_doubted(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("46,2023.05.24,13:00:07,8,A1\n47,2023.05.24,13:00:08,7,A2\n")
+    with pytest.raises(
+        ValueError, match=r"is the line of column names missing\? Add that line, as in: t,subject,state"
+    ):
+        read_data(path)
+    for text in (
+        "0,1,2\n5,6,7\n8,9,9\n",
+        "zone,1,2,3\n5,6,7,1\n8,9,9,1\n",
+    ):  # as pandas calls columns; a word is a name
+        path.write_text(text)
+        with pytest.raises(ValueError, match="there is no column 'state'"):
+            read_data(path)

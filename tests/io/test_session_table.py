@@ -719,3 +719,49 @@ def test_an_ordinary_table_has_no_clocks_by_turns():
     assert "recording" not in str(told.value)
     with pytest.raises(ValueError, match=r"t is 7\.0 in both"):
         from_frame(again, {"session": "mouse"})
+
+
+# What files of other laboratories taught (studies/real_files.py, held out)
+
+
+@pytest.mark.parametrize(
+    ("name", "first", "second", "apart"),
+    [
+        ("t", "11/19/2019 17:35:49", "11/20/2019 17:35:49", 86400),
+        ("t", "19.11.2019 17:35", "20.11.2019 17:36", 86460),
+        ("t", "2/7/2022 19:31:39", "2/7/2022 19:33:45", 126),  # of one day: the order does not matter
+        ("MM:DD:YYYY hh:mm:ss", "1/2/2022 10:00:00", "2/2/2022 10:00:00", 31 * 86400),
+        ("dd/mm/yyyy", "1/2/2022 10:00:00", "2/2/2022 10:00:00", 86400),
+        ("t", "13/2/2022 9:00:00 AM", "13/2/2022 1:00:00 PM", 4 * 3600),
+    ],
+)
+def test_dates_with_slashes(tmp_path, name, first, second, apart):
+    path = tmp_path / "a.csv"
+    path.write_text(f"{name},state\n{first},a\n{second},b\n")
+    assert read_csv(path, {"time": name}).times[0].tolist() == [0, apart]
+
+
+def test_dates_whose_month_is_not_known_are_refused(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("t,state\n1/2/2022 10:00:00,a\n2/2/2022 10:00:00,b\n")
+    with pytest.raises(ValueError, match="which of the numbers are the month these dates do not tell"):
+        read_csv(path)
+    path.write_text("t,state\n11/19/2019 17:35:49,a\nsoon,b\n")
+    with pytest.raises(ValueError, match="give seconds, or dates"):
+        read_csv(path)
+
+
+def test_labels_that_count_from_one_are_told(tmp_path):
+    told = "state counts from 1 to 3, and swirl from 0: there is a 0, too, that never occurs."
+    for labels, seen in (([1, 2, 3], True), ([0, 1, 2], False), ([1, 3, 5], False)):
+        path = tmp_path / "a.csv"
+        path.write_text("state\n" + "".join(f"{label}\n" for label in labels))
+        assert any(note.startswith(told) for note in read_csv(path).notes) == seen
+
+
+def test_a_clock_that_is_too_coarse_is_told(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("t,state\n1,a\n1,b\n2,a\n")
+    with pytest.raises(ValueError, match="where the clock is too coarse, leave the times away"):
+        read_csv(path)
+    assert read_csv(path, {"time": None}).states[0].tolist() == [0, 1, 0]

@@ -807,3 +807,97 @@ def test_tracks_of_sessions_told_by_several_columns(tmp_path):
         ]  # fmt: skip
     with pytest.raises(ValueError, match=r"no column 'day' \(--session\) among mouse, session"):
         read_tracks(table, columns={"session": "mouse,day"})
+
+
+# What files of other laboratories taught (studies/real_files.py, held out)
+
+
+def test_frames_with_all_points_on_zero_are_lost_frames(tmp_path):
+    head = f"scorer,{','.join(['n'] * 4)}\nbodyparts,nose,nose,tail,tail\ncoords,x,y,x,y\n"
+    rows = [f"{i},{5 + i},4,{3 + i},4" for i in range(8)]
+    rows[3], rows[5] = "3,0,0,0,0", "5,10,4,0,0"
+    [track] = read_tracks(write(tmp_path / "a.csv", head + "\n".join(rows)), fps=10, keypoint="nose")
+    assert np.isnan(track.positions[3]).all()
+    assert track.positions[5].tolist() == [10, 4]  # one point may lie there
+    assert "1 of 8 frames has all keypoints on 0, 0: nothing was found there." in track.notes
+    [track] = read_tracks(write(tmp_path / "b.csv", "t,x,y\n0,0,0\n1.5,1,0\n3,2,0\n"))
+    assert track.positions[0].tolist() == [0, 0]  # a single point: the origin is a place
+    assert not any("0, 0" in note for note in track.notes)
+
+
+def test_x_and_y_are_of_one_pair(tmp_path):
+    text = "timestamp,X,location.long,location.lat\n2009-02-11 12:00:00,,7.5,47\n2009-02-11 12:15:00,3,7.6,47.1\n"
+    [track] = read_tracks(write(tmp_path / "a.csv", text))
+    assert track.positions.tolist() == [[7.5, 47], [7.6, 47.1]]
+    assert track.times.tolist() == [0, 900]
+    both = "t,x,y,lon,lat\n0,1,2,7,47\n0.5,1,3,7,48\n"
+    assert read_tracks(write(tmp_path / "b.csv", both))[0].positions.tolist() == [[1, 2], [1, 3]]
+    named = read_tracks(write(tmp_path / "a.csv", text), columns={"x": "X", "y": "location.lat"})
+    assert named[0].positions[1].tolist() == [3, 47.1]  # the user's own choice stands
+
+
+@pytest.mark.parametrize("name", ["time_seconds", "Time since start (s)", "Elapsed time"])
+def test_columns_of_seconds_come_before_frames(tmp_path, name):
+    [track] = read_tracks(write(tmp_path / "a.csv", f"x,y,frame,{name}\n1,2,1,0.2\n2,2,2,0.4\n3,2,3,0.6\n"))
+    assert track.times.tolist() == [0.2, 0.4, 0.6]
+    assert track.time_unit == "seconds"
+
+
+def test_a_column_that_may_be_the_time_is_named(tmp_path):
+    text = "X Pos,Y Pos,Start Time (secs),size\n1,2,5.5,9\n2,2,5.6,8\n3,Non Numérique,5.7,9\n"
+    [track] = read_tracks(write(tmp_path / "a.csv", text))
+    assert "BEWARE: 'Start Time (secs)' may be the time: if it is, say --time 'Start Time (secs)'" in track.notes
+    assert np.isnan(track.positions[2]).all()
+    [track] = read_tracks(write(tmp_path / "a.csv", text), columns={"time": "Start Time (secs)"})
+    assert track.times.tolist() == [5.5, 5.6, 5.7]
+    assert not any("may be the time" in note for note in track.notes)
+    [track] = read_tracks(write(tmp_path / "b.csv", "x,y,time to eat\n1,2,5\n2,2,3\n3,2,4\n"))
+    assert not any("may be the time" in note for note in track.notes)
+
+
+def test_times_of_day_a_second_apart_are_seconds(tmp_path):
+    clock = "date,time,lon,lat\n" + "".join(f"2015-09-10,07:00:0{i},15.{i},-22.{i}\n" for i in range(5))
+    [track] = read_tracks(write(tmp_path / "a.csv", clock))
+    assert track.time_unit == "seconds"
+    assert not any("taken as frames" in note for note in track.notes)
+    [track] = read_tracks(write(tmp_path / "b.csv", "time,x,y\n" + "".join(f"{i},{i},2\n" for i in range(5))))
+    assert track.time_unit == "frames"
+
+
+def test_the_column_that_tells_animals_apart_is_named(tmp_path):
+    text = "frame,pos_x,pos_y,id\n" + "".join(
+        f"{i},{i},{j},{j}\n".replace("1\n", "A\n") for i in range(3) for j in (1, 2)
+    )
+    assert "say --subject 'id'" in refusal(write(tmp_path / "a.csv", text), fps=10)
+    assert len(read_tracks(tmp_path / "a.csv", fps=10, columns={"subject": "id"})) == 2
+    told = refusal(write(tmp_path / "b.csv", "time,x,y,dose\n0,1,1,2\n0,1,2,2\n0.2,1,2,2\n0.3,1,2,2\n"))
+    assert "the times are equal: if they are rounded, export more digits" in told
+    assert "say which column tells them apart" in told
+    assert "sort the rows" in refusal(write(tmp_path / "c.csv", "time,x,y\n0,1,1\n2,1,2\n1,1,2\n"))
+
+
+def test_a_table_without_names_of_columns_is_told(tmp_path):
+    told = refusal(write(tmp_path / "tracked.txt", "48\t0\t1\t138.1\t240.5\t1\n49\t0\t1\t137.6\t240.4\t1\n"), fps=30)
+    assert "Line 1 holds 48, 0, 1 and 3 more: is the line of column names missing?" in told
+    assert "missing?" not in refusal(write(tmp_path / "a.csv", "frame,speed,area\n1,2,3\n2,3,4\n"))
+
+
+def test_z_is_said_to_be_left_out_of_deeplabcuts_three_dimensions(tmp_path):
+    head = "scorer,n,n,n\nbodyparts,nose,nose,nose\ncoords,x,y,{}\n"
+    for third, told in (("z", True), ("likelihood", False)):
+        path = write(tmp_path / "a.csv", head.format(third) + "0,1,2,1\n1,2,2,1\n2,3,2,1\n")
+        assert ("left out z: places are laid over x and y" in read_tracks(path, fps=10)[0].notes) == told
+
+
+def test_a_pickled_name_of_the_network_is_not_needed(tmp_path):
+    path = tmp_path / "a.h5"
+    write_pandas_fixed(path, deeplabcut_columns(), VALUES.reshape(6, -1))
+    for level, read in ((0, True), (1, False)):
+        with h5py.File(path, "a") as file:
+            del file[f"df_with_missing/block0_items_level{level}"]
+            file[f"df_with_missing/block0_items_level{level}"] = np.arange(3, dtype="u1")  # a pickle, never opened
+        if read:
+            [track] = read_tracks(path, fps=10)
+            np.testing.assert_array_equal(track.positions[:2], POSITION[:2])
+        else:
+            assert "the columns' names are pickled" in refusal(path, fps=10)

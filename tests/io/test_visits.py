@@ -296,3 +296,18 @@ def test_moves_are_named_as_in_the_environment(y_down):
     ):
         with pytest.raises(ValueError, match=r"counted for a y that grows .*: give Grid\(…, y_down="):
             otherwise(grid, y_down=not y_down)
+
+
+def test_gaps_of_a_slow_clock_are_told_with_what_to_type():
+    cells = [0, 1, 2, 3, 4, 3, 2, 1, 0, 1]
+    hours = 3600.0 * np.array([0, 1, 3, 4, 6, 7, 9, 10, 12, 13])
+    fixes = Track("a", hours, [[cell + 0.5, 0.5] for cell in cells])
+    found = visits([fixes], ROW)
+    [note] = [note for note in found.notes if "BEWARE" in note]
+    assert note.startswith("BEWARE: 4 gaps beside 9 moves. Positions are 3600 s apart (median)")
+    assert "--max-break 1.08e+04" in note
+    again = visits([fixes], ROW, max_break=10800)
+    assert again.gaps[0].tolist() == []
+    assert not any("BEWARE" in note for note in again.notes)
+    fast = visits([line(0, None, None, None, None, None, None, None, 1, 2, *[None] * 9, 3, *[None] * 9, 4, 3)], ROW)
+    assert not any("apart (median)" in note for note in fast.notes)  # positions were lost, the clock is fast

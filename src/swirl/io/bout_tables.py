@@ -38,8 +38,8 @@ TOUCHING = 0.0015
 """Seconds between two bouts that touch: BORIS writes milliseconds, and lets a bout start one after the last stopped."""
 
 _WORDS = {
-    "start": "start starttime begin begintime onset onsettime from tstart tmin entrytime entrytimes",
-    "stop": "stop stoptime end endtime offset offsettime to tstop tend tmax exittime exittimes",
+    "start": "start starttime begin begintime onset onsettime from fromtime tstart tmin entrytime entrytimes",
+    "stop": "stop stoptime end endtime offset offsettime to totime tstop tend tmax exittime exittimes",
     "duration": "duration durations bouttime",
     "label": "behavior behaviour label labels event type annotation syllable motif cluster bsoidlabels state class "
     "species shapename shape action code name text",
@@ -59,7 +59,7 @@ ROLES = ("start", "stop", "label", "time", "status", "subject", "session")
 """Columns that may be named."""
 
 MARKS = {"start": "START", "state start": "START", "stop": "STOP", "state stop": "STOP"}
-MARKS |= {"point": "POINT", "point event": "POINT", "state": "STATE"}
+MARKS |= {"state point": "POINT", "point": "POINT", "point event": "POINT", "state": "STATE"}
 TRUE_OR_NOT = {"0": False, "1": True, "0.0": False, "1.0": True, "false": False, "true": True, "": False}
 MAX_JSON = 2**28
 OBSERVATION = ("observation id", "observation")
@@ -480,6 +480,8 @@ def _of_intervals(
             f"{labels[row]!r} starts at {instant(start[row])} {unit}, but stops before, at {instant(stop[row])} {unit}"
         )
         faults.add(f"{file.at([row])}: {what}; correct or delete the row")
+    if pair[1] == "stop" and fps is None:
+        _refuse_rounded(file, found, named & ~points & (stop == start), faults)
     if len(faults) > before:
         return []
     if fps is not None:
@@ -488,6 +490,21 @@ def _of_intervals(
     _note_blank(notes, file, named)
     rows = np.flatnonzero(named)
     return _parted(file, found, start[rows], stop[rows], rows, fps)
+
+
+def _refuse_rounded(file: _File, found: dict[str, str], at_once: Bool[np.ndarray, " row"], faults: Faults) -> None:
+    """Fault bouts that last no time although a column of lengths says that they do, as HomeCageScan writes them."""
+    lengths = [name for name in file.names.values() if bare(name) in ("length", *USUAL["duration"])]
+    if not at_once.any() or not lengths:
+        return
+    short = at_once & (np.array(file.each(lengths[0], seconds), float) > 0)
+    if short.any():
+        faults.add(
+            f"{file.at(np.flatnonzero(short)[:3])}: {found['start']} and {found['stop']} are the same in "
+            f"{counted(int(short.sum()), 'row')} of {len(short):,}, although {lengths[0]} is above 0: the times are "
+            f"rounded. Where each row follows the one before, make a column of starts by adding up {lengths[0]}, and "
+            "name it with --start (and --stop)"
+        )
 
 
 # ---------------------------------------------------------------------- START and STOP

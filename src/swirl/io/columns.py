@@ -122,6 +122,12 @@ def _numbered(
         return np.where(blank, MISSING, 0)
     labels = values.astype(np.int64) if whole else np.where(blank, MISSING, values).astype(np.int64)
     if names is None:
+        there = np.unique(labels[labels != MISSING])
+        if len(there) > 1 and there[0] == 1 and there[-1] == len(there):
+            table.notes.append(
+                f"{column} counts from 1 to {there[-1]}, and swirl from 0: there is a 0, too, that never occurs. "
+                f"Where that is not meant, count from 0, or write names ({noun} 1: a1)"
+            )
         return labels
     number = {int(name): i for i, name in enumerate(names) if name.isdecimal()}
     seen, inverse = np.unique(labels, return_inverse=True)
@@ -235,6 +241,9 @@ def read_times(table: Table, column: str) -> np.ndarray:
         if (numbers.isna().to_numpy() & ~blank).any():
             rest = series.where(numbers.isna())
             dates: Any = pd.to_datetime(rest, format="ISO8601", utc=True, errors="coerce")
+            if dates.notna().sum() == 0 and (slashed := _slashed_dates(rest, column)) is not None:
+                dates, order = slashed
+                table.notes.append(f"{column} was read as dates, {order}")
             series = dates if dates.notna().sum() > numbers.notna().sum() else numbers
         else:
             series = numbers
@@ -243,12 +252,56 @@ def read_times(table: Table, column: str) -> np.ndarray:
             got = table.columns[column].iloc[wrong[0]]
             table.faults.add(
                 f"{column} is {got!r} in {table.where(wrong)}: give seconds, or dates such as 2025-03-01T09:30:00.25"
+                f"{_EITHER if _SLASHED.match(str(got).strip()) else ''}"
             )
     if pd.api.types.is_datetime64_any_dtype(series.dtype):
         return (series if series.dt.tz is None else series.dt.tz_convert(None)).to_numpy()
     times = series.to_numpy(na_value=np.nan) if series.hasnans else series.to_numpy()
     times = times if times.dtype.kind == "f" else times.astype(np.float64)
     return times if np.isfinite(times).all() else np.where(np.isfinite(times), times, np.nan)
+
+
+_SLASHED = re.compile(r"(\d{1,2})([/.-])(\d{1,2})\2(\d{4})[ ,T]+\d{1,2}:\d\d")
+_EITHER = " (which of the numbers are the month these dates do not tell)"
+
+
+def _slashed_dates(series: Any, column: str) -> tuple[Any, str] | None:
+    """Dates such as 11/19/2019 17:35:49, and their order; None where they are none, or it cannot be known.
+
+    The order is known where only one of the two is possible, where the name of the column says it (FED3's "MM:DD:YYYY
+    hh:mm:ss"), or where it does not matter, as all are of one day.
+
+    >>> import pandas as pd
+    >>> _slashed_dates(pd.Series(["11/19/2019 17:35:49"]), "t")[1]
+    'with the month first'
+    >>> _slashed_dates(pd.Series(["1/2/2019 17:35:49", "2/2/2019 09:00:00"]), "t") is None
+    True
+    """
+    import pandas as pd
+
+    text = series.dropna().astype(str).str.strip()
+    found = text.str.extract(_SLASHED)
+    if not len(text) or found.isna().any(axis=None):
+        return None
+    mark = found[1].iloc[0]
+    first, second = (found[i].astype(int) for i in (0, 2))
+    named = re.match(r"(mm?|dd?)[^a-z]+(mm?|dd?)[^a-z]+y", plain(column))
+    month = {0: "with the month first", 1: "with the day first"}
+    if (first > 12).any() or (second > 12).any():
+        order = int((first > 12).any())
+    elif named and named[1][0] != named[2][0]:
+        order = int(named[1][0] == "d")
+    elif found[[0, 2, 3]].nunique().max() == 1:
+        order = 0
+    else:
+        return None
+    days = (f"%m{mark}%d{mark}%Y", f"%d{mark}%m{mark}%Y")[order]
+    clock = text.str.replace(r"[ ,T]+(?=\d{1,2}:)", " ", regex=True)
+    for hours in ("%H:%M:%S", "%H:%M:%S.%f", "%H:%M", "%I:%M:%S %p", "%I:%M %p"):
+        dates = pd.to_datetime(clock, format=f"{days} {hours}", utc=True, errors="coerce")
+        if dates.notna().all():
+            return dates.reindex(series.index), month[order]
+    return None
 
 
 def read_gaps(table: Table, column: str) -> Bool[np.ndarray, " row"]:
@@ -430,12 +483,12 @@ def seconds_in(name: str) -> float:
 
 
 def seconds(text: str) -> float:
-    """Read a time: seconds, also with a decimal comma, or h:mm:ss; NaN if it is none.
+    """Read a time: seconds, also with a decimal comma, h:mm:ss, or h:mm'ss"; NaN if it is none.
 
-    >>> seconds("0,5"), seconds("1:02:03.5"), seconds("soon")
-    (0.5, 3723.5, nan)
+    >>> seconds("0,5"), seconds("1:02:03.5"), seconds("soon"), seconds("1:02'03\\"")
+    (0.5, 3723.5, nan, 3723.0)
     """
-    parts = text.split(":")
+    parts = text.strip().removesuffix('"').replace("'", ":").split(":")
     if len(parts) > 3:
         return float("nan")
     total = 0.0

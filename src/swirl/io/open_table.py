@@ -96,7 +96,8 @@ class OpenTable:
     def doubt(self) -> str:
         """What to add to an error about columns where the names look like data; "" where they do not."""
         numbers = [name for name in self.header if not np.isnan(number(name))]
-        if len(numbers) < 2 or len({*numbers}) == len(self.header):  # pandas calls columns 0, 1, 2, …
+        named = len({*self.header}) == len(self.header) and any(name.strip().isalpha() for name in self.header)
+        if len(numbers) < 2 or named or numbers == [*map(str, range(len(numbers)))]:  # pandas counts columns from 0
             return ""
         return f". {self.word.capitalize()} {self.end} holds {some(numbers, 3)}: is the line of column names missing?"
 
@@ -133,6 +134,11 @@ def of_text(
         n = sum(1 for line in skipped if line.strip(" ,;\t"))
         notes += (f"left out {counted(n, 'line')} above the table in {path.name}",) if n else ()
     separator, shift = separator_of(data), 0
+    if re.match(rb"\s*File:[^\n]*\n\s*(\n\s*)*Start[ ,;\t]*Date:", data):
+        told = "make a table of its events, with a row for each and the columns time and state"
+        refuse(path, f"it is a print-out of MED-PC, which names no columns: {told}")
+    data, remarks = _without_remarks(data, separator)
+    notes += (f"left out {counted(remarks, 'remark')} (#) in {path.name}",) if remarks else ()
     notes += _dialect(path, data, separator)
     if re.match(rb"[0-9.]+\t[0-9.]+\t[^\t\n]*(\n|$)", data):  # Audacity's labels
         data, shift = b"start\tstop\tlabel\n" + data, 1
@@ -142,12 +148,30 @@ def of_text(
     if line:
         before, rest = data.split(b"\n", line - 1)[:-1], data.split(b"\n", line)[-1]
         data = b"\n".join([*before, b"", rest])
-    lines, header, end = records(path, data, separator, word)
+    said: list[str] = []
+    lines, header, end = records(path, data, separator, word, said)
+    notes += tuple(said)
     header[0] = re.sub(r"^[#%]\s*(?=\S)", "", header[0])  # "# t, x, y", as numpy writes it
     if not len(lines):
         refuse(path, "it holds a line of column names and nothing else: there are no data")
     name = sheet or path.name.removesuffix(".gz").rpartition(".")[0] or path.name
     return OpenTable(path, name, data, separator, header, end, lines - shift, above, units, notes, lost, word)
+
+
+def _without_remarks(data: bytes, separator: str) -> tuple[bytes, int]:
+    """A table without the lines below its header that begin with # and are no rows; and how many they are.
+
+    >>> _without_remarks(b"t,x\\n# 30 fps\\n0,5\\n#1,6\\n", ",")
+    (b't,x\\n\\n0,5\\n#1,6\\n', 1)
+    """
+    mark, n, left = separator.encode(), first_line(data).count(separator), 0
+
+    def emptied(line: re.Match[bytes]) -> bytes:
+        nonlocal left
+        left += (remark := line[0].count(mark) != n)
+        return b"\n" if remark else line[0]
+
+    return (re.sub(rb"\n#[^\n]*", emptied, data), left) if n and b"\n#" in data else (data, 0)
 
 
 def _dialect(path: Path, data: bytes, separator: str) -> tuple[str, ...]:
@@ -215,7 +239,7 @@ def _below_the_preamble(top: list[str]) -> int:
         if i == filled[0] and not (remark and all(np.isnan(number(cell)) for cell in cells[below[0]])):
             return 1
         if named and not remark:
-            few = any(len(cells[j]) <= 2 or top[j].lstrip().startswith(("#", "%")) for j in filled if j < i)
+            few = any(sum(map(bool, cells[j])) <= 2 or top[j].lstrip().startswith(("#", "%")) for j in filled if j < i)
             return i + 1 if few else 1
     return 1
 
@@ -363,8 +387,13 @@ def line_of_events(data: bytes) -> int | None:
     return None if found is None or not found.start() else data.count(b"\n", 0, found.start()) + 1
 
 
-def records(path: Path, data: bytes, separator: str, word: str = "line") -> tuple[np.ndarray, list[str], int]:
+def records(
+    path: Path, data: bytes, separator: str, word: str = "line", notes: list[str] | None = None
+) -> tuple[np.ndarray, list[str], int]:
     """Return (line of each row of data; the column names; the line that they end on); ragged rows are faults.
+
+    Not where all rows end early alike: a name that is blank is left out (a tab at the end of the header), and between
+    tabs any last columns are, which goes to the `notes` (editors take tabs from the ends of lines).
 
     >>> records(Path("a.csv"), b"t,state\\n\\n0,1\\n", ",")
     (array([3]), ['t', 'state'], 1)
@@ -375,6 +404,13 @@ def records(path: Path, data: bytes, separator: str, word: str = "line") -> tupl
         lines, counts = _plain_records(data, separator)
         end = int(lines[0])
         header = data.split(b"\n", end)[end - 1].decode().split(separator)
+    rows = set(counts[1:].tolist())
+    if len(rows) == 1 and 1 < (n := rows.pop()) < len(header):
+        named = [repr(name) for name in header[n:] if name.strip()]
+        if not named or (separator == "\t" and notes is not None):
+            header, counts[0] = header[:n], n
+            if named and notes is not None:
+                notes.append(f"no {word} has a value for {some(named)}: left out")
     faults, ragged = Faults(), np.flatnonzero(counts != len(header))
     for i in ragged[:5].tolist():
         cut = not data.endswith(b"\n") and i == len(lines) - 1 and counts[i] < len(header)

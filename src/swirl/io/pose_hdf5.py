@@ -180,10 +180,13 @@ def _fixed(group: Any, where: str) -> tuple[list[tuple[str, ...]], np.ndarray, n
     values = []
     for block in sorted(name.removesuffix("_values") for name in group if name.endswith("_values")):
         keys = sorted(name for name in group if name.startswith(f"{block}_items_level"))
-        if any(group[key].dtype.kind != "S" for key in keys):
+        pickled = [key for key in keys if group[key].dtype.kind != "S"]
+        if pickled and (len(keys) < 3 or pickled != keys[:1]):
             raise ValueError(f"{where}/{block}_items: the columns' names are pickled: {_AS_CSV}")
-        levels = [_texts(group[key], where) for key in keys]
+        # The first level names the network, which is not needed: where it is pickled it stays closed.
+        levels = [[""] if key in pickled else _texts(group[key], where) for key in keys]
         labels = [_whole(group[key.replace("level", "label")], where) for key in keys]
+        labels = [np.zeros_like(label) if key in pickled else label for key, label in zip(keys, labels, strict=True)]
         columns += zip(*([level[i] for i in label] for level, label in zip(levels, labels, strict=True)), strict=True)
         values.append(_numbers(group[f"{block}_values"], f"{where}/{block}_values"))
     frames = _whole(group["axis1"], where) if "axis1" in group else np.zeros(0)

@@ -18,7 +18,7 @@ import numpy as np
 from swirl.errors import Faults
 from swirl.io.columns import key_parts, plain, seconds, seconds_in
 from swirl.io.open_table import ETHOVISION, EXCEL, MAX_TEXT, UNITS, OpenTable, of_text, separator_of, sheets, table_text
-from swirl.io.poses import EXPECTED, FRAMES, SECONDS, Poses, cutoff, from_columns, recording
+from swirl.io.poses import EXPECTED, FRAMES, SECONDS, WITHOUT_Z, Poses, cutoff, from_columns, recording
 from swirl.io.session_keys import joined_name
 from swirl.io.text_file import ZIPPED, beginning
 from swirl.io.text_table import as_numbers
@@ -33,7 +33,7 @@ _WORDS = {
     "longitude lon locationlong",
     "y": "y ycenter ycentre centrepositiony centerpositiony posy ypos yposition positiony ycoord ycentroid centroidy "
     "latitude lat locationlat",
-    "t": "t time times timestamp timestamps seconds trialtime",
+    "t": "t time times timestamp timestamps seconds trialtime timesincestart elapsedtime",
     "frame": "frame frames framenumber frameidx frameindex fnum",
     "session": "session sessionid arena",
     "subject": "subject subjectid individual animal animalid ind track trackid individuallocalidentifier",
@@ -41,6 +41,10 @@ _WORDS = {
     "keypoint": "keypoint keypoints bodypart bodyparts marker node",
 }
 USUAL = {word: meaning for meaning, words in _WORDS.items() for word in words.split()}
+PAIRS = dict(zip(_WORDS["x"].split(), _WORDS["y"].split(), strict=True))
+"""Name of x → the name of y that goes with it."""
+LOST = ("-", "Non Numérique", "NeuN", "n. def.", "Non un numero reale", "не число")
+"""What stands for a lost position: EthoVision's mark, and "not a number" as Windows says it in other languages."""
 ROLES = {"x": "x", "y": "y", "time": "t", "frame": "frame", "subject": "subject", "group": "group"}
 ROLES |= {"session": "session"}
 """Columns of a plain table that may be named, and what they are called here."""
@@ -63,7 +67,7 @@ ETHOVISION_LINES = frozenset(_LINES.split())
 """What EthoVision itself writes above a table; the rest are variables of the user's trial list."""
 DEGREES = ("longitude", "lon", "locationlong")
 _LENGTHS = "|".join(sorted(map(re.escape, UNITS), key=len, reverse=True))
-_UNIT = re.compile(rf"[\s_]*[(\[]({_LENGTHS})[)\]]$|_(cm|mm|m|px|pixels?|s|sec|ms)$", re.IGNORECASE)
+_UNIT = re.compile(rf"[\s_]*[(\[]({_LENGTHS})[)\]]$|_(cm|mm|m|px|pixels?|s|secs?|seconds|ms|msec)$", re.IGNORECASE)
 _SCORES = "p|prob|score|likelihood|confidence|conf"
 _SUFFIXED = re.compile(rf"(?P<owner>.+?)[ _.:-]+(?P<axis>x|y|z|{_SCORES})", re.IGNORECASE)
 _PREFIXED = re.compile(r"(?P<axis>x|y|z)[ _.:-]*(?P<owner>\d+|[ _.:-].+)", re.IGNORECASE)
@@ -205,16 +209,38 @@ def _numbers(column: Any, title: str, where: str, row: Row, faults: Faults) -> n
     return read.astype(float, copy=False)
 
 
-def _increasing(title: str, times: np.ndarray, rows: np.ndarray, where: str, row: Row, faults: Faults) -> None:
+def _increasing(
+    title: str, times: np.ndarray, rows: np.ndarray, where: str, row: Row, faults: Faults, owner: str = ""
+) -> None:
+    """Fault times that do not increase; `owner` is the column that may tell animals apart."""
     empty, late = rows[~np.isfinite(times[rows])], rows[1:][np.diff(times[rows]) <= 0]
     if empty.size:
         faults.add(f"{where}, {row(empty[:4])}, column {title}: no time; give one to each row")
     elif late.size:
         got = f"{where}, {row(late[:4])}, column {title}: {times[late[0]]:g}"
+        equal = (np.diff(times[rows]) >= 0).all()
+        remedy = "the times are equal: if they are rounded, export more digits" if equal else "sort the rows"
+        apart = "say which column tells them apart (--subject, --session)" if not owner else f"say --subject {owner!r}"
         faults.add(
-            f"{got} is not after the row before: sort the rows; if several animals or sessions are in one table, say "
-            "which column tells them apart (--subject, --session)"
+            f"{got} is not after the row before: {remedy}; if several animals or sessions are in one table, {apart}"
         )
+
+
+def _owner(read: Mapping[int, Any], names: list[str], times: np.ndarray, rows: np.ndarray, used: set[int]) -> str:
+    """The column that tells animals apart, where rows of all of them are in one table; "" where none does.
+
+    >>> import pandas
+    >>> columns = {1: pandas.Series([5, 5, 5, 5]), 2: pandas.Series(["A", "B", "A", "B"])}
+    >>> _owner(columns, ["frame", "size", "id"], np.array([1.0, 1, 2, 2]), np.arange(4), {0})
+    'id'
+    """
+    for i, column in read.items():
+        if i in used or column.dtype.kind == "f" or len(column) < len(times):
+            continue
+        parts = [rows[group] for group in column.iloc[rows].groupby(column.iloc[rows].to_numpy()).indices.values()]
+        if 1 < len(parts) <= len(rows) / 2 and all((np.diff(times[part]) > 0).all() for part in parts):
+            return names[i]
+    return ""
 
 
 # ---------------------------------------------------------------------- plain and wide tables
@@ -265,11 +291,26 @@ def _meanings(
         used = [j for role, j in at.items() if meaning != "subject" or role.partition(" ")[0] != "session"]
         if meaning and meaning not in named and i not in used:
             at.setdefault(meaning, i)
+    if not {"x", "y"} & named:
+        at |= _pair(names, at)
     if "frame" in columns and "time" not in columns:
         at.pop("t", None)
     if not {"x", "y"} <= set(at):
         at = {meaning: i for meaning, i in at.items() if meaning not in ("x", "y", "confidence") or meaning in named}
     return at
+
+
+def _pair(names: list[str], at: Mapping[str, int]) -> dict[str, int]:
+    """The x and y that go together, where those that were found first do not; nothing where no two do.
+
+    >>> _pair(["X", "location.long", "location.lat"], {"x": 0, "y": 2})
+    {'x': 1, 'y': 2}
+    """
+    there = {key: i for i, name in reversed([*enumerate(names)]) if (key := _key(name))}
+    if not {"x", "y"} <= set(at) or PAIRS.get(_key(names[at["x"]])) == _key(names[at["y"]]):
+        return {}
+    pairs = [(there[x], there[y]) for x, y in PAIRS.items() if x in there and y in there]
+    return dict(zip("xy", min(pairs), strict=True)) if pairs else {}
 
 
 def _wide(names: list[str], used: set[int]) -> tuple[dict[str, dict[str, int]], bool]:
@@ -300,15 +341,17 @@ def _of_table(table: OpenTable, columns: Mapping[str, str] | None, time_unit: st
     named_above = _above(columns or {}, names, table.above)
     asked = {role: name for role, name in (columns or {}).items() if role not in named_above}
     at = _meanings(names, asked, faults, table.above)
+    if table.doubt and not {"x", "y"} <= set(at):
+        faults.add(f"no column x, y among {some(names, 6)}{table.doubt} Add that line, as in: frame,subject,x,y")
     faults.raise_if_any(f"No tracks can be read from {where}")
     wide, _ = _wide(names, set(at.values())) if not {"x", "y"} <= set(at) else ({}, False)
     measured = {at[name] for name in ("x", "y", "t", "frame", "confidence") if name in at}
     measured |= {i for axes in wide.values() for i in axes.values()}
     named = {i for role, i in at.items() if role.partition(" ")[0] in OWNERS}
     kinds = {
-        i: "names" if i in named else "measured" if i in measured else "other" for i, name in enumerate(names) if name
+        i: "names" if i in named else "measured" if i in measured else "aside" for i, name in enumerate(names) if name
     }
-    lost = replace(table, lost=("-",))  # EthoVision's, in versions that do not count their header lines too
+    lost = replace(table, lost=LOST)  # EthoVision's, in versions that do not count their header lines too
     read = {i: series for i, series in lost.columns(kinds).items() if len(series)}
     blank = np.all([series.isna().to_numpy() for i, series in read.items() if i not in named], axis=0)
     units = dict(table.units) | {name: unit for name in names if (unit := unit_of(name))}
@@ -463,11 +506,12 @@ def _poses(
         missing = [name for name in ("x", "y") if name not in there] or ["x", "y"]
         faults.add(f"no column {some(missing)} among {some([name for name in names if name], 10)}: {EXPECTED}")
     faults.raise_if_any(cannot)
-    title, clock, known, times = {name: names[i] for name, i in at.items()}, None, True, None
+    title, clock, known, times, of_day = {name: names[i] for name, i in at.items()}, None, True, None, False
     for name in ("t", "frame"):
         if name in at and at[name] in read and times is None:
             if name == "t":
                 times, known = _seconds(read[at[name]], title[name], units.get(title[name], ""), where, row, faults)
+                of_day = read[at[name]].dtype.kind not in "iuf" and bool(as_numbers(read[at[name]])[1].size)
             else:
                 times = _numbers(read[at[name]], title[name], where, row, faults)
             clock = name
@@ -506,7 +550,10 @@ def _poses(
     signals = {name: i for name, i in others.items() if read[i].dtype.kind in "iuf"}
     notes = _notes(title, times, known or clock != "t", units)
     if any("z" in axes for axes in points.values()) or ("keypoint" in owner and "z" in map(_key, names)):
-        notes += ("left out z: places are laid over x and y",)
+        notes += (WITHOUT_Z,)
+    if clock != "t":
+        late = [name for name, i in signals.items() if "time" in name.lower() and (np.diff(read[i][full]) > 0).all()]
+        notes += tuple(f"BEWARE: {name!r} may be the time: if it is, say --time {name!r}" for name in late[:1])
     there = pd.Series(np.flatnonzero(full))
     whose = [owner[name][full] for name in ("session", "subject") if name in owner] or [np.zeros(len(there))]
     poses = []
@@ -519,6 +566,7 @@ def _poses(
                 "before: a session has one group; correct it, or say which column tells sessions apart (--session)"
             )
         made: dict[str, Any] = {"unit": SECONDS if clock == "t" else FRAMES, "session": session, "notes": notes}
+        made["of_day"] = of_day and clock == "t"
         made["group"] = group
         if "keypoint" in owner and not wide:
             found = _by_keypoint(rows, owner["keypoint"], times, points["position"], values, where, row, faults)
@@ -527,7 +575,9 @@ def _poses(
             continue
         when = np.arange(len(rows), dtype=float) if times is None else times[rows]
         if times is not None:
-            _increasing(title[clock or "t"], times, rows, where, row, faults)
+            late = (np.diff(times[rows]) <= 0).any() and np.isfinite(times[rows]).all()
+            own = _owner(read, names, times, rows, taken) if late else ""
+            _increasing(title[clock or "t"], times, rows, where, row, faults, own)
         made["signals"] = {
             name: read[i].iloc[rows].to_numpy(float, na_value=np.nan) for name, i in signals.items()
         } or None

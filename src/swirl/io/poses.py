@@ -13,6 +13,7 @@ from jaxtyping import Float
 from swirl.text import some
 
 FRAMES, SECONDS = "frames", "seconds"
+WITHOUT_Z = "left out z: places are laid over x and y"
 CUTOFF = 0.6
 """Below this likelihood DeepLabCut takes a keypoint for not seen (its `pcutoff`)."""
 
@@ -59,6 +60,27 @@ class Poses:
     notes: tuple[str, ...] = ()
     resumed: tuple[int, ...] = ()
     group: str | None = None
+    of_day: bool = False
+    """Times were h:mm:ss or dates: seconds, also where they are just 1 apart."""
+
+
+def unseen_at_zero(poses: Poses) -> Poses:
+    """Frames in which all keypoints lie on 0, 0 are frames in which nothing was found: without positions, with a note.
+
+    >>> positions = np.array([[[3.0, 4], [5, 4]], [[0, 0], [0, 0]]])
+    >>> lost = unseen_at_zero(Poses(None, ("nose", "tail"), positions, None, np.arange(2.0)))
+    >>> lost.positions[1, 0], lost.notes
+    (array([nan, nan]), ('1 of 2 frames has all keypoints on 0, 0: nothing was found there.',))
+    """
+    positions = np.asarray(poses.positions, float)
+    nothing = (positions == 0).all(axis=(1, 2)) if len(poses.keypoints) > 1 else np.zeros(len(positions), bool)
+    if not nothing.any() or nothing.all():
+        return poses
+    n = int(nothing.sum())
+    have = "has" if n == 1 else "have"
+    told = f"{n:,} of {len(nothing):,} frames {have} all keypoints on 0, 0: nothing was found there."
+    told = told if poses.individual is None else f"{poses.individual}: {told}"
+    return replace(poses, positions=np.where(nothing[:, None, None], np.nan, positions), notes=(*poses.notes, told))
 
 
 def from_movement(dataset: Any, where: str = "the dataset") -> list[Poses]:
@@ -166,7 +188,8 @@ def from_columns(columns: list[tuple[str, ...]], frames: np.ndarray, values: np.
         positions = np.stack([values[:, [at["x"], at["y"]]] for at in group.values()], axis=1)
         scored = all("likelihood" in at for at in group.values())
         confidence = values[:, [at["likelihood"] for at in group.values()]] if scored else None
-        poses.append(Poses(owner, tuple(group), positions, confidence, frames, y_down=True))
+        notes = (WITHOUT_Z,) if any("z" in at for at in group.values()) else ()
+        poses.append(Poses(owner, tuple(group), positions, confidence, frames, y_down=True, notes=notes))
     return poses
 
 

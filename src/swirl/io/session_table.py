@@ -169,6 +169,10 @@ def read_csv(
     opened = open_table(path, sheet=sheet)
     names = distinct_names([name.strip() for name in opened.header], faults)
     found = find_columns(columns, list(names.values()), faults)
+    if len(faults) and opened.doubt:  # nothing else is worth saying
+        refuse(
+            path, f"the columns are {some(list(opened.header), 6)}{opened.doubt} Add that line, as in: t,subject,state"
+        )
     faults.raise_if_any(f"{path} cannot be read")
 
     roles = {name: role.partition(" ")[0] for role, name in found.items()}
@@ -607,7 +611,8 @@ def _order(
         pair = np.array([i, i + 1]) if order is None else order[i : i + 2]
         table.faults.add(
             f"{column} is {t[i]} in both {table.where(np.sort(pair))}{_of(sessions[rows[i]])}: each step has a time of "
-            "its own; remove the repeated row, or correct the session"
+            "its own; remove the repeated row, or correct the session (where the clock is too coarse, leave the times "
+            "away: rows are then taken in their order)"
         )
     if len(twice) > 3:
         table.faults.add(f"{column} repeats {len(twice) - 3:,} more times in this way")

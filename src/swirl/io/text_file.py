@@ -30,6 +30,10 @@ OTHER_FORMATS = {
     b'File type = "ooTextFile': (
         "a file of Praat (TextGrid): in Praat choose “Down to Table”, then “Save as comma-separated file”"
     ),
+    b"FirstLineOfData=": (
+        "focal data of JWatcher, which has a time and a key in each row: make it a table with the columns time (in "
+        "seconds) and state (the behaviour of the key, where it begins)"
+    ),
     b"<?xml": "XML, not a table: save it as CSV (in ELAN: “Export As”, “Tab-delimited Text”)",
     PICKLED: "a pickle, which is never opened as it may run any program: save it as CSV or Parquet",
 }

@@ -17,7 +17,7 @@ from swirl.io.body_point import Followed, body_length, bridged, followed, seen_p
 from swirl.io.columns import UNITS
 from swirl.io.pose_hdf5 import read_hdf5, read_netcdf
 from swirl.io.pose_tables import from_frame, read_pose_table
-from swirl.io.poses import EXPECTED, FRAMES, SECONDS, Poses, from_movement, from_sleap, recording
+from swirl.io.poses import EXPECTED, FRAMES, SECONDS, Poses, from_movement, from_sleap, recording, unseen_at_zero
 from swirl.io.pynapple_objects import is_frame, poses_of_frame
 from swirl.io.session_keys import name_of_animal
 from swirl.io.text_file import beginning
@@ -156,6 +156,7 @@ def read_tracks(
     if time_unit is not None and time_unit not in UNITS:
         raise ValueError(f"time_unit={time_unit!r} (--time-unit): expected one of {', '.join(UNITS)}")
     where, name, poses = poses_of(source, columns, time_unit, sheet)
+    poses = [unseen_at_zero(one) for one in poses]
     faults, cannot = Faults(), f"No tracks can be read from {where}"
     check_rate(fps, faults)
     if min_confidence is not None and not 0 <= min_confidence < np.inf:
@@ -278,7 +279,7 @@ def follow(
     array([[ 1.,  2.],
            [nan, nan]])
     """
-    clock = clocked(poses.times, poses.unit, fps, name, faults)
+    clock = clocked(poses.times, poses.unit, fps, name, faults, poses.of_day)
     if clock is None:
         return None
     times, unit, told = clock
@@ -304,18 +305,24 @@ def follow(
 
 
 def clocked(
-    times: Float[np.ndarray, " frame"], unit: str, fps: float | int | None, name: str, faults: Faults
+    times: Float[np.ndarray, " frame"],
+    unit: str,
+    fps: float | int | None,
+    name: str,
+    faults: Faults,
+    of_day: bool = False,
 ) -> tuple[np.ndarray, str, tuple[str, ...]] | None:
     """Times, their unit and a note: seconds where the frame rate is known; None after a fault.
 
     Times that are 1 apart (or 2, 3, … where frames were lost) are frames, whatever the file says of them: `fps` makes
-    seconds of them (1: they are).
+    seconds of them (1: they are). Not where they are times of day (`of_day`).
 
     >>> clocked(np.arange(3.0), "seconds", 10, "m1", Faults())
     (array([0. , 0.1, 0.2]), 'seconds', ('m1: times that counted frames were divided by fps=10',))
     """
     apart = np.diff(times)
-    if unit == SECONDS and len(apart) > 1 and np.median(apart) == 1 and (apart == np.round(apart)).all() and fps != 1:
+    counts = len(apart) > 1 and np.median(apart) == 1 and (apart == np.round(apart)).all() and not of_day
+    if unit == SECONDS and counts and fps != 1:
         if fps is not None:
             start = 0.0 if times[0].is_integer() else times[0]  # a start of 12.5 is in seconds
             note = f"{name}: times that counted frames were divided by fps={fps:g}"

@@ -367,6 +367,15 @@ def _notes(tracks: list[Track], tally: _Tally, min_dwell: Any, max_break: float,
                 "shortest) fills in places passed in a hurry, diagonal=True (--diagonal) opens a grid's corners, and "
                 "corridors=True (--nodes without --reach) keeps to the corridors of a maze."
             )
+    period = float(np.median([np.median(np.diff(track.times)) for track in tracks if len(track.times) > 1] or [0.0]))
+    cut = tally.gaps - tally.paused
+    if period > max_break and cut > max(2, _MANY * tally.moves):
+        wider = f"{3 * period:.4g}"
+        notes.append(
+            f"BEWARE: {counted(cut, 'gap')} beside {counted(tally.moves, 'move')}. Positions are {period:.4g} {unit} "
+            f"apart (median), and a longer break than {max_break:g} {unit} is a gap: with max_break={wider} "
+            f"(--max-break {wider}) the animal is taken to stay where it was while up to three are lost."
+        )
     if tally.ambiguous:
         notes.append(f"The action of {counted(tally.ambiguous, 'move')} is missing: several actions make it.")
     if tally.dropped:
