@@ -22,6 +22,10 @@ any rows are merged, is told beside it.
 Beside it stand the true model's own decoding, the recipe that the README had before (rewards of state and action), and
 the README's recipe without `--merge`: a row per second, and an arena with the action "stay".
 
+The arena was made on draws 0 to 2: five settings of reward and switching were looked at with the true model alone, and
+with the one that was kept everything asked for was found in all three. In draw 0 `swirl compare` named S-2 instead of
+S-1, by 0.0001 nats per step on the folds; its fit was as good.
+
 Writes studies/results/newcomer_arena.json and .md. Stopped and started again, it goes on where it was.
 """
 
@@ -380,11 +384,13 @@ def page(record: dict[str, Any]) -> str:
 
 def without(draws: list[dict[str, Any]]) -> str:
     """What becomes of the same recordings without `--merge`, in a sentence."""
-    time_right = [draw["ticks"]["right time"] for draw in draws]
-    turned = sum(draw["ticks"]["effect"]["difference"] * draw["truth"]["effect"]["difference"] < 0 for draw in draws)
+    right = [draw["ticks"]["right time"] for draw in draws]
+    goals = sum(draw["ticks"]["goals"] == draw["truth"]["goals"] for draw in draws)
+    times = [draw["ticks"]["effect"]["difference"] / draw["truth"]["effect"]["difference"] for draw in draws]
     return (
-        f"Without `--merge` {min(time_right):.0%} to {max(time_right):.0%} of the time is in the right mode, and the "
-        f"drug's effect has the wrong sign in {turned} of {len(draws)}."
+        f"Without `--merge` {min(right):.0%} to {max(right):.0%} of the time is in the right mode, both goals are "
+        f"found in {goals} of {len(draws)} draws, and the drug's effect comes out at {min(times):.1f} to "
+        f"{max(times):.1f} times the true one."
     )
 
 
