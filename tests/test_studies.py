@@ -376,6 +376,11 @@ def test_committed_results_on_the_arena_hold_what_is_asked_for():
         assert module.shown(draw["truth"]["effect"])
         assert "--modes 2 " in draw["next"]
         assert draw["ticks"]["right time"] < draw["readme"]["right time"]  # why --merge
+        assert draw["old"]["goals"] != draw["truth"]["goals"]  # as docs/which_model.md says, and of two figures below
+    assert all(0.94 <= round(draw["readme"]["right"], 3) < 0.955 for draw in record["draws"])
+    [bad] = [draw for draw in record["draws"] if draw["old"]["right"] < 0.9]
+    assert f"{bad['old']['right']:.0%}" == "78%"
+    assert bad["old"]["effect"]["high"] < 0 < bad["truth"]["effect"]["low"]
 
 
 @pytest.mark.slow
