@@ -1,20 +1,30 @@
 """Does the README's recipe find what is there? An arena with two goals, and the README's own commands.
 
     python studies/newcomer_arena.py           # three draws; says what it will cost, then starts
-    python studies/newcomer_arena.py --quick   # a small draw, fit and signal only; 90 seconds; nothing is written
+    python studies/newcomer_arena.py --quick   # a small draw: import, arena and fit only; a minute; nothing is written
 
 Ten mice in two groups live in an arena of 6 × 6 cells, with food in A6 and a nest in F1. Each was recorded in five
-sessions of 300 steps: which cell it was in, and a dF/F signal that rises where it sets out for food. No action was
-noted. The mice are simulated: two modes, one for each goal, and a mouse
-changes its mind more readily where it has arrived. It stays there for about twenty steps; which mode that time belongs
-to is the hard part. Some thirty settings of such an arena were tried before, on other draws: in most of them the old
-recipe was as good as the true model's own decoding, or a few points below it; in some it missed both goals.
+sessions of ten minutes, numbered from 1 for each mouse: each second the cell it was in, and a dF/F signal that rises
+where it sets out for food. The mice are simulated: two modes, one for each goal, and a mouse changes its mind mostly
+where it has arrived. There it rests for 5 to 10 s; in any other cell it spends 1 s. The drug makes it want the nest for
+longer. No two mice are alike.
 
-What a laboratory would have is written to a folder: a table `visits.csv` and the environment. Then every command of
-the README's section "Your own recordings" is run as it stands there. Asked for are both goals, two modes, 88 % of
-the steps in the right mode, and a dF/F peak at the onsets of "food" within 15 % of the peak at the true onsets.
+What a laboratory would have is written to a folder: a table `visits.csv`, a row per second. Then every command of the
+README's section "Your own recordings" is run as it stands there, and the fit that `swirl compare` names too, where that
+is another one. Asked for are both goals, two modes, 88 % of the steps
+and of the time in the right mode, a dF/F peak at the onsets of "food" within 15 % of the reference, and the sign of the
+drug's effect on the share of time in the mode "nest", where the true modes themselves show one.
 
-Beside it stand the true model's own decoding, and the recipe that the README had before (rewards of state and action).
+The reference for the peak is the one at the *true* onsets on the *same merged steps*, each mouse counting once, as
+`swirl plot` draws it. A step is a visit to a cell, and its dF/F is the mean over the visit. The peak in seconds, before
+any rows are merged, is told beside it.
+
+Beside it stand the true model's own decoding, the recipe that the README had before (rewards of state and action), and
+the README's recipe without `--merge`: a row per second, and an arena with the action "stay".
+
+The arena was made on draws 0 to 2: five settings of reward and switching were looked at with the true model alone, and
+with the one that was kept everything asked for was found in all three. In draw 0 `swirl compare` named S-2 instead of
+S-1, by 0.0001 nats per step on the folds; its fit was as good.
 
 Writes studies/results/newcomer_arena.json and .md. Stopped and started again, it goes on where it was.
 """
@@ -35,95 +45,99 @@ import pandas as pd
 from scipy.optimize import linear_sum_assignment
 
 from swirl.analysis.comparison_json import read_comparison
+from swirl.analysis.group_test import compare_groups
 from swirl.analysis.triggered_average import mode_triggered_average
-from swirl.data.mdp import MDP
+from swirl.data import arenas
 from swirl.data.trajectories import Trajectories
 from swirl.estimators.save_load import versions
 from swirl.estimators.swirl import SWIRL
-from swirl.io.environment_files import write_environment
 
 RESULTS = Path(__file__).parent / "results"
 README = Path(__file__).parent.parent / "README.md"
 COMMAND = "python studies/newcomer_arena.py"
 SEEDS = (3, 4, 5)  # 0 to 2 were looked at while the arena was made
 MINUTES = 15  # of one core, for one draw: for the notice
-MIN_SHARE, MAX_OFF = 0.88, 0.15  # steps in the right mode; dF/F peak, as a share of the true one
-ROWS, COLUMNS = "ABCDEF", range(1, 7)
-CELLS = [f"{row}{column}" for row in ROWS for column in COLUMNS]
+MIN_SHARE, MAX_OFF = 0.88, 0.15  # steps, and time, in the right mode; dF/F peak, as a share of the true one
+ARENA = arenas.grid(6, 6)
+CELLS = list(ARENA.state_names or ())
 GOALS = {"food": "A6", "nest": "F1"}  # one mode for each, in this order
-MOVES = {"stay": (0, 0), "up": (-1, 0), "down": (1, 0), "left": (0, -1), "right": (0, 1)}
-RISE = 5.0  # steps from an onset to the peak of the signal
+GROUPS = ("saline", "drug")
+WANTED = 2.5  # reward of a goal
+LEAVE_FOOD, LEAVE_NEST = 0.25, {"saline": 0.3, "drug": 0.1}  # how likely a mouse changes its mind at a visit there
+NEXT = "Next: "  # what `swirl compare` says before the command to go on with
+RISE = 5.0  # seconds from an onset to the peak of the signal
 BEFORE, AFTER = 10, 20  # steps around an onset, as in the figure signal_around_starts
 OLD = "swirl fit sessions.csv --env arena.csv --modes 2 --history 1 --reward state-action -o old.nc"
+TICKS = {"sessions.csv": "ticks.csv", "arena.csv": "ticks_arena.csv", "fit.nc": "ticks.nc"}  # files without --merge
 
 
-def arena() -> MDP:
-    """The cells, row A on top, and the moves from each."""
-    edges = []
-    for cell in CELLS:
-        row, column = ROWS.index(cell[0]), int(cell[1])
-        for action, (down, right) in enumerate(MOVES.values()):
-            if 0 <= row + down < len(ROWS) and column + right in COLUMNS:
-                there = CELLS.index(f"{ROWS[row + down]}{column + right}")
-                edges.append((CELLS.index(cell), action, there))
-    places = [(float(cell[1]), -float(ROWS.index(cell[0]))) for cell in CELLS]
-    return MDP.from_edges(edges, state_names=CELLS, action_names=tuple(MOVES), coordinates=np.array(places))
-
-
-def true_model(group: str) -> SWIRL:
-    """Rewards at the goals; a switch is likelier where the goal is reached, in the nest less so under the drug."""
+def true_model(group: str, own: float) -> SWIRL:
+    """Rewards at the goals; a switch is likelier at the goal, in the nest less so under the drug; `own`: this mouse."""
     goals = [CELLS.index(cell) for cell in GOALS.values()]
     rewards = np.zeros((2, len(CELLS)))
-    rewards[[0, 1], goals] = 1.9
+    rewards[[0, 1], goals] = WANTED
     switching = np.tile([[0.99, 0.01], [0.01, 0.99]], (len(CELLS), 1, 1))
-    leave = 0.06 if group == "control" else 0.045
-    switching[goals[0], 0], switching[goals[1], 1] = [0.94, 0.06], [leave, 1 - leave]
+    leave = LEAVE_NEST[group] * own
+    switching[goals[0], 0] = [1 - LEAVE_FOOD, LEAVE_FOOD]
+    switching[goals[1], 1] = [leave, 1 - leave]
     return SWIRL.from_parameters(
-        arena(), history=1, rewards=rewards, mode_transitions=switching, initial_modes=[0.5, 0.5]
+        ARENA, history=1, rewards=rewards, mode_transitions=switching, initial_modes=[0.5, 0.5]
     )
 
 
 def signal(modes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """dF/F: from each onset of the mode "food" it rises for five steps to 2, then decays; noise is added."""
+    """dF/F: from each onset of the mode "food" it rises for five seconds to 2, then decays; noise is added."""
     onsets = np.flatnonzero((modes[1:] == 0) & (modes[:-1] != 0)) + 1
     since = np.arange(len(modes)) - onsets[:, None]
     course = np.where(since >= 0, 2.0 * (since / RISE) * np.exp(1 - since / RISE), 0.0).sum(axis=0)
     return course + rng.normal(scale=0.5, size=len(modes))
 
 
-def simulate(seed: int, n_mice: int = 10, n_sessions: int = 5, n_steps: int = 300) -> pd.DataFrame:
-    """The table that a laboratory would have, and in the columns `mode` and `decoded` what it does not know.
+def simulate(seed: int, n_mice: int = 10, n_sessions: int = 5, n_seconds: int = 600) -> pd.DataFrame:
+    """A row per second: the table that a laboratory would have, and in `mode`, `decoded`, `visit` what it has not.
 
-    `decoded` is what the true model makes of the cells: nobody could do better.
+    `decoded` is what the true model makes of the visits: nobody could do better.
     """
     rng, parts = np.random.default_rng(seed), []
     for mouse in range(n_mice):
-        group = "drug" if mouse % 2 else "control"
-        model = true_model(group)
-        drawn = model.sample(n_sessions, n_steps, random_state=int(rng.integers(2**31)))
-        bare = Trajectories(drawn.states, n_states=len(CELLS), n_actions=len(MOVES))
-        decoded = model.predict(bare)
-        for day, (states, modes) in enumerate(zip(drawn.states, drawn.modes or [], strict=True)):
-            columns = {"session": f"m{mouse + 1} day{day + 1}", "animal": f"m{mouse + 1}", "group": group}
-            numbers = {"t": np.arange(n_steps), "cell": [CELLS[s] for s in states], "dff": signal(modes, rng).round(3)}
-            parts.append(pd.DataFrame({**columns, **numbers, "mode": modes, "decoded": decoded[day]}))
+        group = GROUPS[mouse % 2]
+        model = true_model(group, rng.uniform(0.8, 1.25))
+        drawn = model.sample(n_sessions, n_seconds, random_state=int(rng.integers(2**31)))
+        for day, (cells, modes) in enumerate(zip(drawn.states, drawn.modes or [], strict=True)):
+            rests = np.isin(cells, [CELLS.index(cell) for cell in GOALS.values()])
+            seconds = np.where(rests, rng.integers(5, 11, size=len(cells)), 1)
+            visit = np.repeat(np.arange(len(cells)), seconds)[:n_seconds]
+            [decoded] = model.predict(Trajectories([cells[: visit[-1] + 1]], n_states=len(CELLS), n_actions=4))
+            columns = {"mouse": f"m{mouse + 1}", "group": group, "day": day + 1, "time_s": np.arange(n_seconds)}
+            seen = {"cell": np.array(CELLS)[cells[visit]], "dff": signal(modes[visit], rng).round(3)}
+            hidden = {"mode": modes[visit], "decoded": decoded[visit], "visit": visit}
+            parts.append(pd.DataFrame({**columns, **seen, **hidden}))
     return pd.concat(parts, ignore_index=True)
 
 
+def merged(table: pd.DataFrame) -> pd.DataFrame:
+    """A row for each visit, in the order of the table: its arrival, the mean of its signal, and how long it lasted."""
+    visits = table.groupby(["mouse", "day", "visit"], sort=False)
+    return visits.first().assign(dff=visits["dff"].mean(), dwell=visits.size()).reset_index()
+
+
 def write_recordings(table: pd.DataFrame, folder: Path) -> None:
-    """Lay the files down as a laboratory has them; `new_sessions.csv` are some of the sessions once more."""
-    seen = table.drop(columns=["mode", "decoded"])
+    """Lay the table down as a laboratory has it; `new_visits.csv` are some of the sessions once more."""
+    seen = table.drop(columns=["mode", "decoded", "visit"])
     seen.to_csv(folder / "visits.csv", index=False)
-    names = {"cell": "state", "animal": "subject"}
-    seen[seen["animal"] == "m1"].rename(columns=names).to_csv(folder / "new_sessions.csv", index=False)
-    write_environment(arena(), folder / "arena.csv")
+    seen[seen["mouse"] == "m1"].to_csv(folder / "new_visits.csv", index=False)
 
 
 def readme_commands() -> list[list[str]]:
     """The commands of the README's section for users' own recordings, in order, as lists of words."""
     section = README.read_text(encoding="utf-8").split("## Your own recordings")[1].split("\n## ")[0]
-    block = section.split("```sh\n")[1].split("```")[0]
+    block = section.split("```sh\n")[1].split("```")[0].replace("\\\n", " ")
     return [shlex.split(line, comments=True) for line in block.splitlines() if line.startswith("swirl ")]
+
+
+def other_files(words: list[str], names: dict[str, str]) -> list[str]:
+    """A command about files of other names."""
+    return [names.get(word, word) for word in words]
 
 
 def run(words: list[str], folder: Path) -> tuple[str, float]:
@@ -138,43 +152,64 @@ def run(words: list[str], folder: Path) -> tuple[str, float]:
 
 
 def matched(true: np.ndarray, found: np.ndarray) -> np.ndarray:
-    """For each mode that was found, the true one that it shares most steps with (one to one)."""
+    """For each mode that was found, the true one that it shares most rows with (one to one)."""
     shared = np.zeros((max(2, found.max() + 1),) * 2)
     np.add.at(shared, (found, true), 1)
     return linear_sum_assignment(-shared)[1]
 
 
-def peak(table: pd.DataFrame, modes: np.ndarray, mode: int) -> float:
+def peak(rows: pd.DataFrame, modes: np.ndarray, mode: int) -> float:
     """Highest mean of the signal around the onsets of a mode, each mouse counting once, as `swirl plot` draws it."""
-    cuts = np.flatnonzero(table["session"].to_numpy()[1:] != table["session"].to_numpy()[:-1]) + 1
-    first = np.append(0, cuts)
+    first = np.flatnonzero(rows[["mouse", "day"]].ne(rows[["mouse", "day"]].shift()).any(axis=1))
     data = Trajectories(
-        np.split(table["cell"].map(CELLS.index).to_numpy(), cuts),
-        subjects=table["animal"].to_numpy()[first].tolist(),
-        signals={"dff": np.split(table["dff"].to_numpy(), cuts)},
+        np.split(rows["cell"].map(CELLS.index).to_numpy(), first[1:]),
+        subjects=rows["mouse"].to_numpy()[first].tolist(),
+        signals={"dff": np.split(rows["dff"].to_numpy(), first[1:])},
     )
     average = mode_triggered_average(
-        data, np.split(modes, cuts), "dff", before=BEFORE, after=AFTER, mode=mode, n_modes=2, n_shifts=0
+        data, np.split(modes, first[1:]), "dff", before=BEFORE, after=AFTER, mode=mode, n_modes=2, n_shifts=0
     )
     return float(np.nanmax(average.mean))
 
 
-def judged(table: pd.DataFrame, found: pd.DataFrame, rewards: pd.DataFrame, names: list[str]) -> dict[str, Any]:
-    """Set the exported modes beside the true ones."""
-    steps = table.merge(found[["session", "t", "mode"]], on=["session", "t"], suffixes=("", "_found"))
-    if len(steps) < len(table):
-        raise RuntimeError(f"{len(table) - len(steps)} steps are not in the exported table")
-    true = steps["mode"].to_numpy()
-    modes = steps["mode_found"].map(lambda mode: names.index(mode) if mode in names else int(mode)).to_numpy()
-    order = matched(true, modes)
+def drug_effect(table: pd.DataFrame, in_nest: np.ndarray) -> dict[str, float]:
+    """Share of time in the mode "nest", drug minus saline, with its 95 % interval; the unit is the mouse."""
+    of_mouse = table.assign(nest=in_nest).groupby(["group", "mouse"])["nest"].mean()  # each row is a second
+    found = compare_groups(of_mouse.rename_axis(["group", "subject"]), GROUPS)
+    return {"difference": float(found.difference[0]), "low": float(found.low[0]), "high": float(found.high[0])}
+
+
+def judged(table: pd.DataFrame, rows: pd.DataFrame, modes: np.ndarray) -> dict[str, Any]:
+    """Set the mode of each row beside the true ones; rows are the merged steps, or the table's own seconds."""
+    order = matched(rows["mode"].to_numpy(), modes)
     food, nest = (int(np.flatnonzero(order == goal)[0]) for goal in range(2))
-    best = rewards.loc[rewards.groupby("mode")["reward"].idxmax()].set_index("mode")["state"]
+    keys = ["mouse", "day", "visit" if len(rows) < len(table) else "time_s"]
+    seconds = table.merge(rows[keys].assign(found=modes), on=keys, how="left")["found"].to_numpy()
+    right = pd.Series(order[seconds] == table["mode"].to_numpy())
     return {
-        "right": float((order[modes] == true).mean()),
-        "goals": [str(best[food]), str(best[nest])],
-        "peak": peak(steps, modes, food),
+        "right": float(right.groupby([table["mouse"], table["day"], table["visit"]]).mean().mean()),  # of each visit
+        "right time": float(right.mean()),
+        "peak": peak(rows, modes, food),
+        "effect": drug_effect(table, seconds == nest),
         "food": food,
+        "nest": nest,
     }
+
+
+def fitted(
+    table: pd.DataFrame, rows: pd.DataFrame, found: pd.DataFrame, rewards: pd.DataFrame, names: list[str]
+) -> dict[str, Any]:
+    """Set exported modes beside the true ones, and the best cell of each beside the goals."""
+    steps = rows.assign(session=rows["mouse"] + " " + rows["day"].astype(str), t=rows["time_s"])
+    steps = steps[["session", "t"]].merge(found[["session", "t", "mode"]], on=["session", "t"])
+    if not len(steps) == len(rows) == len(found):
+        raise RuntimeError(
+            f"{len(found)} steps were exported, {len(steps)} of them are among the {len(rows)} true ones"
+        )
+    modes = steps["mode"].map(lambda mode: names.index(mode) if mode in names else int(mode)).to_numpy()
+    told = judged(table, rows, modes)
+    best = rewards.loc[rewards.groupby("mode")["reward"].idxmax()].set_index("mode")["state"]
+    return {**told, "goals": [str(best[told["food"]]), str(best[told["nest"]])]}
 
 
 def exported(folder: Path, fit: str, what: str) -> pd.DataFrame:
@@ -183,43 +218,76 @@ def exported(folder: Path, fit: str, what: str) -> pd.DataFrame:
     return pd.read_csv(folder / f"{what}.csv")
 
 
+def of_file(table: pd.DataFrame, rows: pd.DataFrame, fit: str, folder: Path) -> dict[str, Any]:
+    """Judge a saved fit whose modes have no names."""
+    return fitted(table, rows, exported(folder, fit, "steps"), exported(folder, fit, "rewards"), [])
+
+
+def as_named(
+    table: pd.DataFrame, steps: pd.DataFrame, following: str, fit: list[str], folder: Path
+) -> dict[str, dict[str, Any]]:
+    """Make and judge the fit that `swirl compare` names, where the README's own line is another one."""
+    words = shlex.split(following.removeprefix(NEXT).split("&&")[0])
+    if words == fit:
+        return {}
+    run(other_files(words, {"fit.nc": "named.nc"}), folder)
+    return {"named": of_file(table, steps, "named.nc", folder)}
+
+
 def one_draw(seed: int, folder: Path) -> dict[str, Any]:
     """Lay down the recordings of a draw, run the README's commands on them, and judge what came of it."""
     table = simulate(seed)
+    steps = merged(table)
     write_recordings(table, folder)
     commands, said, seconds = readme_commands(), {}, {}
+    wanted = {words[1]: words for words in commands}
+    new = other_files(wanted["import"], {"visits.csv": "new_visits.csv", "sessions.csv": "new_sessions.csv"})
+    run(new, folder)
     for words in commands:
         said[words[1]], seconds[words[1]] = run(words, folder)
-    names = next(words for words in commands if words[1] == "name")[3:]
+    names = wanted["name"][3:]
     result = read_comparison(folder / "comparison.json")
     picked = result.picked()
-    ours = judged(table, pd.read_csv(folder / "modes.csv"), exported(folder, "fit.nc", "rewards"), names)
+    ours = fitted(table, steps, pd.read_csv(folder / "modes.csv"), exported(folder, "fit.nc", "rewards"), names)
     drawn = pd.read_csv(folder / "figures" / "signal_around_starts.csv")
+    following = next(line for line in said["compare"].splitlines() if line.startswith(NEXT))
     run(shlex.split(OLD), folder)
-    old = judged(table, exported(folder, "old.nc", "steps"), exported(folder, "old.nc", "rewards"), names)
     return {
         "seed": seed,
         "verdict": result.verdict(),
         "model": picked,
         "modes": result.n_modes(picked),
-        "next": next(line for line in said["compare"].splitlines() if line.startswith("Next: ")),
+        "next": following,
         "fit": next(line for line in said["fit"].splitlines() if line.startswith("fit ")),
         "cards": cards((folder / "report.html").read_text(encoding="utf-8")),
         "readme": {**ours, "peak drawn": float(drawn.loc[drawn["mode"] == names[ours["food"]], "mean"].max())},
-        "old": old,
-        "truth": truth(table),
+        **as_named(table, steps, following, wanted["fit"], folder),
+        "old": of_file(table, steps, "old.nc", folder),
+        "ticks": without_merge(table, wanted, folder),
+        "truth": truth(table, steps),
         "seconds": seconds,
     }
 
 
-def truth(table: pd.DataFrame) -> dict[str, Any]:
-    """What the true model decodes, and the signal's peak at the true onsets."""
-    true, decoded = table["mode"].to_numpy(), table["decoded"].to_numpy()
+def without_merge(table: pd.DataFrame, wanted: dict[str, list[str]], folder: Path) -> dict[str, Any]:
+    """The README's import, arena and fit, but every row is a step, and the arena has an action that stays."""
+    run(other_files([word for word in wanted["import"] if word != "--merge"], TICKS), folder)
+    run([*other_files(wanted["env"], TICKS), "--stay"], folder)
+    run(other_files(wanted["fit"], TICKS), folder)
+    return of_file(table, table, "ticks.nc", folder)
+
+
+def truth(table: pd.DataFrame, steps: pd.DataFrame) -> dict[str, Any]:
+    """What the true model decodes; the signal's peak at the true onsets, and the drug's true effect."""
+    true, decoded = table["mode"].to_numpy(), judged(table, steps, steps["decoded"].to_numpy())
     return {
-        "right": float((true == decoded).mean()),
+        "right": decoded["right"],
+        "right time": decoded["right time"],
         "goals": list(GOALS.values()),
-        "peak": peak(table, true, 0),
-        "peak decoded": peak(table, decoded, 0),
+        "peak": peak(steps, steps["mode"].to_numpy(), 0),
+        "peak in seconds": peak(table, true, 0),
+        "peak decoded": decoded["peak"],
+        "effect": drug_effect(table, true == 1),
     }
 
 
@@ -230,67 +298,117 @@ def cards(page: str) -> list[str]:
 
 
 def quick_draw(seed: int, folder: Path) -> dict[str, Any]:
-    """The README's import and fit (with three restarts) on a small draw, and what came of them."""
-    table = simulate(seed, n_mice=4, n_sessions=3, n_steps=300)
+    """The README's import, arena and fit (with three restarts) on a small draw, and what came of them."""
+    table = simulate(seed, n_mice=6, n_sessions=2)
+    steps = merged(table)
     write_recordings(table, folder)
     wanted = {words[1]: words for words in readme_commands()}
     run(wanted["import"], folder)
+    run(wanted["env"], folder)
     run([*wanted["fit"], "--restarts", "3"], folder)
-    found = judged(table, exported(folder, "fit.nc", "steps"), exported(folder, "fit.nc", "rewards"), [])
-    return {"seed": seed, "readme": found, "truth": truth(table)}
+    return {"seed": seed, "readme": of_file(table, steps, "fit.nc", folder), "truth": truth(table, steps)}
+
+
+def shown(effect: dict[str, float]) -> bool:
+    """Whether an effect is told from none by its interval."""
+    return effect["low"] > 0 or effect["high"] < 0
 
 
 def faults(draw: dict[str, Any]) -> list[str]:
-    """What the README's recipe misses in a draw."""
-    found, true = draw["readme"], draw["truth"]
-    told = []
-    if found["goals"] != true["goals"]:
-        told.append(f"goals {', '.join(found['goals'])}")
-    if found["right"] < MIN_SHARE:
-        told.append(f"{found['right']:.1%} of the steps")
-    if abs(found["peak"] / true["peak"] - 1) > MAX_OFF:
-        told.append(f"peak {found['peak']:.2f} for {true['peak']:.2f}")
+    """What the README's recipe misses in a draw: its own fit, and the one that `swirl compare` named instead."""
+    true, told = draw["truth"], []
+    for way in (way for way in ("readme", "named") if way in draw):
+        found, whose = draw[way], "" if way == "readme" else f"{WAYS[way]}: "
+        if found["goals"] != true["goals"]:
+            told.append(f"{whose}goals {', '.join(found['goals'])}")
+        if found["right"] < MIN_SHARE:
+            told.append(f"{whose}{found['right']:.1%} of the steps")
+        if found["right time"] < MIN_SHARE:
+            told.append(f"{whose}{found['right time']:.1%} of the time")
+        if abs(found["peak"] / true["peak"] - 1) > MAX_OFF:
+            told.append(f"{whose}peak {found['peak']:.2f} for {true['peak']:.2f}")
+        if shown(true["effect"]) and found["effect"]["difference"] * true["effect"]["difference"] <= 0:
+            told.append(f"{whose}effect {found['effect']['difference']:+.2f} for {true['effect']['difference']:+.2f}")
     if draw.get("modes", len(GOALS)) != len(GOALS):
         told.append(f"{draw['modes']} modes")
     return told
 
 
+WAYS = {
+    "readme": "README",
+    "named": "model that compare named",
+    "old": "state and action (before)",
+    "ticks": "README without `--merge`",
+    "truth": "true model",
+}
+
+
 def table_of(draws: list[dict[str, Any]]) -> str:
     """One row per draw and way."""
-    lines = ["| draw | way | modes chosen | best cell of each mode | steps in the right mode | dF/F peak |"]
-    lines.append("|--:|:--|:--|:--|--:|--:|")
+    lines = ["| draw | way | modes chosen | best cell of each mode | steps | time | dF/F peak | nest, drug − saline |"]
+    lines.append("|--:|:--|:--|:--|--:|--:|--:|--:|")
     for draw in draws:
         chosen = f"{draw['modes']} ({draw['model']})" if "modes" in draw else ""
-        for way, shown in (("readme", "README"), ("old", "state and action (before)"), ("truth", "true model")):
-            if way in draw:
-                own = draw[way]
-                line = f"| {draw['seed']} | {shown} | {chosen if way == 'readme' else ''} | {', '.join(own['goals'])} "
-                lines.append(f"{line}| {own['right']:.1%} | {own['peak']:.2f} |")
+        for way in (way for way in WAYS if way in draw):
+            own, effect = draw[way], draw[way]["effect"]
+            heights = f"{own['peak']:.2f}" + (f" ({own['peak in seconds']:.2f})" if "peak in seconds" in own else "")
+            lines.append(
+                f"| {draw['seed']} | {WAYS[way]} | {chosen if way == 'readme' else ''} | {', '.join(own['goals'])} "
+                f"| {own['right']:.1%} | {own['right time']:.1%} | {heights} "
+                f"| {effect['difference']:+.2f} ({effect['low']:.2f} to {effect['high']:.2f}) |"
+            )
     return "\n".join(lines)
 
 
 def page(record: dict[str, Any]) -> str:
-    """The results in words."""
+    """The results in words: first what came out, draw by draw where something was missed."""
     draws = record["draws"]
     made = ", ".join(f"{k} {v}" for k, v in record["versions"].items())
     good = sum(not faults(draw) for draw in draws)
     missed = [f"- Draw {draw['seed']}: {'; '.join(faults(draw))}." for draw in draws if faults(draw)]
+    unclear = [
+        f"- Draw {draw['seed']}: the true modes show no clear effect of the drug, so its sign was not judged."
+        for draw in draws
+        if not shown(draw["truth"]["effect"])
+    ]
     said = [f"- Draw {draw['seed']}: {draw['verdict']} `{draw['next']}`" for draw in draws]
     total = [sum(draw["seconds"].values()) / 60 for draw in draws]
     verdict = f"In {good} of {len(draws)} draws the README's commands find all that was asked for."
     time_taken = f"All commands of a draw took {min(total):.0f} to {max(total):.0f} minutes on a busy machine."
     head = f"# Does the README's recipe find what is there?\n\n`{record['command']}` ({made})"
-    parts = [head, READING, " ".join([verdict, time_taken]), *(["\n".join(missed)] if missed else [])]
-    parts += [table_of(draws), "What `swirl compare` said, and the command that it named:", "\n".join(said)]
+    parts = [head, " ".join([verdict, without(draws), time_taken])]
+    parts += ["\n".join(lines) for lines in (missed, unclear) if lines]
+    parts += [READING, table_of(draws), "What `swirl compare` said, and the command that it named:", "\n".join(said)]
     return "\n\n".join(parts) + "\n"
 
 
+def without(draws: list[dict[str, Any]]) -> str:
+    """What becomes of the same recordings without `--merge`, in a sentence."""
+    right = [draw["ticks"]["right time"] for draw in draws]
+    goals = sum(draw["ticks"]["goals"] == draw["truth"]["goals"] for draw in draws)
+    times = [draw["ticks"]["effect"]["difference"] / draw["truth"]["effect"]["difference"] for draw in draws]
+    return (
+        f"Without `--merge` {min(right):.0%} to {max(right):.0%} of the time is in the right mode, both goals are "
+        f"found in {goals} of {len(draws)} draws, and the drug's effect comes out at {min(times):.1f} to "
+        f"{max(times):.1f} times the true one."
+    )
+
+
 READING = f"""\
-An arena of 6 × 6 cells, food in A6, a nest in F1; ten mice in two groups, five sessions of 300 steps each; cells and a
-dF/F signal, no actions. The signal rises at the onsets of the mode "food". Every command of the README's section "Your
-own recordings" was run as it stands there. Asked for: both goals, two modes, {MIN_SHARE:.0%} of the steps, and a dF/F
-peak within {MAX_OFF:.0%} of the one at the true onsets. "True model" decodes with the true rewards and switching; its
-peak is the one at the true onsets."""
+An arena of 6 × 6 cells, food in A6, a nest in F1; ten mice in two groups, five sessions of ten minutes each, numbered
+from 1 for each mouse; a row per second with the cell and dF/F, no actions. A mouse rests at its goals for 5 to 10 s and
+spends 1 s in any other cell. dF/F rises at the onsets of the mode "food". The drug makes mice want the nest for longer.
+Every command of the README's section "Your own recordings" was run as it stands there; where `swirl compare` named
+another model than the README's S-1, that was fitted too, and judged in the same way. Asked for: both goals, two modes,
+{MIN_SHARE:.0%} of the steps and of the time in the right mode, a dF/F peak within {MAX_OFF:.0%} of the reference, and
+the sign of the drug's effect on the share of time in the mode "nest" (95 % intervals over mice), where the interval of
+the true effect leaves out 0.
+
+A step is a visit to a cell. The reference for the peak is the true model's row: the peak at the *true* onsets on the
+same merged steps, where dF/F is a mean over each visit; in brackets the peak at the true onsets by the second. "True
+model" decodes with the true rewards and switching; its effect is that of the true modes. "State and action (before)" is
+an earlier recipe, a reward of state and action, on the merged steps. "README without `--merge`" takes every second for
+a step, in an arena with the action "stay"; its peak is by the second."""
 
 
 def write(draws: list[dict[str, Any]], folder: Path) -> None:

@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from swirl.analysis.habit_or_goal import EVIDENCE, Setting, habit_or_goal
@@ -293,24 +294,56 @@ def test_the_readme_finds_both_goals_of_a_small_arena(tmp_path):
     draw = module.quick_draw(0, tmp_path)
     assert module.faults(draw) == []
     assert 0.92 < draw["truth"]["right"] < 0.99
-    spoilt = {**draw["readme"], "right": 0.66, "goals": ["B6", "F1"], "peak": 0.5}
-    assert len(module.faults({**draw, "readme": spoilt, "modes": 3})) == 4
+    assert module.shown(draw["truth"]["effect"])
+    turned = {"difference": -0.1, "low": -0.2, "high": 0.0}
+    bad = {"right": 0.66, "right time": 0.66, "goals": ["B6", "F1"], "peak": 0.5, "effect": turned}
+    spoilt = {**draw, "readme": {**draw["readme"], **bad}, "modes": 3}
+    assert len(module.faults(spoilt)) == 6
+    unclear = {**draw["truth"], "effect": {"difference": 0.1, "low": -0.1, "high": 0.3}}
+    assert len(module.faults({**spoilt, "truth": unclear})) == 5  # where truth shows no effect its sign is not judged
 
 
 def test_the_arena_runs_every_command_of_the_readme_and_matches_modes_to_the_truth():
     module = study("newcomer_arena")
     commands = module.readme_commands()
     assert [words[1] for words in commands] == [
-        "import", "check", "compare", "fit", "report", "name", "plot", "apply", "export"
+        "import", "env", "check", "compare", "fit", "report", "name", "plot", "apply", "export"
     ]  # fmt: skip
-    fit, compare = (next(words for words in commands if words[1] == name) for name in ("fit", "compare"))
+    of_table, fit, compare = (next(w for w in commands if w[1] == name) for name in ("import", "fit", "compare"))
+    assert {"--merge", "--group", "mouse,day"} <= set(of_table)
     assert "state-action" not in fit
     assert "--reward" not in compare
     assert "--models" not in compare  # the model that is fitted is among the usual ones
     true = np.array([0, 0, 1, 1, 1])
     assert module.matched(true, 1 - true).tolist() == [1, 0]
     course = module.signal(np.array([1] * 5 + [0] * 25), np.random.default_rng(0))
-    assert 8 <= np.convolve(course, np.ones(5) / 5, mode="same").argmax() <= 13  # five steps after the onset
+    assert 8 <= np.convolve(course, np.ones(5) / 5, mode="same").argmax() <= 13  # five seconds after the onset
+
+
+def test_the_arena_judges_visits_and_seconds_alike_whichever_rows_were_fitted():
+    module = study("newcomer_arena")
+    parts = []
+    for i, group in enumerate(["saline", "drug"] * 2):  # each mouse: 6 s in the nest, 2 to 5 s on the way to food
+        away = 5 - i
+        columns = {"mouse": f"m{i}", "group": group, "day": 1, "time_s": np.arange(6 + away), "dff": 0.0}
+        parts.append(pd.DataFrame({**columns, "visit": [0] * 6 + [*range(1, 1 + away)], "cell": "F1"}))
+        parts[-1]["mode"] = np.where(parts[-1]["visit"] == 0, 1, 0)
+    table = pd.concat(parts, ignore_index=True)
+    steps = module.merged(table)
+    assert steps["dwell"].tolist() == [6, 1, 1, 1, 1, 1, 6, 1, 1, 1, 1, 6, 1, 1, 1, 6, 1, 1]
+    truth = module.drug_effect(table, table["mode"].to_numpy() == 1)
+    assert truth["difference"] == pytest.approx((6 / 10 + 6 / 8 - 6 / 11 - 6 / 9) / 2)
+    for rows in (steps, table):
+        swapped = module.judged(table, rows, 1 - rows["mode"].to_numpy())  # the numbers of modes mean nothing
+        assert swapped["right"] == swapped["right time"] == 1
+        assert (swapped["food"], swapped["nest"]) == (1, 0)
+        assert swapped["effect"] == pytest.approx(truth)
+        late = np.where(rows["mouse"].eq("m0") & rows["visit"].eq(0), 0, rows["mode"])  # one rest in the wrong mode
+        found = module.judged(table, rows, late)
+        assert found["right"] == pytest.approx(1 - 1 / len(steps))
+        assert found["right time"] == pytest.approx(1 - 6 / len(table))
+    half = np.where(table["mouse"].eq("m0") & (table["time_s"] < 3), 0, table["mode"])
+    assert module.judged(table, table, half)["right"] == pytest.approx(1 - 0.5 / len(steps))
 
 
 @pytest.mark.slow
@@ -340,7 +373,14 @@ def test_committed_results_on_the_arena_hold_what_is_asked_for():
     for draw in record["draws"]:
         assert module.faults(draw) == []
         assert 0.92 <= draw["truth"]["right"] <= 0.98
+        assert module.shown(draw["truth"]["effect"])
         assert "--modes 2 " in draw["next"]
+        assert draw["ticks"]["right time"] < draw["readme"]["right time"]  # why --merge
+        assert draw["old"]["goals"] != draw["truth"]["goals"]  # as docs/which_model.md says, and of two figures below
+    assert all(0.94 <= round(draw["readme"]["right"], 3) < 0.955 for draw in record["draws"])
+    [bad] = [draw for draw in record["draws"] if draw["old"]["right"] < 0.9]
+    assert f"{bad['old']['right']:.0%}" == "78%"
+    assert bad["old"]["effect"]["high"] < 0 < bad["truth"]["effect"]["low"]
 
 
 @pytest.mark.slow

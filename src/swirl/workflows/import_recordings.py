@@ -435,8 +435,8 @@ def import_tracks(
     >>> import pandas as pd
     >>> walk = pd.DataFrame({"t": [0.0, 0.1, 0.2, 0.3], "x": [0.5, 0.6, 1.5, 1.5], "y": [0.5, 0.5, 0.5, 1.5]})
     >>> data, env = import_tracks(walk, grid="2x2", bounds="0,2,0,2")
-    >>> data.states[0], env.n_states
-    (array([0, 1, 3]), 4)
+    >>> [env.state_names[state] for state in data.states[0]]  # y grows upwards in a table, and r0c0 is at the top left
+    ['r1c0', 'r1c1', 'r0c1']
     """
     paths = _listed(paths)
     from swirl.io.nwb.file import is_nwb
