@@ -368,7 +368,7 @@ FILES = (
          "160707_Tarabykin_HP1TKO.3_HCS_Beh_7c.xlsx", "bouts", ("--sheet", "Behavior List"), "refused",
          "the times are rounded", first="no!", foreseen="asked"),
     File("LiYiChing/thermal_EcologyLetters", "data/Noldus_raw_data.xlsx", "bouts", ("--session", "colony"), "refused",
-         "'attack' of n3137 Female O stops at 4811.93 s, but has not started", first="no", foreseen="asked"),
+         "'attack' of Female O / n3137 stops at 4811.93 s, but has not started", first="no", foreseen="asked"),
     File("DworkinLab/ParigiPLOS2019_Ethogram", "JWatcher_Output/Spider/11_21_12_b1f.dat", "bouts", (), "refused",
          "focal data of JWatcher", first="no!"),
     File("DworkinLab/ParigiPLOS2019_Ethogram", "CSV/Mantid_Ethogram.csv", "table",

@@ -311,3 +311,12 @@ def test_gaps_of_a_slow_clock_are_told_with_what_to_type():
     assert not any("BEWARE" in note for note in again.notes)
     fast = visits([line(0, None, None, None, None, None, None, None, 1, 2, *[None] * 9, 3, *[None] * 9, 4, 3)], ROW)
     assert not any("apart (median)" in note for note in fast.notes)  # positions were lost, the clock is fast
+
+
+def test_places_that_most_positions_miss_are_pointed_out():
+    inside = [[0.5, 0.5], [1.5, 0.5], [0.5, 0.5]]
+    for n_outside, n_lost, told in ((4, 0, True), (3, 0, False), (0, 9, False)):  # lost positions are not elsewhere
+        path = inside + [[80.0, 80.0]] * n_outside + [[np.nan, np.nan]] * n_lost
+        found = visits([Track("a", 0.1 * np.arange(len(path)), path)], ROW)
+        assert any("BEWARE" in note and "lie in no place" in note for note in found.notes) == told
+        assert not told or any("57 % of the frames" in note for note in found.notes)

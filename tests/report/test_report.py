@@ -756,6 +756,13 @@ def test_a_comparison_of_another_fit_is_called_so():
     strange = replace(kept, names=("S-1", "I-2"), modes={"S-1": 2, "I-2": 2})
     other = relation(replace(decode(model, data), comparison=strange))
     assert "that model is not in the comparison" in other["words"]
+    # The label says which reward it was, where it was not the usual one.
+    kept = replace(kept, names=("S-2",), modes={"S-2": 2})
+    with_actions = replace(kept, labels={"S-2": "S-2 (state-action)"})
+    for reward, right, wrong in (("state", kept, with_actions), ("state-action", with_actions, kept)):
+        ours = SWIRL(model.env, n_modes=2, history=2, reward=reward, n_restarts=1, max_iter=2).fit(data)
+        assert relation(replace(decode(ours, data), comparison=right))["row"] == "S-2"
+        assert relation(replace(decode(ours, data), comparison=wrong))["words"].startswith("Beware: this page is about")
 
 
 def test_nothing_is_fetched_and_the_file_is_small():

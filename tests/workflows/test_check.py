@@ -206,6 +206,25 @@ def small():
     return sessions, line
 
 
+@pytest.mark.parametrize("name", ["dwell", "duration"])
+def test_a_long_rest_that_is_known_to_be_one_is_no_jump_in_time(name):
+    """Merged rows, tracks and bouts: what a step lasted stands beside it."""
+    rng = np.random.default_rng(0)
+    lasted = rng.integers(1, 4, size=60).astype(float)
+    lasted[[10, 30, 50]] = 200.0
+    clock = np.append(0.0, np.cumsum(lasted)[:-1])
+    paths = [np.arange(60) % 5]
+
+    def jumps(clock, signals):
+        found = examine(Trajectories(paths, times=[clock], signals=signals))
+        return found.time["jumps"], any(finding.name == "time-jumps" for finding in found.findings)
+
+    assert jumps(clock, None) == (3, True)  # nothing says why
+    assert jumps(clock, {name: [lasted]}) == (0, False)
+    stopped = clock + 500.0 * (np.arange(60) > 40)  # the recording paused for 500 s, on top of the rests
+    assert jumps(stopped, {name: [lasted]}) == (1, True)
+
+
 def test_counts_by_hand():
     checked = examine(*small())
     assert checked.sessions["sessions"] == 2

@@ -146,7 +146,7 @@ def compare(
     work.score_on_folds()
     work.fit(*fresh)
     if not isinstance(candidates, Mapping):
-        work.labels.update({name: _label(name, model) for name, model in fresh.items()})
+        work.labels.update({name: with_reward(name, model) for name, model in fresh.items()})
     work.add_one_mode(grids)
     return work.with_panel(goals)
 
@@ -197,7 +197,7 @@ def _with_one_mode(grid: dict[str, Any]) -> bool:
     return True
 
 
-def _label(name: str, model: HiddenModeEstimator) -> str:
+def with_reward(name: str, model: HiddenModeEstimator) -> str:
     """The name, with the form of the reward where it is not that of states alone."""
     reward = model.get_params().get("reward", "state")
     if reward == "state" or has_goals(name):

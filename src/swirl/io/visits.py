@@ -145,6 +145,7 @@ class _Tally:
 
     frames: int = 0
     nowhere: int = 0
+    outside: int = 0
     breaks: int = 0
     gaps: int = 0
     paused: int = 0
@@ -189,6 +190,7 @@ def _seen(track: Track, place: Int[np.ndarray, " frame"], max_break: float, tall
     first, last = runs(p, starts)
     tally.frames += len(times)
     tally.nowhere += len(times) - len(there)
+    tally.outside += int((np.isfinite(track.positions).all(axis=1) & (place < 0)).sum())
     tally.gaps += int(broken.sum())
     tally.breaks += int(((np.diff(there) > 1) & ~broken).sum())
     return _Path(p[first], t[first], t[last], starts[first], period)
@@ -344,6 +346,12 @@ def _notes(tracks: list[Track], tally: _Tally, min_dwell: Any, max_break: float,
             f"{counted(tally.breaks, 'break')} bridged, {counted(tally.gaps - tally.paused, 'gap')} longer than "
             f"{max_break:g} {unit}."
         )
+        if tally.outside > _MOST * tally.frames:
+            share = 100 * tally.outside / tally.frames
+            notes.append(
+                f"BEWARE: {share:.0f} % of the frames have a position, but lie in no place. Do the places cover the "
+                "arena, in the unit and with the origin of the positions (--bounds, --polygons, --nodes)?"
+            )
     if tally.short:
         notes.append(f"Took out {counted(tally.short, 'visit')} shorter than {min_dwell:g} {unit}.")
     apart = "between places that are not neighbours"

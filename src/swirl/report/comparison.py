@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from swirl.analysis.comparison import with_reward
 from swirl.analysis.comparison_result import Comparison
 from swirl.analysis.decoded import DecodedFit
 from swirl.analysis.panel import SCORE
@@ -75,8 +76,8 @@ def _same_kind(comparison: Comparison, name: str, ours: Any) -> bool:
     if name in comparison.models:
         theirs = comparison.models[name]
         return theirs.label == ours.label and _reward(theirs) == _reward(ours)
-    # A file has names only. Those of `swirl compare` stand for the usual reward, which ours may not have.
-    return name == ours.label and _reward(ours) in (None, "state")
+    # A file has names and labels only; a label says the reward where it is not the usual one.
+    return name == ours.label and comparison.label(name) == with_reward(name, ours)
 
 
 def _reward(model: Any) -> str | None:

@@ -14,6 +14,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from swirl.data.mdp import MDP
+from swirl.data.segments import step_durations
 from swirl.data.trajectories import Trajectories
 from swirl.data.trajectory_checks import MISSING
 from swirl.text import between, counted, one_decimal, some
@@ -44,8 +45,14 @@ def check_clock(notes: Notes) -> dict[str, Any] | None:
     off = np.abs(ratio - 1) > OFF_BEAT
     steady = np.bincount(session, weights=off, minlength=len(data)) <= 0.05 * np.diff(edges)
     steady &= np.diff(edges) > 0
-    # With a steady beat one lost frame shows; without one, only what is out of all proportion is a jump.
-    jump = np.flatnonzero(ratio > np.where(steady[session], 1.5, 20.0))
+    # With a steady beat one lost frame shows; without one, only what is out of all proportion is a jump. A long stay or
+    # bout that is known to have lasted so long is none.
+    known = step_durations(data)
+    lasted = np.full(len(step), np.nan)
+    if known is not None and known.source != "times":
+        lasted = np.concatenate(known.lasted)[here]
+    beyond = np.where(np.isfinite(lasted), (step - lasted) / beat[session] + 1, ratio)
+    jump = np.flatnonzero(beyond > np.where(steady[session], 1.5, 20.0))
     regular = bool(steady[np.diff(edges) > 0].all())
     if jump.size:
         longest = jump[np.argmax(step[jump])]
