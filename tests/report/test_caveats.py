@@ -75,6 +75,19 @@ def test_a_fit_that_is_trusted_has_no_such_words(bits):
     assert not any("solution" in words for words in animals.values["test"])
 
 
+def test_where_steps_last_unequally_long_the_signal_says_that_each_counts_once(bits):
+    model, data = bits
+    rng = np.random.default_rng(0)
+    for lasts, said in ((lambda n: rng.choice([1.0, 9.0], n), True), (lambda n: np.ones(n), False)):
+        signals = {**data.signals, "dwell": [lasts(len(path)) for path in data.states]}
+        timed = swirl.Trajectories(
+            data.states, data.actions, n_states=1, n_actions=4, subjects=data.subjects, groups=data.groups,
+            signals=signals,
+        )  # fmt: skip
+        section = signal_section(reported(model, timed, "bit"))
+        assert ("Each step counts once" in section.values["weights"]) == said
+
+
 def test_parameters_that_were_given_have_no_verdict():
     world = swirl.datasets.gridworld(n_sessions=3, n_steps=80)
     fit = reported(world.true_model(), world.trajectories)

@@ -25,6 +25,7 @@ def signal_section(fit: ReportedFit) -> Section | None:
         "over": facts["over"],
         "fitted": facts["name"] in fit.model.own_signals,
         "lags": _lag_words(fit, facts["clock"]),
+        "weights": " Each step counts once, however long it lasted." if fit.durations is not None else "",
         "caveat": unsettled(fit),
         "elsewhere": elsewhere_words(facts, fit.mode_names, fit.once(other_solutions)),
     }
