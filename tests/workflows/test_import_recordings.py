@@ -4,6 +4,7 @@ import hashlib
 import io
 import json
 import re
+import warnings
 from contextlib import suppress
 from itertools import pairwise
 
@@ -22,6 +23,7 @@ from swirl.io.places import Grid
 from swirl.io.session_table import read_data
 from swirl.io.tracks import read_tracks
 from swirl.workflows.import_recordings import import_bouts, import_moseq, import_nwb
+from swirl.workflows.load import read_sessions
 from swirl.workflows.power import arena_of
 
 runner = CliRunner()
@@ -950,3 +952,31 @@ def test_the_rows_of_a_stay_become_one_step_of_a_table(tmp_path):
     assert [states.tolist() for states in again.states] == [[1, 0, 0], [0, 1]]
     for name in ("dff", "dwell"):
         np.testing.assert_allclose(again.signals[name][0], data.signals[name][0])
+
+
+@pytest.mark.parametrize(
+    ("bounds", "moved"),
+    [("0,3,0,3", 0), ("0.1,3.1,0.1,3.1", 0), ("30,33,30,33", 9), ("0,3,0,9", 9)],
+    ids=["the same", "a little", "elsewhere", "stretched"],
+)
+def test_a_table_whose_cells_lie_elsewhere_than_those_of_the_environment(tmp_path, bounds, moved):
+    rng = np.random.default_rng(0)
+
+    def imported(name, bounds):
+        x0, x1, y0, y1 = map(float, bounds.split(","))
+        xy = rng.uniform([x0, y0], [x1, y1], size=(200, 2))
+        walk = pd.DataFrame({"t": np.arange(200) / 10, "x": xy[:, 0], "y": xy[:, 1]})
+        walk.to_csv(tmp_path / f"{name}.raw.csv", index=False)
+        raw, table = str(tmp_path / f"{name}.raw.csv"), str(tmp_path / f"{name}.csv")
+        options = ["--grid", "3x3", "--bounds", bounds, "--diagonal", "-o", table]
+        assert CliRunner().invoke(app, ["import", "tracks", raw, *options]).exit_code == 0
+
+    imported("one", "0,3,0,3")
+    imported("two", bounds)
+    for env in (tmp_path / "one.env.csv", read_environment(tmp_path / "one.env.csv")):  # --env, and that of a fit
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            read_sessions(tmp_path / "two.csv", env=env)
+        said = [str(each.message) for each in told if "elsewhere" in str(each.message)]
+        assert len(said) == (moved > 0)
+        assert not moved or said[0].startswith(f"BEWARE: {moved} of 9 places lie elsewhere in the recording of two.csv")

@@ -11,7 +11,7 @@ from swirl.data.streamed import StreamedTrajectories
 from swirl.data.trajectories import Trajectories
 from swirl.errors import Notice
 from swirl.estimators.registry import load
-from swirl.io.environment_files import SHORTHANDS, environment_for, read_environment
+from swirl.io.environment_files import SHORTHANDS, environment_for, read_environment, states_beside
 from swirl.io.session_table import PARQUETS, read_data
 from swirl.text import counted
 from swirl.text import some as listed
@@ -45,7 +45,47 @@ def read_sessions(
         data = read_data(path, columns)
         return data, None if env is None else environment_for(data, env)
     known = env if isinstance(env, MDP) else read_environment(env, states)
-    return read_data(path, columns, env=known), known
+    data = read_data(path, columns, env=known)
+    if told := places_elsewhere(path, known):
+        warnings.warn(told, Notice, stacklevel=2)
+    return data, known
+
+
+def places_elsewhere(path: Any, env: MDP) -> str:
+    """Say that a table's places lie elsewhere than those of the environment that it is read with; "" where not.
+
+    An import lays a grid over what was recorded, and writes where its cells lie beside the table.  Two imports may call
+    their cells alike and mean other places.
+    """
+    from swirl.workflows.import_recordings import environment_beside
+
+    beside = states_beside(environment_beside(path)) if isinstance(path, str | Path) else None
+    if beside is None or not beside.exists() or env.coordinates is None or env.n_states < 2:
+        return ""
+    try:
+        own = read_environment(environment_beside(path), beside)
+    except (OSError, ValueError):  # it is not asked for: what is wrong with it is not this reader's affair
+        return ""
+    if own.coordinates is None or own.coordinates.shape[1:] != env.coordinates.shape[1:]:
+        return ""
+    place = dict(zip(own.state_names or (), own.coordinates, strict=False))
+    both = [(name, here, place[name]) for name, here in zip(env.state_names or (), env.coordinates, strict=False)
+            if name in place]  # fmt: skip
+    if not both:
+        return ""
+    apart = np.linalg.norm(env.coordinates[:, None] - env.coordinates[None], axis=2)
+    neighbours = np.where(apart > 0, apart, np.inf).min(axis=1)
+    moved = [(name, here, there) for name, here, there in both
+             if np.linalg.norm(here - there) > 0.5 * np.median(neighbours)]  # fmt: skip
+    if not moved:
+        return ""
+    name, here, there = moved[0]
+    at, was = (f"({', '.join(f'{x:.4g}' for x in where.tolist())})" for where in (there, here))
+    return (
+        f"BEWARE: {len(moved):,} of {counted(len(both), 'place')} lie elsewhere in the recording of {Path(path).name}: "
+        f"{name} is at {at} there (see {beside.name}), and at {was} in this environment. If the arena is the same, "
+        "import the recordings together, or with the same --bounds"
+    )
 
 
 def stream_sessions(
