@@ -8,7 +8,7 @@ import pytest
 
 import swirl.analysis.comparison
 from small_worlds import N_ACTIONS, N_STATES, world
-from swirl.analysis.comparison import _label, common_score_type, compare
+from swirl.analysis.comparison import with_reward, common_score_type, compare
 from swirl.analysis.comparison_result import Comparison
 from swirl.analysis.fit_tasks import fits_on_tasks
 from swirl.analysis.grid_search import Choice, choose
@@ -609,10 +609,10 @@ def test_several_of_a_kind_are_scored_on_folds():
 
 def test_two_models_of_different_rewards_have_different_labels():
     env = world()
-    assert _label("S-1", make("S-1", env)) == "S-1"
-    assert _label("S-1", make("S-1", env, reward="state-action")) == "S-1 (state-action)"
-    assert _label("S-2", make("S-2", env, reward=Habit(1))) == "S-2 (Habit)"
-    assert _label("Markov", make("Markov", env)) == "Markov"
+    assert with_reward("S-1", make("S-1", env)) == "S-1"
+    assert with_reward("S-1", make("S-1", env, reward="state-action")) == "S-1 (state-action)"
+    assert with_reward("S-2", make("S-2", env, reward=Habit(1))) == "S-2 (Habit)"
+    assert with_reward("Markov", make("Markov", env)) == "Markov"
     result = synthetic([BASE + 1, BASE], STEPS, labels={"a": "S-1 (state-action)"})
     assert "| S-1 (state-action) | 1 |" in str(result)
     assert result.verdict() == "Best: S-1 (state-action)."
