@@ -8,7 +8,7 @@ import pytest
 
 import swirl.analysis.comparison
 from small_worlds import N_ACTIONS, N_STATES, world
-from swirl.analysis.comparison import with_reward, common_score_type, compare
+from swirl.analysis.comparison import common_score_type, compare, with_reward
 from swirl.analysis.comparison_result import Comparison
 from swirl.analysis.fit_tasks import fits_on_tasks
 from swirl.analysis.grid_search import Choice, choose
