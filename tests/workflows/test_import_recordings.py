@@ -20,6 +20,7 @@ from swirl.cli.app import app
 from swirl.cli.output import as_typed_here
 from swirl.io.environment_files import read_environment
 from swirl.io.places import Grid
+from swirl.io.session_index import label_sessions
 from swirl.io.session_table import read_data
 from swirl.io.tracks import read_tracks
 from swirl.workflows.import_recordings import import_bouts, import_moseq, import_nwb
@@ -336,6 +337,28 @@ def test_animals_and_groups_from_a_table_beside(tmp_path):
     assert wrong.exit_code == 2
     assert "no line for session 'a'" in wrong.stderr
     assert not (tmp_path / "new.csv").exists()
+
+
+@pytest.mark.parametrize(
+    ("index", "beware", "told"),
+    [
+        ("name,subject,group\na,0412,saline\nb,0413,drug\n", False, None),
+        ("name,subject,group\na,m1,saline\nb,m2,drug\n", False, "subjects of the recordings were replaced by those of"),
+        ("name,subject,group\na,0412,saline\nb,0412,drug\n", True, "'b' is of '0413' there, and '0412' in the index"),
+        ("name,subject,group\na,0412,drug\nb,0413,Drug\n", True, "the groups 'drug', 'Drug' of index.csv differ only"),
+        ("name,subject,group\na,0412,saline\nb,0413,saline\n", True, "another group than the recordings for 1 session"),
+        ("name,subject,Treatment\na,0412,x\nb,0413,y\n", False, "treatment not used: the column of the groups has to"),
+    ],
+)
+def test_an_index_that_says_otherwise_than_the_recordings(tmp_path, index, beware, told):
+    (tmp_path / "index.csv").write_text(index)
+    own = swirl.Trajectories([[0, 1]] * 2, names=["a", "b"], subjects=["0412", "0413"], groups=["saline", "drug"])
+    notes = label_sessions(own, tmp_path / "index.csv").notes
+    assert any("BEWARE" in note for note in notes) == beware
+    if told is None:
+        assert len(notes) == 1
+    else:
+        assert any(told in note for note in notes)
 
 
 def output(folder):

@@ -80,6 +80,43 @@ def label_sessions(sessions: Trajectories, index: Any) -> Trajectories:
     unused = len(listed) - len(set(found.values()))
     note = f"took {' and '.join(labels)} of {counted(len(sessions), 'session')} from {path.name}"
     note += f"; {counted(unused, 'line')} of it not used" if unused else ""
-    return sessions.with_labels(
-        subjects=labels.get("subject"), groups=labels.get("group"), notes=(*sessions.notes, note)
-    )
+    header = [name for name in open_table.rows(path, ("name",), Faults())[0][1] if name]
+    left = [name for name in header if name not in ("name", "subject", "group")]
+    if left:
+        hint = "" if "group" in labels else ": the column of the groups has to be called group"
+        note += f"; its {'column' if len(left) == 1 else 'columns'} {some(left)} not used{hint}"
+    notes = (*sessions.notes, note, *_contradictions(sessions, labels, path.name))
+    return sessions.with_labels(subjects=labels.get("subject"), groups=labels.get("group"), notes=notes)
+
+
+def _contradictions(sessions: Trajectories, labels: dict[str, list[str | None]], index: str) -> list[str]:
+    """What an index says otherwise than the recordings, and names in it that are one but for capitals and spaces."""
+    notes = []
+    for column, own in (("subject", sessions.subjects), ("group", sessions.groups)):
+        given = labels.get(column, [])
+        changed = [
+            (name, str(before), now)
+            for name, before, now in zip(sessions.names, own, given, strict=False)
+            if before is not None and now is not None and str(before) != now
+        ]
+        # Another animal's name, or another group: it may be a slip.  A new name for each (track_0 → m7) is not.
+        swapped = [one for one in changed if column == "group" or one[2] in {str(before) for before in own}]
+        if swapped:
+            name, before, now = swapped[0]
+            notes.append(
+                f"BEWARE: {index} has another {column} than the recordings for {counted(len(swapped), 'session')}: "
+                f"{name!r} is of {before!r} there, and {now!r} in the index, which was taken"
+            )
+        elif changed:
+            told = some([f"{before!r} → {now!r}" for before, now in dict.fromkeys(one[1:] for one in changed)])
+            notes.append(f"{column}s of the recordings were replaced by those of {index}: {told}")
+        spelled: dict[str, list[str]] = {}
+        for value in dict.fromkeys(value for value in given if value is not None):
+            spelled.setdefault("".join(value.split()).casefold(), []).append(value)
+        for alike in spelled.values():
+            if len(alike) > 1:
+                notes.append(
+                    f"BEWARE: the {column}s {some([repr(value) for value in alike])} of {index} differ only in "
+                    f"capitals or spaces, and are {len(alike)} {column}s now: if they are one, write them alike"
+                )
+    return notes
