@@ -97,7 +97,7 @@ class OpenTable:
         """What to add to an error about columns where the names look like data; "" where they do not."""
         numbers = [name for name in self.header if not np.isnan(number(name))]
         # A word that stands again below itself is no name: "STATE" over "STATE" is the first bout of two.
-        below = self.columns({i: "text" for i, name in enumerate(self.header) if name.strip().isalpha()})
+        below = self.columns({i: "names" for i, name in enumerate(self.header) if name.strip().isalpha()})
         words = any(self.header[i] not in set(column.iloc[:1]) for i, column in below.items())
         named = len({*self.header}) == len(self.header) and words
         if len(numbers) < 2 or named or numbers == [*map(str, range(len(numbers)))]:  # pandas counts columns from 0
