@@ -199,16 +199,42 @@ def test_stays_of_one_length_in_seconds_are_steps_and_have_the_same_p_value():
 
 
 @pytest.mark.slow
-def test_p_values_of_lags_in_time_hold_their_level():
+@pytest.mark.parametrize("rest", [0.0, -2.0])
+def test_p_values_of_lags_in_time_hold_their_level(rest):
+    """Also where the signal is lower in long stays: these fill more bins, so its course is not flat around any step."""
     small = []
     for seed in range(150):
         data, modes, _, _ = stays(seed, n=4)
         rng = np.random.default_rng(1000 + seed)
-        noise = [rng.normal(size=30) for _ in modes]  # nothing to do with the modes
+        noise = [
+            rng.normal(size=30) + rest * (own > 4) for own in data.signals["dwell"]
+        ]  # nothing to do with the modes
         small.append(
             mode_triggered_average(data, modes, noise, before=10, after=10, bin=1.0, mode=1, n_shifts=39).p_value[0, 0]
         )
     assert 0.0 < np.mean(np.array(small) <= 0.05) <= 0.105  # 5 % and three standard errors
+
+
+def test_the_null_of_lags_in_time_shifts_how_long_steps_last_with_the_signal():
+    data, modes, _, _ = stays(3)
+    low = [-1.0 * own for own in data.signals["dwell"]]  # the longer, the lower
+    found = mode_triggered_average(data, modes, low, before=0, after=8, bin=1.0, n_shifts=19)
+    course = found.null.mean(axis=(0, 1))[:, 0]
+    assert course[0] - course[8] > 0.5  # at lag 0 each start counts once, later the long stays count more often
+    assert np.abs(course - found.mean.mean(axis=0)[:, 0]).max() < 1.0
+    rng = np.random.default_rng(0)  # a plain loop: values, stays and the times between steps in a circle
+    for null in found.null[:3]:
+        by = [rng.integers(1, 30) for _ in modes]
+        taken = [np.roll(np.append(np.diff(clock), own[-1]), r) for clock, own, r in
+                 zip(data.times, data.signals["dwell"], by, strict=True)]  # fmt: skip
+        taken[0] = np.roll(data.signals["dwell"][0], by[0])  # the session with a gap: a stay ends when it does
+        rolled = Trajectories(
+            data.states, gaps=data.gaps, times=[np.cumsum(own) - own for own in taken],
+            signals={"dwell": [np.roll(own, r) for own, r in zip(data.signals["dwell"], by, strict=True)]},
+        )  # fmt: skip
+        signal = [np.roll(own, r) for own, r in zip(low, by, strict=True)]
+        again = mode_triggered_average(rolled, modes, signal, before=0, after=8, bin=1.0, n_shifts=0)
+        np.testing.assert_allclose(null, again.mean)
 
 
 def test_the_window_of_figures_is_read_and_what_is_wrong_with_it_told():

@@ -1,21 +1,40 @@
 """The course of a signal around the starts (or ends) of each mode, beside that of signals shifted in a circle."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from scipy.sparse import csr_array
 
 from swirl.analysis.mode_signal import Over, check_window, mean_and_error, read_modes, read_signal, read_units
 from swirl.analysis.significance import max_corrected, strays
-from swirl.data.segments import find_segments, step_durations
+from swirl.data.segments import ends_of_steps, find_segments, step_durations
 from swirl.data.trajectories import Trajectories
 from swirl.estimators.base import as_trajectories
 
 ROUNDING = 1e-6  # of a bin
+SLACK = 0.51  # bins around the middle of a bin that are looked at: half of one, and some more for rounding
 AT_ONCE = 4_000_000  # numbers of shifted signals held at a time
+
+
+class Clock(NamedTuple):
+    """When each step began, and how long it lasted where a signal says so (else 0), all sessions end to end."""
+
+    times: Float[np.ndarray, " step"]
+    lasted: Float[np.ndarray, " step"]
+
+    @classmethod
+    def of(cls, data: Trajectories) -> "Clock":
+        """The clock of recorded sessions."""
+        times, durations = np.concatenate(data.times or []), step_durations(data)
+        known = durations is not None and durations.source != "times"
+        return cls(times, np.nan_to_num(durations.flat) if durations is not None and known else np.zeros(len(times)))
+
+    def shifted(self, moved: Int[np.ndarray, " step"], until_next: Float[np.ndarray, " step"]) -> "Clock":
+        """The clock where each step lasts, and leaves until the next, as long as another one did."""
+        return Clock(np.cumsum(until_next[moved]) - until_next[moved], self.lasted[moved])
 
 
 def windows_in_steps(
@@ -31,35 +50,29 @@ def windows_in_steps(
 
 
 def windows_in_time(
-    data: Trajectories, at: Int[np.ndarray, "event"], earlier: int, later: int, bin: float
+    clock: Clock, starts: Bool[np.ndarray, " step"], at: Int[np.ndarray, "event"], earlier: int, later: int, bin: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The same by time stamps: bin k holds the steps that begin from (k − ½) to (k + ½) bins after the event.
 
     It also holds the step that still lasts at its middle, where a signal says how long steps lasted: the sessions were
-    made of stays or bouts then, and other signals are means over these.
+    made of stays or bouts then, and other signals are means over these.  `starts`: a segment starts there.
     """
-    times = np.concatenate(data.times or [])
-    durations = step_durations(data)
-    known = durations is not None and durations.source != "times"
-    lasted = np.nan_to_num(durations.flat) if durations is not None and known else np.zeros(len(times))
-    starts = data.flat().starts
-    edges = np.append(np.flatnonzero(starts), len(starts))
-    segment = np.cumsum(starts)[at] - 1
-    reach = np.empty((2, len(at)), np.int64)
-    for number in np.unique(segment):
-        own = segment == number
-        low, high = edges[number], edges[number + 1]
-        began, ended = times[low:high], np.maximum.accumulate(times[low:high] + lasted[low:high])
-        first, last = times[at[own]] + bin * np.array([[-earlier - 0.5], [later + 0.5]])
-        reach[:, own] = low + np.stack([np.searchsorted(ended, first), np.searchsorted(began, last)])
-    width = reach[1] - reach[0]
+    times, lasted = clock
+    edges, segment = np.append(np.flatnonzero(starts), len(starts)), np.cumsum(starts) - 1
+    begin, end = times[edges[:-1]], times[edges[1:] - 1]
+    follows = times + (np.cumsum(end - begin) - end)[segment]  # one clock, on which segments follow one another
+    reach = (np.array([[-earlier], [later]]) + np.array([[-SLACK], [SLACK]])) * bin + follows[at]
+    lowest = np.searchsorted(np.maximum.accumulate(follows + lasted), reach[0])
+    highest = np.searchsorted(follows, reach[1])
+    lowest, highest = (np.clip(i, edges[segment[at]], edges[segment[at] + 1]) for i in (lowest, highest))
+    width = highest - lowest
     event = np.repeat(np.arange(len(at)), width)
-    steps = np.arange(len(event)) + np.repeat(reach[0] - (np.cumsum(width) - width), width)
+    steps = np.arange(len(event)) + np.repeat(lowest - (np.cumsum(width) - width), width)
     since = times[steps] - times[at][event]
     begins = np.floor(since / bin + 0.5).astype(np.int64) + earlier
     ends = np.ceil((since + lasted[steps]) / bin - ROUNDING).astype(np.int64) - 1 + earlier
     low, high = np.maximum(begins, 0), np.minimum(np.maximum(begins, ends), earlier + later)
-    n = np.maximum(high - low + 1, 0)  # bins that the step is in; 0 by rounding at the outer edges
+    n = np.maximum(high - low + 1, 0)  # bins that the step is in; 0 for one just outside
     lag = np.arange(n.sum()) + np.repeat(low - (np.cumsum(n) - n), n)
     return np.repeat(event, n), lag, np.repeat(steps, n)
 
@@ -74,26 +87,30 @@ def unit_means(window: csr_array, values: Float[np.ndarray, "step column"]) -> F
 
 def shifted_means(
     data: Trajectories,
-    window: csr_array,
+    window: csr_array | Callable[[Int[np.ndarray, " step"]], csr_array],
     values: Float[np.ndarray, "step channel"],
     shape: tuple[int, int, int],
     n_shifts: int,
     random_state: int,
 ) -> Float[np.ndarray, "shift mode lag channel"]:
-    """Means over units for shifted signals; all channels and modes of a session shift together."""
+    """Means over units for shifted signals; all channels and modes of a session shift together.
+
+    `window` is a function of the step that each step's values come from, where windows change with the shift.
+    """
     rng = np.random.default_rng(random_state)
     lengths = data.lengths
     session, step = data.flat().sessions, data.flat().steps
     first = np.cumsum(lengths) - lengths
     n_channels = values.shape[1]
     means = np.empty((n_shifts, *shape[1:], n_channels))
-    at_once = max(1, AT_ONCE // (max(window.shape or (1,)) * n_channels))
+    at_once = 1 if callable(window) else max(1, AT_ONCE // (max(window.shape or (1,)) * n_channels))
     for start in range(0, n_shifts, at_once):
         n = min(at_once, n_shifts - start)
         by = np.array([[rng.integers(1, length) if length > 1 else 0 for length in lengths] for _ in range(n)])
         moved = first[session] + (step - by[:, session]) % lengths[session]
         columns = values[moved].transpose(1, 0, 2).reshape(len(step), -1)
-        shifted = unit_means(window, columns).reshape(*shape, n, n_channels)
+        own = window(moved[0]) if callable(window) else window
+        shifted = unit_means(own, columns).reshape(*shape, n, n_channels)
         means[start : start + n] = np.moveaxis(mean_and_error(shifted)[0], 2, 0)
     return means
 
@@ -211,7 +228,8 @@ def mode_triggered_average(
     A start that was not seen, because a session, a gap or an unlabelled step comes before it, is no entry. A window is
     cut where its segment ends: nothing is read across gaps or sessions. The null shifts the signal of every session in
     a circle by a random number of steps, as `reward_signal.signal_test` does: slow drifts stay, what ties the signal to
-    the modes goes.
+    the modes goes. Where lags are times, how long steps last shifts with the signal: a signal that is low in long stays
+    makes a course around *any* step, as long stays fill more bins than short ones, and so it does in the null.
 
     Parameters
     ----------
@@ -254,20 +272,33 @@ def mode_triggered_average(
     row = np.searchsorted(chosen, found.mode[events])
     first = np.concatenate([[0], edges])
     at = first[found.session[events]] + step[events]
+    of_unit = unit[found.session[events]]
+    clock = None if bin is None else Clock.of(data)
     if bin is None:
-        lags = np.arange(-int(before), int(after) + 1).astype(float)
-        event, lag, steps = windows_in_steps(data, at, int(before), int(after))
+        earlier, later, width = int(before), int(after), 1.0
     else:
-        earlier, later = round(before / bin), round(after / bin)
-        lags = np.arange(-earlier, later + 1) * float(bin)
-        event, lag, steps = windows_in_time(data, at, earlier, later, float(bin))
-
+        earlier, later, width = round(before / bin), round(after / bin), float(bin)
+    lags = np.arange(-earlier, later + 1) * width
     shape = (len(units), len(chosen), len(lags))
-    cell = np.ravel_multi_index((unit[found.session[events]][event], row[event], lag), shape)
-    window = csr_array((np.ones(len(cell)), (cell, steps)), shape=(int(np.prod(shape)), len(path)))
-    means = unit_means(window, values).reshape(*shape, -1)
+
+    def window(on: Clock | None) -> csr_array:
+        if on is None:
+            event, lag, steps = windows_in_steps(data, at, earlier, later)
+        else:
+            event, lag, steps = windows_in_time(on, data.flat().starts, at, earlier, later, width)
+        cell = np.ravel_multi_index((of_unit[event], row[event], lag), shape)
+        return csr_array((np.ones(len(cell)), (cell, steps)), shape=(int(np.prod(shape)), len(path)))
+
+    seen = window(clock)
+    means = unit_means(seen, values).reshape(*shape, -1)
     mean, sem = mean_and_error(means)
-    null = shifted_means(data, window, values, shape, n_shifts, random_state)
+    if clock is None:
+        null = shifted_means(data, seen, values, shape, n_shifts, random_state)
+    else:
+        until_next = np.concatenate(ends_of_steps(data)) - clock.times
+        null = shifted_means(
+            data, lambda moved: window(clock.shifted(moved, until_next)), values, shape, n_shifts, random_state
+        )
     return TriggeredAverage(
         name,
         over,
