@@ -114,6 +114,20 @@ def test_a_signal_of_that_name_that_is_something_else_is_passed_over(signal):
     np.testing.assert_array_equal(lasted(data)[1], [[2, 3, NAN]])
 
 
+@pytest.mark.parametrize("clock", ["steady", "uneven"])
+def test_how_long_a_lick_lasted_is_not_how_long_the_row_did(clock):
+    rng = np.random.default_rng(0)
+    times = np.arange(100.0) if clock == "steady" else np.cumsum(rng.uniform(0.5, 3.0, size=100))
+    licks = np.where(rng.random(100) < (0.9 if clock == "steady" else 0.2), rng.uniform(0, 0.5, 100), 0.0)
+    found = step_durations(Trajectories([[0] * 100], times=[times], signals={"duration": [licks]}))
+    assert found.source == "times"
+    visits = np.append(np.diff(times), 1.0)  # a signal that fills the time, on either clock
+    assert step_durations(Trajectories([[0] * 100], times=[times], signals={"duration": [visits]})).source == "duration"
+    bouts = rng.uniform(0.1, 1.0, size=100) * visits  # bouts with pauses between them have no steady clock
+    found = step_durations(Trajectories([[0] * 100], times=[times], signals={"duration": [bouts]}))
+    assert found.source == ("times" if clock == "steady" else "duration")
+
+
 def test_nothing_says_how_long():
     assert step_durations(Trajectories([[0, 1, 0]])) is None
     assert step_durations(Trajectories([[0], [1]], times=[[0.0], [7.0]])) is None

@@ -408,10 +408,22 @@ def test_steps_of_unknown_length_are_left_out_of_the_time_and_where_they_are_man
     times = [np.cumsum(rng.exponential(size=20)) for _ in range(8)]
     few = animal_facts(timed_groups(signals=None, times=times, gaps=[[5], *[[]] * 7]))
     assert (few["of"], few["unknown"]) == ("time", 9)
-    assert "(from each step to the next). How long 9 steps lasted is not known: left out" in animal_note(few)
+    assert "(each is taken to last until the next). How long 9 steps lasted is not known: left out" in animal_note(few)
     many = animal_facts(timed_groups(signals=None, times=times, gaps=[[3, 6, 9, 12], *[[]] * 7]))  # 15 of 20 are known
     assert (many["of"], many["unknown"]) == ("steps", 0)
     assert animal_note(many).endswith("how long a step lasted is known for too few of them.")
+
+
+@pytest.mark.parametrize("joined", [True, False])
+def test_the_time_to_a_step_that_does_not_follow_is_not_how_long_the_step_lasted(joined):
+    """Syllables with others cut out between them: their times only say how much was left out."""
+    rng = np.random.default_rng(1)
+    times = [np.cumsum(rng.exponential(size=20)) for _ in range(8)]
+    case = timed_groups(signals=None, times=times)
+    states = [np.arange(20) % 2 if joined else rng.integers(0, 2, size=20) for _ in range(8)]
+    data = Trajectories(states, times=times, subjects=case.data.subjects, groups=case.data.groups)
+    found = animal_facts(replace(case, data=data, env=MDP.deterministic([[1], [0]])))
+    assert (found["of"], found["too_few"]) == (("time", False) if joined else ("steps", True))
 
 
 def test_shares_of_time_and_of_steps_are_apart_by_a_point_or_the_time_is_shown():

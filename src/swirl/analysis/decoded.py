@@ -5,7 +5,7 @@ A state is called a syllable where any may follow any and the action is the next
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -73,7 +73,8 @@ class DecodedFit:
 
         They may differ where, for some animal (session, where animals are not known) or for all together, shares of the
         known time and of the steps that it is of can be more than a point apart. They are not taken where the durations
-        of fewer than 80 % of the steps of some animal are known.
+        of fewer than 80 % of the steps of some animal are known. Where the next step does not follow from a step, rows
+        were left out between the two, and the time up to the next is not how long the step lasted.
         """
         return self._durations[0]
 
@@ -90,6 +91,12 @@ class DecodedFit:
         keys = list(zip(read_units(self.data, None)[2].tolist(), self.data.groups, strict=True))
         number = {key: i for i, key in enumerate(dict.fromkeys(keys))}
         rows = np.array([number[key] for key in keys])[self.data.flat().sessions]
+        if found.source == "times" and self.env is not None:
+            broken = self.env.impossible_transitions(self.data)
+            parts = zip(found.lasted, broken, strict=True)
+            found = replace(
+                found, lasted=[np.where(np.isin(np.arange(len(own)), at), np.nan, own) for own, at in parts]
+            )
         known = np.isfinite(found.flat)
         lasted = np.where(known, found.flat, 0.0)
         few = np.bincount(rows[known], minlength=len(number)) < MIN_KNOWN * np.bincount(rows)

@@ -26,6 +26,8 @@ _TICKS = 0.95
 
 _ROUNDING = 1e-6  # of a duration
 _LONGER = 1.05  # times what the times leave room for: then a signal is no duration of steps
+_STEADY = 0.1  # of the usual step in time: one that differs by less is a tick of a steady clock
+_FILLED = 0.8  # of the time between such ticks: a signal that fills less is not how long they lasted
 
 
 @dataclass(frozen=True)
@@ -157,7 +159,7 @@ class StepDurations:
     @property
     def words(self) -> str:
         """How it is known, for a sentence."""
-        return "from each step to the next" if self.source == "times" else f"the signal {self.source}"
+        return "each is taken to last until the next" if self.source == "times" else f"the signal {self.source}"
 
 
 def step_durations(data: Trajectories) -> StepDurations | None:
@@ -170,7 +172,9 @@ def step_durations(data: Trajectories) -> StepDurations | None:
     - other sessions with times: from each step to the next of its segment. How long the last one lasted is not known,
       nor one before a jump in the times of a clock that ticks. Where all others last equally long, these do, too.
 
-    A signal of these names that is negative somewhere, or longer than the times leave room for, is something else.
+    A signal of these names that is negative somewhere, 0 at most steps, or longer than the times leave room for, is
+    something else; so is one that fills less than 80 % of the time between the ticks of a steady clock (how long each
+    lick lasted, in a row per second).
 
     Examples
     --------
@@ -213,13 +217,16 @@ def _are_durations(given: Sequence[np.ndarray], data: Trajectories) -> bool:
         return False
     values = np.concatenate(given).astype(float)
     finite = np.isfinite(values)
-    if (values[finite] < 0).any() or not values[finite].sum() > 0:
+    if (values[finite] < 0).any() or not values[finite].sum() > 0 or np.median(values[finite]) == 0:
         return False
     if data.times is None:
         return True
     room = np.append(np.diff(np.concatenate(data.times)), 0.0)
     inside = finite & ~np.append(data.flat().starts[1:], True)
-    return bool(values[inside].sum() <= _LONGER * room[inside].sum())
+    usual = np.repeat(usual_steps(data), data.lengths)[inside]
+    steady = np.abs(room[inside] - usual) <= _STEADY * usual
+    least = _FILLED if steady.any() and steady.mean() >= _TICKS else 0.0
+    return bool(least * room[inside].sum() <= values[inside].sum() <= _LONGER * room[inside].sum())
 
 
 def ends_of_steps(data: Trajectories) -> list[Float[np.ndarray, " step"]]:
