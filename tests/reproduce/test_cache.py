@@ -209,8 +209,9 @@ def test_near_are_those_less_than_so_much_behind_the_choice_on_the_folds(tmp_pat
     ledger = Ledger(tmp_path)
     for within in (0.0, *(behind[behind > 0] - 1e-9), *(behind[behind > 0] + 1e-9)):
         near = ledger.near("choice", markov(), recording(), GRID, within, n_folds=2, of="action")
-        assert near[0] == choice.best
-        others = [c for c, lost in zip(choice.candidates, behind, strict=True) if lost < within and c != choice.best]
+        assert near[0] == (choice.best, 0.0)
+        others = [(c, lost) for c, lost in zip(choice.candidates, behind, strict=True)
+                  if lost < within and c != choice.best]  # fmt: skip
         assert near[1:] == others
 
 

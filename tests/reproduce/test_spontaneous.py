@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from print_size import check_for_print, faults_of_texts
 from swirl.data.trajectories import Trajectories
 from swirl.datasets import spontaneous_env
 from swirl.estimators.arhmm import ARHMM
-from swirl.priors import Dirichlet
+from swirl.priors import Dirichlet, Gaussian
 from swirl.reproduce.cache import Ledger
 from swirl.reproduce.page import write
 from swirl.reproduce.scale import FULL, SECOND, TINY
@@ -64,8 +65,8 @@ def test_simulated_choices_have_the_models_frequencies():
 @pytest.mark.parametrize(
     ("p_values", "said"),
     [
-        ([0.010, 0.010], "2 of them show a mode that stands out. So the answer does not depend"),
-        ([0.300, 0.300], "None of them show a mode that stands out. So the answer does not depend"),
+        ([0.010, 0.010], "2 of them show a mode that stands out. So whether a mode stands out does not depend"),
+        ([0.300, 0.300], "None of them show a mode that stands out. So whether a mode stands out does not depend"),
         ([0.010, 0.300], "1 of them show a mode that stands out. So the answer depends on which of them is taken"),
         ([0.010], None),  # one setting is as good: nothing to say
     ],
@@ -75,7 +76,8 @@ def test_dopamine_that_hangs_on_the_settings_is_said_to(tmp_path, monkeypatch, p
     paths = [rng.integers(9, size=31) for _ in range(10)]
     sessions = Trajectories([path[:-1] for path in paths], [path[1:] for path in paths])
     work = fits.Work(TINY, Ledger(tmp_path), spontaneous_env(), sessions)
-    near = {"reward_prior": [Dirichlet(0.3), Dirichlet(0.1)][: len(p_values)], "switching": ["state"]}
+    priors = [Dirichlet(0.3), Dirichlet(0.1)][: len(p_values)]
+    near = [({"reward_prior": prior, "switching": "state"}, 0.0004 * i) for i, prior in enumerate(priors)]
     monkeypatch.setattr(sections, "settings_as_good", lambda work, name: near)
     labels = []
 
@@ -94,6 +96,31 @@ def test_dopamine_that_hangs_on_the_settings_is_said_to(tmp_path, monkeypatch, p
     words, table = blocks
     assert said in " ".join(words.words.split())
     assert [row["highest correlation"] for row in table.rows] == [1 - p for p in p_values]
+    assert [row["behind on the folds"] for row in table.rows] == [0.0, 0.0004]
+
+
+def test_settings_are_as_good_only_where_the_folds_say_so_of_all_of_them_together(monkeypatch):
+    """Both values of either argument are as good where the other is as chosen; the other two together are not."""
+    a, b = [Dirichlet(0.3), Dirichlet(0.1)], [Gaussian(3.0), Gaussian(0.1)]
+    behind = {(0, 0): 0.0, (0, 1): 0.0002, (1, 0): 0.0008, (1, 1): 0.0022}
+    monkeypatch.setattr(fits, "near_values", lambda work, name: {"reward_prior": a, "switching_prior": b})
+    asked = []
+
+    def choose(label, model, grid, within):
+        asked.append((grid, within))
+        scored = [({"reward_prior": a[i], "switching_prior": b[j]}, lost) for (i, j), lost in behind.items()]
+        return sorted(scored, key=lambda one: one[1])
+
+    work = SimpleNamespace(choose=choose, env=spontaneous_env(), headline=2, scale=TINY)
+    found = fits.settings_as_good(work, "S-1")
+    assert found == [
+        ({"reward_prior": a[0], "switching_prior": b[0]}, 0.0),
+        ({"reward_prior": a[0], "switching_prior": b[1]}, 0.0002),
+        ({"reward_prior": a[1], "switching_prior": b[0]}, 0.0008),
+    ]
+    assert asked == [({"reward_prior": a, "switching_prior": b}, np.inf)]
+    behind[0, 0], behind[1, 0] = 0.0015, 0.0  # together another is best: the chosen one stays first, as far as it is
+    assert [lost for _, lost in fits.settings_as_good(work, "S-1")] == [0.0015, 0.0, 0.0002]
 
 
 @pytest.mark.slow

@@ -93,7 +93,7 @@ class Ledger:
         of: Any,
     ) -> dict[str, Any]:
         """Return the settings of `grid` that do best on folds of `data`, the training sessions."""
-        return self.near(label, model, data, grid, 0.0, n_folds=n_folds, of=of)[0]
+        return self.near(label, model, data, grid, 0.0, n_folds=n_folds, of=of)[0][0]
 
     def near(
         self,
@@ -105,14 +105,14 @@ class Ledger:
         *,
         n_folds: int = 3,
         of: Any,
-    ) -> list[dict[str, Any]]:
+    ) -> list[tuple[dict[str, Any], float]]:
         """Return the settings of `grid` that do best on folds of `data`, and after them the others that are near.
 
-        Near are those whose mean over the folds is less than `within` nats per step below.
+        Near are those whose mean over the folds is less than `within` nats per step below; each with how far it is.
         """
         settings = [dict(zip(grid, values, strict=True)) for values in product(*grid.values())]
         if len(settings) == 1:
-            return settings
+            return [(settings[0], 0.0)]
 
         def compute() -> list[dict[str, Any]]:
             choice = choose(model, data, grid, n_folds=n_folds, of=of)
@@ -125,7 +125,7 @@ class Ledger:
         found = self.rows(label, inputs, compute)[0]
         best, means = found["best"], np.mean(found["scores"], axis=1)
         others = [i for i in np.flatnonzero(means > means[best] - within) if i != best]
-        return [settings[i] for i in (best, *others)]
+        return [(settings[i], float(means[best] - means[i])) for i in (best, *others)]
 
     def _found(self, label: str, path: Path) -> bool:
         if path.exists():

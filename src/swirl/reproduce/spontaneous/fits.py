@@ -25,7 +25,7 @@ from swirl.rewards import Habit
 MODELS = ("MaxEnt", "ARHMM", "rARHMM", "I-1", "I-2", "S-1", "S-2")
 BEYOND = "habit + goals"  # a habit of two syllables that all modes share, and goals of each mode: not in the paper
 PLAIN = "S-2 without back-off"
-AS_GOOD = 0.001  # nats per step on the folds: single starts of one setting spread more than that
+AS_GOOD = 0.001  # nats per step on the folds
 N_MODES = {"full": (1, 2, 3, 4, 5, 6, 7, 8), "quick": (1, 2, 5), "tiny": (2,)}
 # What training folds choose from: the same for models of the same order and switching, so that none is tuned harder.
 ONE_STATE = [*(Dirichlet(c) for c in (0.1, 0.3, 1.0, 3.0)), *(Gaussian(c) for c in (0.1, 0.3, 1.0))]
@@ -73,16 +73,18 @@ class Work:
         """Whether this is a test: fewer models and choices."""
         return self.scale.name == "tiny"
 
-    def choose(self, label: str, model: Any, what: str, values: list[Any]) -> list[dict[str, Any]]:
-        """Choose one argument on three folds of the untested sessions; after it the values that folds find as good.
+    def choose(
+        self, label: str, model: Any, grid: dict[str, list[Any]], within: float = AS_GOOD
+    ) -> list[tuple[dict[str, Any], float]]:
+        """Choose settings on three folds of the untested sessions; after them those less than `within` behind.
 
-        In a test, the first value mostly.
+        Each with how far it is behind. In a test, the first value mostly.
         """
         if self.tiny and "S-1-reward" not in label:
-            return [{what: values[0]}]
-        values = values[:2] if self.tiny else values
+            return [({what: values[0] for what, values in grid.items()}, 0.0)]
+        grid = {what: values[:2] for what, values in grid.items()} if self.tiny else grid
         model.set_params(max_iter=self.scale.max_iter_folds)
-        return self.ledger.near(label, model, self.untested, {what: values}, AS_GOOD, of="action")
+        return self.ledger.near(label, model, self.untested, grid, within, of="action")
 
 
 def build(work: Work, name: str, n_modes: int, settings: Mapping[str, Any], n_restarts: int | None = None) -> Any:
@@ -100,18 +102,18 @@ def build(work: Work, name: str, n_modes: int, settings: Mapping[str, Any], n_re
 
 def choose_settings(work: Work, name: str) -> dict[str, Any]:
     """Choose the prior, the form of switching and its prior, in this order, on folds of the untested sessions."""
-    return {what: values[0] for what, values in settings_as_good(work, name).items()}
+    return {what: values[0] for what, values in near_values(work, name).items()}
 
 
-def settings_as_good(work: Work, name: str) -> dict[str, list[Any]]:
-    """Of each argument the chosen value, then those less than `AS_GOOD` below it on the folds."""
+def near_values(work: Work, name: str) -> dict[str, list[Any]]:
+    """Of each argument the chosen value, then those less than `AS_GOOD` below it where the others are as chosen."""
     prior = "emission_prior" if "ARHMM" in name else "reward_prior"
     found: dict[str, Any] = {}
     near: dict[str, list[Any]] = {}
 
     def settle(what: str, values: list[Any]) -> None:
         model = build(work, name, work.headline, found, n_restarts=max(1, work.scale.n_runs // 2))
-        near[what] = [one[what] for one in work.choose(f"choose-{name}-{what}", model, what, values)]
+        near[what] = [one[what] for one, _ in work.choose(f"choose-{name}-{what}", model, {what: values})]
         found[what] = near[what][0]
 
     if name == BEYOND:
@@ -126,6 +128,23 @@ def settings_as_good(work: Work, name: str) -> dict[str, list[Any]]:
     if name != "MaxEnt":
         settle("switching_prior", SWITCHING[found.get("switching", "independent")])
     return {what: near.get(what, [value]) for what, value in found.items()}
+
+
+def settings_as_good(work: Work, name: str) -> list[tuple[dict[str, Any], float]]:
+    """The chosen settings, then those less than `AS_GOOD` below the best on the folds, each with how far it is behind.
+
+    Values that are as good one by one need not be so together, so all combinations of them are scored.
+    """
+    near = near_values(work, name)
+    chosen = {what: values[0] for what, values in near.items()}
+    several = {what: values for what, values in near.items() if len(values) > 1}
+    if not several:
+        return [(chosen, 0.0)]
+    model = build(work, name, work.headline, chosen, n_restarts=max(1, work.scale.n_runs // 2))
+    scored = work.choose(f"choose-{name}-reward-and-others", model, several, np.inf)
+    together = [({**chosen, **one}, behind) for one, behind in scored]
+    first = [(one, behind) for one, behind in together if one == chosen]
+    return first + [(one, behind) for one, behind in together if one != chosen and behind < AS_GOOD]
 
 
 def fit_all(work: Work, chosen: Mapping[str, dict[str, Any]]) -> dict[tuple[str, int], Any]:

@@ -4,7 +4,6 @@ Families of models, discount and temperature, habit, dopamine, the second split,
 """
 
 from collections.abc import Mapping, Sequence
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -161,10 +160,8 @@ def dopamine_rows(work: Work, model: SWIRL, names: Sequence[str], label: str) ->
 def dopamine_elsewhere(work: Work, names: Sequence[str]) -> list[Block]:
     """The same test under every setting of S-1 that the folds find as good as the chosen one."""
     train, test = work.split()
-    near = settings_as_good(work, "S-1")
     table = []
-    for i, values in enumerate(product(*near.values())):
-        settings = dict(zip(near, values, strict=True))
+    for i, (settings, behind) in enumerate(settings_as_good(work, "S-1")):
         priors = {what: repr(value) for what, value in settings.items() if what != "switching"}
         label = "S-1" if i == 0 else f"S-1-{'-'.join(priors.values())}"  # the first is the chosen one
         model = work.ledger.fit(f"{label}-K={work.headline}", build(work, "S-1", work.headline, settings), train)
@@ -174,6 +171,7 @@ def dopamine_elsewhere(work: Work, names: Sequence[str]) -> list[Block]:
             {
                 **priors,
                 "switching": settings["switching"],
+                "behind on the folds": behind,
                 "test score": model.score(test, of="action"),
                 "highest correlation": highest["correlation"],
                 "its share of steps": highest["share of steps"],
@@ -232,7 +230,7 @@ def clean_blocks(work: Work, paper: SWIRL) -> list[Block]:
     k = work.headline
     start = build(clean, "S-1", k, {}, n_restarts=max(1, work.scale.n_runs // 2))
     priors = [Dirichlet(c) for c in (1.0, 0.3, 3.0)]
-    prior = clean.choose("clean-S-1-prior", start, "reward_prior", priors)[0]
+    prior, _ = clean.choose("clean-S-1-prior", start, {"reward_prior": priors})[0]
     models: dict[str, Any] = {
         f"S-1, {n} mode{'s' * (n > 1)}": work.ledger.fit(f"clean-S-1-K={n}", build(clean, "S-1", n, prior), train)
         for n in ((k,) if work.tiny else (1, k))
