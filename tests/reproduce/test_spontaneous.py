@@ -96,7 +96,7 @@ def test_dopamine_that_hangs_on_the_settings_is_said_to(tmp_path, monkeypatch, p
     words, table = blocks
     assert said in " ".join(words.words.split())
     assert [row["highest correlation"] for row in table.rows] == [1 - p for p in p_values]
-    assert [row["behind on the folds"] for row in table.rows] == [0.0, 0.0004]
+    assert [row["behind on the folds, nats in 1,000 steps"] for row in table.rows] == [0.0, 0.4]
 
 
 def test_settings_are_as_good_only_where_the_folds_say_so_of_all_of_them_together(monkeypatch):

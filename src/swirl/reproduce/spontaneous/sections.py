@@ -171,7 +171,7 @@ def dopamine_elsewhere(work: Work, names: Sequence[str]) -> list[Block]:
             {
                 **priors,
                 "switching": settings["switching"],
-                "behind on the folds": behind,
+                "behind on the folds, nats in 1,000 steps": 1000 * behind,
                 "test score": model.score(test, of="action"),
                 "highest correlation": highest["correlation"],
                 "its share of steps": highest["share of steps"],
