@@ -48,10 +48,12 @@ from swirl.plots.style import (
     SEAM,
     SOFT_INK,
     TICK_SIZE,
+    TITLE_SIZE,
     checked_colours,
     colour_map,
     finish_map,
     finite_range,
+    fitted,
     mixed,
     set_title,
 )
@@ -391,9 +393,10 @@ def paths_by_mode(
     set_title(ax, title)
     if key:
         share = f" ({widest / total:.0%})".replace("%", " %") if total else ""
+        widest_of = fitted(ax, f"widest arrow: {widest:,}", f"of {counted(total, 'move')}{share}", TICK_SIZE)
         lines = (
-            f"widest arrow: {widest:,} of {counted(total, 'move')}{share}\nwhite half-discs: "
-            f"{counted(int(starts.sum()), 'start')}\nblack half-discs: {counted(int(ends.sum()), 'end')}"
+            f"{widest_of}\nwhite half-discs: {counted(int(starts.sum()), 'start')}\n"
+            f"black half-discs: {counted(int(ends.sum()), 'end')}"
         )
         ax.annotate(
             lines, (0.5, 0), (0, -taken - 2), xycoords="axes fraction", textcoords="offset points", ha="center",
@@ -438,10 +441,11 @@ def example_paths(
     if not marks:
         name_edges(ax, env, drawn.places)
     lengths = [after - first for _, first, after in chosen]
-    steps = f"{min(lengths, default=0)} to {max(lengths, default=0)}"
-    steps = steps if len(set(lengths)) > 1 else counted(max(lengths, default=0), "step").removesuffix(" steps")
-    told = f"{counted(len(chosen), 'example')} of {steps} steps" if chosen else "no segment with a move"
-    set_title(ax, told.replace("1 step steps", "1 step") if title is None else title)
+    if title is None and chosen:
+        most = counted(max(lengths), "step")
+        steps = most if len(set(lengths)) == 1 else f"{min(lengths)} to {most}"
+        title = fitted(ax, counted(len(chosen), "example"), f"of {steps}", TITLE_SIZE)
+    set_title(ax, "no segment with a move" if title is None else title)
     return ax
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from io import BytesIO
 from pathlib import Path
+from textwrap import wrap
 from typing import cast
 
 import matplotlib as mpl
@@ -269,6 +270,18 @@ def name_columns(ax: Axes, names: Sequence[str], *, room: float = 0.6, margin: f
     ax.set_xlim(-room, len(names) - 1 + room)
     ax.margins(y=margin)
     ax.tick_params(axis="x", length=0, labelsize=LABEL_SIZE)
+
+
+def fitted(ax: Axes, first: str, rest: str, size: float | int) -> str:
+    """Two parts of a text in one line if that is about as wide as the axes, else below one another.
+
+    >>> fitted(new_axes(1.8, 1.0), "3 examples", "of 24 to 25 steps", TITLE_SIZE)
+    '3 examples\\nof 24 to 25 steps'
+    """
+    room = max(12, int(72 * axes_inches(ax)[0] / (0.55 * size)))
+    if len(f"{first} {rest}") <= room:
+        return f"{first} {rest}"
+    return "\n".join(line for part in (first, rest) for line in wrap(part, room))
 
 
 def set_title(ax: Axes, title: str | None) -> None:
