@@ -55,6 +55,7 @@ from swirl.plots.style import (
     finite_range,
     fitted,
     mixed,
+    on_white,
     set_title,
 )
 from swirl.text import counted
@@ -208,6 +209,7 @@ def policy_map(
     reach = np.minimum(0.47 * drawn.lengths, 0.95 * drawn.unit) / drawn.lengths
     tips = start + (end - start) * reach[:, None]
     half = 0.13 * drawn.unit * probability
+    colour = on_white(colour)
     faces = np.tile(to_rgba(colour), (int(shown.sum()), 1))
     faces[:, 3] = 0.3 + 0.7 * np.clip(probability[shown], 0, 1)
     moves = plain(ax, arrows(start, tips, half, 0.3 * drawn.unit)[shown], faces, "moves")
@@ -506,7 +508,7 @@ FEW = 0.01
 
 
 def _of_mode(colours: Sequence[str] | None, modes: Sessions, mode: int) -> str:
-    return checked_colours(colours, 1 + max([mode, *(int(path.max(initial=0)) for path in modes)]))[mode]
+    return on_white(checked_colours(colours, 1 + max([mode, *(int(path.max(initial=0)) for path in modes)]))[mode])
 
 
 def _ground(ax: Axes | None, env: MDP) -> tuple[Axes, Layout, bool]:

@@ -12,7 +12,7 @@ from swirl.data.segments import find_segments
 from swirl.estimators.swirl import SWIRL
 from swirl.plots.labels import label_ends
 from swirl.plots.move_maps import explain_flows, segment_traffic, state_transitions
-from swirl.plots.style import INK, LABEL_SIZE, SOFT_INK, add_colour_bar, tidy
+from swirl.plots.style import INK, LABEL_SIZE, SOFT_INK, add_colour_bar, on_white, tidy
 from swirl.reproduce.fit_checks import check_table
 from swirl.reproduce.labyrinth.fits import MARKS, PLACES, SESSION, Labyrinth
 from swirl.reproduce.page import Rows, panels
@@ -204,7 +204,7 @@ def agreement(values: np.ndarray, names: Sequence[str]) -> Drawn:
 
 def checks(found: Mapping[str, PredictiveChecks]) -> Drawn:
     """Posterior predictive checks: occupancy and return intervals, real against simulated."""
-    figure, axes = panels(3, len(found), PAGE / 3, 2.1)
+    figure, axes = panels(3, len(found), PAGE / 3, 2.3)
     for line, (model, check) in zip(axes, found.items(), strict=True):
         key = next(key for key in check.real_values if key[0] == "occupancy")
         simulated, title = np.stack(check.simulated_values[key]), f"{model}: occupancy"
@@ -228,7 +228,7 @@ def dwell(lengths: Mapping[str, Mapping[str, Sequence[int]]]) -> Drawn:
     rows: list[dict[str, Any]] = []
     for ax, (model, by_mode) in zip(axes[0], lengths.items(), strict=True):
         colours = plots.named_mode_colours(list(by_mode))
-        for (mode, values), colour in zip(by_mode.items(), colours, strict=True):
+        for (mode, values), colour in zip(by_mode.items(), map(on_white, colours), strict=True):
             ordered = np.sort(np.asarray(values, dtype=float))
             if len(ordered):
                 ax.step(ordered, 1 - np.arange(len(ordered)) / len(ordered), where="post", color=colour, label=mode)
