@@ -14,6 +14,7 @@ from swirl import plots
 from swirl.plots.labels import spread
 from swirl.plots.segments import prevalence
 from swirl.plots.style import on_white
+from swirl.reproduce.spontaneous.figures import agreement_figure
 
 SESSIONS = [np.array([0, 0, 1, 1, 2]), np.array([1, -1, 0]), np.array([2])]
 SCORES = {"MaxEnt": np.array([[-0.9, -0.8], [np.nan] * 2]), "S-2": np.array([[-0.8, -0.6], [-0.5, -0.4]])}
@@ -398,6 +399,13 @@ def test_occupancy_check_names_all_faults_at_once():
         plots.occupancy_check(np.array([1.0, -1.0]), np.ones((2, 3)), level=0.0, marks={"home": 2})
     for part in ("simulated: got shape (2, 3)", "real: expected finite", "marks: got {'home': 2}", "level: got 0.0"):
         assert part in str(fault.value)
+
+
+def test_no_cell_says_minus_nothing():
+    drawn = plots.agreement_matrix(np.array([[1.0, -0.001], [-0.001, 1.0]]), ["one", "two"])
+    assert texts(drawn) == ["1.00", "0.00", "0.00", "1.00"]
+    restarts = agreement_figure(np.eye(2), ["3", "0"], [0.0, 0.00123]).figure.axes[0]
+    assert [name.get_text() for name in restarts.get_yticklabels()] == ["3 (0.0000)", "0 (−0.0012)"]
 
 
 # ---- colours on white

@@ -130,9 +130,8 @@ def occupancy_check(
     tidy(ax, xlabel="share of steps, data", ylabel="share of steps, simulated")
     ax.minorticks_off()
     told = f"{int(outside[seen].sum())} of {int(seen.sum())} states differ\n(p ≤ {1 - level:.2g}, corrected for all)"
-    set_title(
-        ax, title, f"{len(shares)} data sets: too few to tell" if few else told
-    )  # above the axes: points may lie anywhere within
+    # Above the axes: points may lie anywhere within.
+    set_title(ax, title, f"{len(shares)} data sets: too few to tell" if few else told)
     for name, state in (marks or {}).items():
         at = (max(share[state], floor), max(middle[state], floor))
         # Below the line of equality there is room to the right, above it to the left.
