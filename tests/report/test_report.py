@@ -189,6 +189,19 @@ def test_modes_by_hand():
     assert first["moves"][0] == {"state": 0, "next": 2, "times": 4, "ratio": pytest.approx(4.5 / (4 * 4 / 8 + 0.5))}
 
 
+def test_where_the_decoded_share_hides_how_unsure_the_modes_are_it_is_said():
+    _, data = grid()
+    # Two modes that want the same: the most likely path stays in the first, and nothing speaks for it.
+    chain = {"mode_transitions": [[0.9, 0.1], [0.1, 0.9]], "initial_modes": [0.51, 0.49]}
+    same = SWIRL.from_parameters(gridworld(n_sessions=3, n_steps=80).env, history=1, rewards=np.zeros((2, 25)), **chain)
+    words = " ".join(Page(report.build(same, data, n_draws=0)).texts).replace("\xa0", " ")
+    assert (
+        "mode 0: 100 % of the decoded steps, but 50 % by probability; mode 1: 0 % of the decoded steps, but 50 % by "
+        "probability. At many steps it is not clear which mode it was."
+    ) in words
+    assert "by probability" not in " ".join(Page(full_page()).texts)
+
+
 def test_nothing_is_counted_across_gaps():
     modes, states = [[0, 0, 1, 1]], [[0, 1, 2, 0]]
     assert switch_counts(decoded(modes, states)).sum() == 1
