@@ -348,6 +348,17 @@ def test_groups_are_tested_with_the_animal_as_the_unit():
     assert group_words(animal_facts(decoded(paths, subjects=animals)), case.mode_names) == []
 
 
+def test_sessions_of_one_animal_are_not_said_to_be_of_unknown_ones():
+    case = decoded([[0, 0, 1], [0, 1, 1], [1, 1, 1], [0, 0, 0]], subjects=["m1"] * 4, groups=["x", "x", "y", "y"])
+    facts = animal_facts(case)
+    told = f"{animal_note(facts)} {' '.join(group_words(facts, case.mode_names))}"
+    assert "not known" not in told
+    assert "All sessions are of one animal, m1: how animals differ cannot be seen." in told
+    assert "Groups were not tested: all sessions are of one animal, m1, and what differs between its sessions" in told
+    some = animal_note(animal_facts(decoded([[0, 1], [1, 1]], subjects=["m1", None])))
+    assert "Which animal a session is from is not known here" in some
+
+
 def timed_groups(dwell_of_y=4.0, **more):
     """Four animals in each group, half of whose steps are in mode b; those of group y last longer in b."""
     rng = np.random.default_rng(0)
