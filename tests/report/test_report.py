@@ -438,6 +438,15 @@ def test_steps_of_unknown_length_are_left_out_of_the_time_and_where_they_are_man
     assert animal_note(many).endswith("how long a step lasted is known for too few of them.")
 
 
+def test_durations_of_zero_are_not_said_to_be_unknown():
+    dwell = timed_groups().data.signals["dwell"]
+    zeros = animal_facts(timed_groups(signals={"dwell": [np.zeros(20), *dwell[1:]]}))
+    assert zeros["of"] == "steps"
+    assert animal_note(zeros).endswith(
+        "Shares are of steps: for some animal all known durations are 0 (the signal dwell)."
+    )
+
+
 def test_shares_of_time_and_of_steps_are_apart_by_a_point_or_the_time_is_shown():
     for long in np.linspace(1, 3, 41):
         dwell = [np.where(np.arange(20) == 0, long, 1.0)] * 8

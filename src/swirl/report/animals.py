@@ -96,7 +96,7 @@ def animal_facts(fit: DecodedFit) -> dict[str, Any] | None:
         "of": "steps" if fit.durations is None else "time",
         "known": None if fit.durations is None else fit.durations.words,
         "unknown": n_unknown,
-        "too_few": fit.too_few_durations,
+        "not_taken": fit.durations_not_taken,
         "rows": rows,
         "dots": len(rows) <= MAX_DOTS,
         "groups": groups,
@@ -158,7 +158,7 @@ def animal_note(facts: dict[str, Any]) -> str:
     """Say what a dot is, how long steps lasted, and what may be compared.
 
     >>> facts = {"noun": "animal", "groups": ["a", "b"], "crossed": False, "summary": {}, "of": "steps"}
-    >>> facts |= {"too_few": False, "alone": None}
+    >>> facts |= {"not_taken": "", "alone": None}
     >>> animal_note(facts)[:63]
     'Compare animals, not steps: the steps of one animal are no inde'
     >>> animal_note(facts | {"of": "time", "known": "the signal dwell", "unknown": 0})[85:]
@@ -169,8 +169,8 @@ def animal_note(facts: dict[str, Any]) -> str:
         lines.append(f"Shares are of the time, as steps last unequally long ({facts['known']}).")
         if facts["unknown"]:
             lines.append(f"How long {counted(facts['unknown'], 'step')} lasted is not known: left out of the time.")
-    elif facts["too_few"]:
-        lines.append("Shares are of steps: how long a step lasted is known for too few of them.")
+    elif facts["not_taken"]:
+        lines.append(f"Shares are of steps: {facts['not_taken']}.")
     if facts["noun"] == "session" and facts["alone"] is not None:
         lines.append(f"All sessions are of one animal, {facts['alone']}: how animals differ cannot be seen.")
     elif facts["noun"] == "session":
