@@ -378,6 +378,12 @@ def test_committed_results_on_the_arena_hold_what_is_asked_for():
         assert draw["ticks"]["right time"] < draw["readme"]["right time"]  # why --merge
         assert draw["old"]["goals"] != draw["truth"]["goals"]  # as docs/which_model.md says, and of two figures below
     assert all(0.94 <= round(draw["readme"]["right"], 3) < 0.955 for draw in record["draws"])
+    far = [
+        min(abs(ord(cell[0]) - ord(goal[0])) + abs(int(cell[1]) - int(goal[1])) for goal in ("A6", "F1"))
+        for draw in record["draws"]
+        for cell in draw["old"]["goals"]
+    ]
+    assert sorted(far) == [1, 1, 1, 1, 2, 5]
     [bad] = [draw for draw in record["draws"] if draw["old"]["right"] < 0.9]
     assert f"{bad['old']['right']:.0%}" == "78%"
     assert bad["old"]["effect"]["high"] < 0 < bad["truth"]["effect"]["low"]

@@ -129,8 +129,8 @@ def one_decimal(value: float) -> str:
 def cell(value: Any, decimals: int) -> str:
     """A value as a cell of a table shows it; numbers that are not whole have so many decimals.
 
-    >>> cell(-0.63961, 3), cell(None, 3), cell(24000, 3), cell(float("nan"), 3), cell(True, 3)
-    ('−0.640', '—', '24,000', '—', 'yes')
+    >>> cell(-0.63961, 3), cell(None, 3), cell(24000, 3), cell(float("nan"), 3), cell(True, 3), cell(-0.0001, 3)
+    ('−0.640', '—', '24,000', '—', 'yes', '0.000')
     """
     value = plain(value)
     if value is None or value != value:
@@ -138,7 +138,7 @@ def cell(value: Any, decimals: int) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int | float):
-        return minus(f"{value:,}" if isinstance(value, int) else f"{value:.{decimals}f}")
+        return minus(f"{value:,}" if isinstance(value, int) else f"{value:z.{decimals}f}")  # z: no "-0.00"
     return str(value)
 
 

@@ -218,6 +218,19 @@ def test_how_many_fits_are_done_is_told_and_all_are_counted():
     assert found.names == plain.names
 
 
+@pytest.mark.parametrize("counted", [("Markov-0",), ("Markov-0", "Markov-1")])
+def test_fits_that_turn_out_not_to_be_needed_are_taken_off_the_count(counted):
+    train, test = walk().split(every=3)
+    told, asked = [], {"env": world(), "n_folds": 2, "max_iter": 1, "n_restarts": 1}
+    # Which kind S-1 is of is known once its setting is chosen: two modes, so a lone Markov-0 is scored on no fold.
+    compare(["S-1", *counted], train, test, tune={"S-1": {"n_modes": [2]}}, progress=told.append, **asked)
+    assert [state.done for state in told] == list(range(told[-1].done + 1))
+    assert told[-1].done == told[-1].total
+    made = 2 + 1 + len(counted) + 1 + (2 * len(counted) if len(counted) > 1 else 0)  # S-1, all of them, and its twin
+    assert told[-1].total == made
+    assert told[-1].seconds_left == pytest.approx(0.0)
+
+
 def test_none_is_every_model_that_has_the_score(monkeypatch):
     train, test = walk().split(every=3)
     offered = {}

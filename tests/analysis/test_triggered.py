@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from swirl.analysis import triggered_average as windows
-from swirl.analysis.mode_signal import Window, read_window, signal_by_mode
+from swirl.analysis.mode_signal import Window, check_window, read_window, signal_by_mode
 from swirl.analysis.triggered_average import mode_triggered_average
 from swirl.data.trajectories import Trajectories
 
@@ -243,17 +243,29 @@ def test_the_window_of_figures_is_read_and_what_is_wrong_with_it_told():
     assert read_window(data, "dopamine", [2, 3]) == Window(2, 3, None)
     assert read_window(data, "dopamine", (0.5, 3), 0.25) == Window(0.5, 3, 0.25)
     assert read_window(data, "dopamine", bin=0.5) == Window(5.0, 10.0, 0.5)
+    assert read_window(data, "dopamine", (0.3, 0.7), 0.1) == Window(0.3, 0.7, 0.1)  # 0.3 / 0.1 is 2.9999999999999996
+    assert read_window(data, "dopamine", (1 / 3, 1), 1 / 30).after == 1
     untimed = sessions([[0, 1, 1]], [[1.0, 2.0, 3.0]])
     for where, arguments, told in (
         (data, (None, None, 0.5), r"go with signal \(--signal NAME\)"),
         (data, ("dopamine", 5), r"signal_window=5 \(--signal-window\): expected two numbers"),
         (data, ("dopamine", (5, -1)), "expected two numbers, at least 0"),
         (data, ("dopamine", (5, 1.5)), "expected whole numbers of steps; for time give"),
+        (data, ("dopamine", (None, 5)), r"signal_window=\(None, 5\) \(--signal-window\): expected two numbers"),
+        (data, ("dopamine", ("a", "b"), 0.5), "expected two numbers, at least 0"),
+        (data, ("dopamine", None, "a"), r"signal_bin='a' \(--signal-bin\): expected a width above 0"),
+        # Rounded to bins it would be 0 before, and 40 after.
+        (data, ("dopamine", (5, 30), 20), "expected whole numbers of bins of 20; 20 and 40 would do"),
+        (data, ("dopamine", (0.5, 3.1), 0.25), "expected whole numbers of bins of 0.25; 0.5 and 3.25 would do"),
         (data, ("dopamine", None, -0.5), r"signal_bin=-0.5 \(--signal-bin\): expected a width above 0"),
         (untimed, ("dopamine", None, 0.5), "the data have no times, so lags can only be steps"),
     ):
         with pytest.raises(ValueError, match=told):
             read_window(where, *arguments)
+    with pytest.raises(ValueError, match="before=None: expected a time") as fault:
+        check_window(data, None, "a", "b", 0)
+    for argument in ("after='a': expected a time", "bin='b': expected a width above 0"):
+        assert argument in str(fault.value)
 
 
 # ---- the null
@@ -361,6 +373,7 @@ def test_a_signal_is_found_whatever_its_capitals():
         ({"over": "subject"}, "the subject of session 0 is not known"),
         ({"before": -1}, "before=-1: expected a whole number of steps"),
         ({"after": 1.5}, "after=1.5"),
+        ({"bin": 20, "before": 5}, "before=5, after=20: expected whole numbers of bins of 20; 20 and 20 would do"),
         ({"bin": 0.5}, "bin=0.5: the data have no times"),
         ({"mode": 2}, "mode=2: expected a mode from 0 to 1"),
         ({"n_shifts": -1}, "n_shifts=-1"),

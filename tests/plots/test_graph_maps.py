@@ -8,6 +8,7 @@ import pytest
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
+from print_size import faults_of_texts
 from swirl import plots
 from swirl.data.arenas import grid
 from swirl.data.geometry import layout, possible_moves
@@ -387,6 +388,39 @@ def test_examples_are_whole_segments_of_a_typical_length():
         np.testing.assert_allclose(collection(ax, label).get_offsets(), [place])
     empty = plots.example_paths(LINE, STATES, MODES, 2)
     assert (empty.get_title(loc="left"), len(empty.lines)) == ("no segment with a move", 0)
+
+
+def test_panels_of_paths_are_evenly_spaced_and_their_texts_fit():
+    walk = env_walk(MAZE, 4000)
+    path = np.tile(np.append(walk, walk[-2:0:-1]), 10)  # there and back, ten times
+    modes = 1 + np.arange(len(path)) // 7 % 2
+    for visit in np.flatnonzero(path == LABYRINTH_WATER):
+        modes[max(0, visit - 5) : visit + 1] = 0  # its segments all end at the port
+    figure = style.sheet(7.09, 4.6)
+    axes = figure.subplots(2, 3)
+    for mode, (above, below) in enumerate(axes.T):
+        plots.paths_by_mode(MAZE, [path], [modes], mode, marks=MARKS, title=f"mode {mode}", ax=above)
+        plots.example_paths(MAZE, [path], [modes], mode, marks=MARKS, ax=below)
+    assert faults_of_texts(figure) == []
+    for line in axes:
+        places = [ax.get_window_extent().x0 for ax in line]
+        assert places[1] - places[0] == pytest.approx(places[2] - places[1], abs=1.0)
+    for ax in axes[0]:
+        caption = ax.texts[-1].get_window_extent()
+        assert caption.width < figure.bbox.width / 3 - 10
+        assert "widest arrow: " in ax.texts[-1].get_text()
+
+
+def test_a_title_too_long_for_its_panel_has_two_lines():
+    figure = style.sheet(7.09, 2.0)
+    axes = figure.subplots(1, 3)
+    labels = np.array([1, *[0] * 24, 1, *[0] * 25, 1])
+    path = env_walk(grid(5, 5), 51)
+    for ax in axes:
+        plots.example_paths(grid(5, 5), [path], [labels], 0, ax=ax)
+        assert ax.get_title(loc="left") == "2 examples\nof 24 to 25 steps"
+    assert faults_of_texts(figure) == []
+    assert plots.example_paths(grid(5, 5), [path], [labels], 0).get_title(loc="left") == "2 examples of 24 to 25 steps"
 
 
 def test_a_mode_without_steps_draws_an_empty_maze():

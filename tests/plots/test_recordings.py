@@ -6,12 +6,15 @@ import sys
 
 import numpy as np
 import pytest
-from matplotlib.colors import to_hex
+from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 
+from print_size import faults_of_texts
 from swirl import plots
 from swirl.plots.labels import spread
 from swirl.plots.segments import prevalence
+from swirl.plots.style import on_white
+from swirl.reproduce.spontaneous.figures import agreement_figure
 
 SESSIONS = [np.array([0, 0, 1, 1, 2]), np.array([1, -1, 0]), np.array([2])]
 SCORES = {"MaxEnt": np.array([[-0.9, -0.8], [np.nan] * 2]), "S-2": np.array([[-0.8, -0.6], [-0.5, -0.4]])}
@@ -375,6 +378,13 @@ def test_occupancy_check_corrects_for_the_number_of_states():
     assert not len(collection(few, "outside").get_offsets())
 
 
+def test_what_occupancy_check_counts_is_written_above_the_axes_where_no_point_is():
+    shares = np.random.default_rng(0).dirichlet(np.full(100, 0.5), size=40)
+    ax = plots.occupancy_check(shares[0], shares[1:], title="S-2: occupancy")
+    assert faults_of_texts(ax.figure) == []
+    assert ax.texts[0].get_window_extent().y0 > ax.get_window_extent().y1
+
+
 def test_occupancy_check_opens_points_of_zero():
     ax = plots.occupancy_check(np.array([1.0, 1.0, 0.0]), np.array([[1.0, 0.0, 1.0]] * 19))
     outside = collection(ax, "outside")
@@ -389,3 +399,33 @@ def test_occupancy_check_names_all_faults_at_once():
         plots.occupancy_check(np.array([1.0, -1.0]), np.ones((2, 3)), level=0.0, marks={"home": 2})
     for part in ("simulated: got shape (2, 3)", "real: expected finite", "marks: got {'home': 2}", "level: got 0.0"):
         assert part in str(fault.value)
+
+
+def test_no_cell_says_minus_nothing():
+    drawn = plots.agreement_matrix(np.array([[1.0, -0.001], [-0.001, 1.0]]), ["one", "two"])
+    assert texts(drawn) == ["1.00", "0.00", "0.00", "1.00"]
+    restarts = agreement_figure(np.eye(2), ["3", "0"], [0.0, 0.00123]).figure.axes[0]
+    assert [name.get_text() for name in restarts.get_yticklabels()] == ["3 (0.0000)", "0 (−0.0012)"]
+
+
+# ---- colours on white
+
+
+def contrast(colour):
+    channels = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in to_rgb(colour)]
+    return 1.05 / (np.dot([0.2126, 0.7152, 0.0722], channels) + 0.05)
+
+
+def test_lines_and_words_of_every_mode_can_be_seen_on_white():
+    # The fourth colour is yellow: strips keep it, lines and labels are a darker tone.
+    paths = [np.repeat(np.arange(9), 4)] * 3
+    names = [f"h{k}" for k in range(9)]
+    drawn = [
+        plots.mode_prevalence(paths, mode_names=names),
+        plots.bout_durations([[1, 2, 3, mode + 1] for mode in range(9)], mode_names=names),
+    ]
+    for ax in drawn:
+        assert min(contrast(line.get_color()) for line in ax.lines) >= 2
+    assert min(contrast(text.get_color()) for text in drawn[0].texts) >= 2
+    assert plots.mode_colours(4)[3] == "#F0E442"
+    assert on_white("#0072B2") == "#0072B2"

@@ -189,6 +189,19 @@ def test_modes_by_hand():
     assert first["moves"][0] == {"state": 0, "next": 2, "times": 4, "ratio": pytest.approx(4.5 / (4 * 4 / 8 + 0.5))}
 
 
+def test_where_the_decoded_share_hides_how_unsure_the_modes_are_it_is_said():
+    _, data = grid()
+    # Two modes that want the same: the most likely path stays in the first, and nothing speaks for it.
+    chain = {"mode_transitions": [[0.9, 0.1], [0.1, 0.9]], "initial_modes": [0.51, 0.49]}
+    same = SWIRL.from_parameters(gridworld(n_sessions=3, n_steps=80).env, history=1, rewards=np.zeros((2, 25)), **chain)
+    words = " ".join(Page(report.build(same, data, n_draws=0)).texts).replace("\xa0", " ")
+    assert (
+        "mode 0: 100 % of the decoded steps, but 50 % by probability; mode 1: 0 % of the decoded steps, but 50 % by "
+        "probability. At many steps it is not clear which mode it was."
+    ) in words
+    assert "by probability" not in " ".join(Page(full_page()).texts)
+
+
 def test_nothing_is_counted_across_gaps():
     modes, states = [[0, 0, 1, 1]], [[0, 1, 2, 0]]
     assert switch_counts(decoded(modes, states)).sum() == 1
@@ -335,6 +348,17 @@ def test_groups_are_tested_with_the_animal_as_the_unit():
     assert group_words(animal_facts(decoded(paths, subjects=animals)), case.mode_names) == []
 
 
+def test_sessions_of_one_animal_are_not_said_to_be_of_unknown_ones():
+    case = decoded([[0, 0, 1], [0, 1, 1], [1, 1, 1], [0, 0, 0]], subjects=["m1"] * 4, groups=["x", "x", "y", "y"])
+    facts = animal_facts(case)
+    told = f"{animal_note(facts)} {' '.join(group_words(facts, case.mode_names))}"
+    assert "not known" not in told
+    assert "All sessions are of one animal, m1: how animals differ cannot be seen." in told
+    assert "Groups were not tested: all sessions are of one animal, m1, and what differs between its sessions" in told
+    some = animal_note(animal_facts(decoded([[0, 1], [1, 1]], subjects=["m1", None])))
+    assert "Which animal a session is from is not known here" in some
+
+
 def timed_groups(dwell_of_y=4.0, **more):
     """Four animals in each group, half of whose steps are in mode b; those of group y last longer in b."""
     rng = np.random.default_rng(0)
@@ -423,7 +447,17 @@ def test_the_time_to_a_step_that_does_not_follow_is_not_how_long_the_step_lasted
     states = [np.arange(20) % 2 if joined else rng.integers(0, 2, size=20) for _ in range(8)]
     data = Trajectories(states, times=times, subjects=case.data.subjects, groups=case.data.groups)
     found = animal_facts(replace(case, data=data, env=MDP.deterministic([[1], [0]])))
-    assert (found["of"], found["too_few"]) == (("time", False) if joined else ("steps", True))
+    assert found["of"] == ("time" if joined else "steps")
+    assert ("known for too few of them" in animal_note(found)) is not joined
+
+
+def test_durations_of_zero_are_not_said_to_be_unknown():
+    dwell = timed_groups().data.signals["dwell"]
+    zeros = animal_facts(timed_groups(signals={"dwell": [np.zeros(20), *dwell[1:]]}))
+    assert zeros["of"] == "steps"
+    assert animal_note(zeros).endswith(
+        "Shares are of steps: for some animal all known durations are 0 (the signal dwell)."
+    )
 
 
 def test_shares_of_time_and_of_steps_are_apart_by_a_point_or_the_time_is_shown():

@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 
 from print_size import check_for_print, faults_of_texts
+from swirl.data.trajectories import Trajectories
+from swirl.datasets.labyrinth import labyrinth_env
 from swirl.estimators.registry import make
 from swirl.priors import in_units
 from swirl.reproduce.cache import Ledger
@@ -83,6 +85,40 @@ def test_figures_are_for_print(made):
             assert faults_of_texts(block.figure) == [], block.name
 
 
+class SmallMaze:
+    """What the figures ask of a `Labyrinth`, of a walk at random."""
+
+    env = labyrinth_env()
+
+    def __init__(self, model, names, shares):
+        self.names = names
+        self.evidence = [{"name": name, "share_of_steps": share} for name, share in zip(names, shares, strict=True)]
+
+    def mode_names(self, model):
+        return self.names, self.evidence
+
+
+def test_two_bands_of_maps_are_apart_and_shares_are_of_decoded_steps():
+    tables, rng, path, actions = np.asarray(SmallMaze.env.successors.next)[..., 0], np.random.default_rng(0), [0], []
+    for _ in range(40):
+        actions.append(int(rng.choice(np.flatnonzero(SmallMaze.env.available[path[-1]]))))
+        path.append(int(tables[path[-1], actions[-1]]))
+    walk = Trajectories([path[:-1]], [actions])
+    model = make("S-1", SmallMaze.env, n_modes=4, max_iter=1, n_restarts=1).fit(walk)
+    names, shares = ("home", "water", "explore", "explore 2"), (0.1, 0.2, 0.3, 0.4)
+    figure, _ = figures.maps(SmallMaze(model, names, shares), model)
+    maps = [ax for ax in figure.axes if not hasattr(ax, "_colorbar")]
+    titles = [title for ax in maps if (title := ax.get_title(loc="left").replace("\xa0", " "))]
+    assert titles == [
+        "water (20 % of steps)", "home (10 % of steps)", "explore (30 % of steps)", "explore 2 (40 % of steps)"
+    ]  # fmt: skip
+    assert faults_of_texts(figure) == []
+    lines = sorted({round(ax.get_window_extent().y0): ax.get_window_extent() for ax in maps}.items(), reverse=True)
+    first, second, third = (box for _, box in lines[:3])
+    title = maps[4]._left_title.get_window_extent()
+    assert second.y0 - third.y1 > 1.5 * title.height + first.y0 - second.y1
+
+
 @pytest.mark.slow
 def test_scores_are_finite_and_modes_have_their_names(made):
     _, experiment = made
@@ -149,13 +185,13 @@ def test_the_settings_beyond_the_paper_are_those_the_folds_chose():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("n_modes", "shape"), [(3, (2, 3)), (4, (4, 2)), (5, (4, 3))])
+@pytest.mark.parametrize(("n_modes", "shape"), [(3, (2, 3)), (4, (5, 2)), (5, (5, 3))])
 def test_maps_of_more_than_three_modes_stand_in_two_bands_and_each_has_its_own(recordings, tmp_path, n_modes, shape):
     maze = fits.Labyrinth(TINY, Ledger(tmp_path))
     model = make("S-1", maze.env, n_modes=n_modes, n_restarts=1, max_iter=2).fit(maze.train)
     figure, rows = figures.maps(maze, model)
     maps = [ax for ax in figure.axes if ax.get_label() != "<colorbar>"]
-    assert maps[0].get_gridspec().get_geometry() == shape
+    assert maps[0].get_gridspec().get_geometry() == shape  # two bands have a narrow line between them
     names = maze.mode_names(model)[0]
     titles = [ax.get_title(loc="left") or ax.get_title() for ax in maps]
     assert sorted(t.split(" (")[0] for t in titles if t) == sorted(names)

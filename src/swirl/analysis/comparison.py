@@ -234,10 +234,16 @@ class _Work:
     progress: Callable[[Progress], Any] | None = None
     begun: set[Any] = field(default_factory=set)
     """Kinds of fits that have been made, or counted: what is compiled for them is there."""
+    perhaps: dict[str, list[float]] = field(default_factory=dict)
+    """What fits to training folds cost that are made only where the model's kind turns out to have several."""
 
     def begin(self, fresh: Mapping[str, Any], grids: Mapping[str, Any], progress: Callable[[Progress], Any]) -> None:
         """Count the fits that are to be made, each by what it costs."""
-        planned = [self.cost(model, False) for _, model, _ in self.on_folds_asked(fresh, grids)]
+        planned = []
+        for name, model, _ in self.on_folds_asked(fresh, grids):
+            planned.append(self.cost(model, False))
+            if name not in grids:
+                self.perhaps.setdefault(name, []).append(planned[-1])
         for name, own in fresh.items():
             tried = combinations(own, grids[name]) if name in grids else [{}]
             planned.append(max(self.cost(varied(own, settings), True) for settings in tried))
@@ -264,7 +270,7 @@ class _Work:
     def on_folds_asked(
         self, fresh: Mapping[str, HiddenModeEstimator], grids: Mapping[str, dict[str, Any]]
     ) -> list[tuple[str, HiddenModeEstimator, Any]]:
-        """All fits to training folds that will be made."""
+        """All fits to training folds that will be made, or may be: the settings chosen say of what kind a model is."""
         n_folds = max_folds(self.train, self.n_folds)
         if n_folds < 2:
             return []
@@ -316,13 +322,17 @@ class _Work:
             return
         own = {name: model.get_params() for name, model in self.models.items()}
         kinds = [[name for name in own if _has_modes(own[name]) is several] for several in (True, False)]
+        scored = [name for name in own if any(name in kind and len(kind) > 1 for kind in kinds)]
+        for cost in (cost for name, costs in self.perhaps.items() if name not in scored for cost in costs):
+            if self.pace is not None:
+                self.pace.more(-1, cost)
         rows = []
-        for name in [name for name in own if any(name in kind and len(kind) > 1 for kind in kinds)]:
+        for name in scored:
             began = time.perf_counter()
             if name in self.choices:
-                scored = self.choices[name].only(**self.chosen[name])
+                choice = self.choices[name].only(**self.chosen[name])
             else:
-                scored = score_on_folds(
+                choice = score_on_folds(
                     self.models[name],
                     self.train,
                     [{}],
@@ -333,7 +343,7 @@ class _Work:
                     on_end=self.did,
                     fits=self.fits,
                 )
-            rows.append(({"model": name, **_complexity(own[name])}, scored))
+            rows.append(({"model": name, **_complexity(own[name])}, choice))
             self.seconds[name] += time.perf_counter() - began
         if rows:
             self.on_folds = joined(rows)

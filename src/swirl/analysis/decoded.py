@@ -73,37 +73,40 @@ class DecodedFit:
 
         They may differ where, for some animal (session, where animals are not known) or for all together, shares of the
         known time and of the steps that it is of can be more than a point apart. They are not taken where the durations
-        of fewer than 80 % of the steps of some animal are known. Where the next step does not follow from a step, rows
-        were left out between the two, and the time up to the next is not how long the step lasted.
+        of fewer than 80 % of the steps of some animal are known, or all of them are 0. Where the next step does not
+        follow from a step, rows were left out between the two, and the time up to the next is not how long it lasted.
         """
         return self._durations[0]
 
     @property
-    def too_few_durations(self) -> bool:
-        """Whether shares are of steps because durations are known for too few steps of some animal."""
+    def durations_not_taken(self) -> str:
+        """Why shares are of steps although durations are known, in words; empty where there is no such reason."""
         return self._durations[1]
 
     @cached_property
-    def _durations(self) -> tuple[StepDurations | None, bool]:
+    def _durations(self) -> tuple[StepDurations | None, str]:
         found = step_durations(self.data)
         if found is None:
-            return None, False
-        keys = list(zip(read_units(self.data, None)[2].tolist(), self.data.groups, strict=True))
+            return None, ""
+        over, _, unit_of = read_units(self.data, None)
+        keys = list(zip(unit_of.tolist(), self.data.groups, strict=True))
         number = {key: i for i, key in enumerate(dict.fromkeys(keys))}
         rows = np.array([number[key] for key in keys])[self.data.flat().sessions]
+        recorded = found.flat
         if found.source == "times" and self.env is not None:
-            broken = self.env.impossible_transitions(self.data)
-            parts = zip(found.lasted, broken, strict=True)
-            found = replace(
-                found, lasted=[np.where(np.isin(np.arange(len(own)), at), np.nan, own) for own, at in parts]
-            )
-        known = np.isfinite(found.flat)
-        lasted = np.where(known, found.flat, 0.0)
+            broken, first = self.env.impossible_transitions(self.data), np.cumsum(self.data.lengths) - self.data.lengths
+            recorded[np.concatenate([at + start for at, start in zip(broken, first, strict=True)])] = np.nan
+            found = replace(found, lasted=np.split(recorded, first[1:]))
+        known = np.isfinite(recorded)
+        lasted = np.where(known, recorded, 0.0)
         few = np.bincount(rows[known], minlength=len(number)) < MIN_KNOWN * np.bincount(rows)
-        if few.any() or not np.bincount(rows, weights=lasted).all():
-            return None, True
+        if few.any():
+            return None, "how long a step lasted is known for too few of them"
+        if not np.bincount(rows, weights=lasted).all():
+            noun = "animal" if over == "subject" else "session"
+            return None, f"for some {noun} all known durations are 0 ({found.words})"
         apart = [_apart(lasted[known], of[known]) for of in (rows, np.zeros_like(rows))]
-        return (found if max(apart) > POINT else None), False
+        return (found if max(apart) > POINT else None), ""
 
     @cached_property
     def least_norm(self) -> Float[np.ndarray, "mode history *action"] | None:

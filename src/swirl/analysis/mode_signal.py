@@ -106,15 +106,42 @@ def read_units(data: Trajectories, over: str | None) -> tuple[Over, tuple[str, .
     return "session", data.names, np.arange(len(data))
 
 
+def _is_number(value: Any) -> bool:
+    """Whether it is one finite number, of whatever type."""
+    try:
+        return not isinstance(value, str | bytes) and bool(np.isfinite(float(value)))
+    except (TypeError, ValueError):
+        return False
+
+
+def _not_whole(lengths: Sequence[Any], bin: Any) -> str:
+    """Which window would do, where some of its lengths are not whole numbers of bins (but for rounding); else nothing.
+
+    >>> _not_whole([5, 30], 20), _not_whole([0.3, 0.6], 0.1)
+    ('whole numbers of bins of 20; 20 and 40 would do', '')
+    """
+    bins = [float(length) / float(bin) for length in lengths]
+    if all(abs(n - round(n)) <= 1e-6 * max(1.0, n) for n in bins):
+        return ""
+    fitting = [np.ceil(n - 1e-6 * max(1.0, n)) * float(bin) for n in bins]
+    return f"whole numbers of bins of {bin:g}; {' and '.join(f'{length:g}' for length in fitting)} would do"
+
+
 def check_window(data: Trajectories, before: Any, after: Any, bin: Any, n_shifts: int) -> None:
     """Refuse a window, a bin or a number of shifts that makes no sense, all faults at once."""
     faults = Faults()
-    for argument, value in (("before", before), ("after", after)):
-        if not (np.isfinite(value) and value >= 0) or (bin is None and int(value) != value):
-            expected = "a whole number of steps" if bin is None else "a time"
-            faults.add(f"{argument}={value!r}: expected {expected}, at least 0")
-    if bin is not None and not (np.isfinite(bin) and bin > 0):
+    wrong = {
+        argument: value
+        for argument, value in (("before", before), ("after", after))
+        if not (_is_number(value) and value >= 0) or (bin is None and int(value) != value)
+    }
+    for argument, value in wrong.items():
+        expected = "a whole number of steps" if bin is None else "a time"
+        faults.add(f"{argument}={value!r}: expected {expected}, at least 0")
+    if bin is not None and not (_is_number(bin) and bin > 0):
         faults.add(f"bin={bin!r}: expected a width above 0, in the unit of data.times")
+    elif bin is not None and not wrong and (expected := _not_whole((before, after), bin)):
+        faults.add(f"before={before!r}, after={after!r}: expected {expected}")
     if bin is not None and data.times is None:
         faults.add(f"bin={bin!r}: the data have no times; give times=, or leave bin out to count in steps")
     if not isinstance(n_shifts, Integral) or n_shifts < 0:
@@ -144,7 +171,8 @@ def read_window(data: Trajectories, signal: str | None, window: Any = None, bin:
     faults, asked = Faults(), Window()
     if signal is None and (window is not None or bin is not None):
         faults.add("signal_window (--signal-window) and signal_bin (--signal-bin) go with signal (--signal NAME)")
-    if bin is not None and not (np.isfinite(bin) and bin > 0):
+    width = bin if bin is not None and _is_number(bin) and bin > 0 else None
+    if bin is not None and width is None:
         faults.add(f"signal_bin={bin!r} (--signal-bin): expected a width above 0, in the unit of the times")
     elif bin is not None:
         asked = Window(asked.before * bin, asked.after * bin, bin)
@@ -155,7 +183,7 @@ def read_window(data: Trajectories, signal: str | None, window: Any = None, bin:
         )
     if window is not None:
         values: list[Any] = list(window) if np.iterable(window) and not isinstance(window, str) else [window]
-        if len(values) != 2 or not all(np.isfinite(value) and value >= 0 for value in values):
+        if len(values) != 2 or not all(_is_number(value) and value >= 0 for value in values):
             faults.add(
                 f"signal_window={window!r} (--signal-window): expected two numbers, at least 0: how far before and "
                 "after the start of a mode, as in 10,20"
@@ -164,6 +192,10 @@ def read_window(data: Trajectories, signal: str | None, window: Any = None, bin:
             faults.add(
                 f"signal_window={window!r} (--signal-window): expected whole numbers of steps; for time give the width "
                 "of its bins too, signal_bin (--signal-bin)"
+            )
+        elif width is not None and (expected := _not_whole(values, width)):
+            faults.add(
+                f"signal_window={window!r} (--signal-window), signal_bin={bin!r} (--signal-bin): expected {expected}"
             )
         else:
             asked = Window(values[0], values[1], bin)

@@ -148,7 +148,8 @@ class HiddenModeEstimator(Estimator, ABC):
             return html_of(f"{settings}\nNot fitted yet: fit(data).")
         names, shares = self.mode_names_ or range(len(self.initial_modes_)), self.mode_shares
         rows = [
-            {"mode": str(name), "share of steps": percent(share)} for name, share in zip(names, shares, strict=False)
+            {"mode": str(name), "expected share of steps": percent(share)}
+            for name, share in zip(names, shares, strict=False)
         ]
         return html_of("\n".join([settings, str(self.fit_report_ or ""), table_of(rows)]))
 
@@ -235,7 +236,7 @@ class HiddenModeEstimator(Estimator, ABC):
 
     @property
     def mode_shares(self) -> list[float]:
-        """Share of the training steps in each mode; all in one where that is not known."""
+        """Expected share of the training steps in each mode (summed probabilities); all in one where not known."""
         return [1.0] if self.occupancy_ is None else [float(share) for share in self.occupancy_]
 
     @property

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from swirl.errors import Faults
-from swirl.plots.style import SOFT_INK, TICK_SIZE, mode_legend, modes_shown, new_axes, tidy
+from swirl.plots.style import SOFT_INK, TICK_SIZE, mode_legend, modes_shown, new_axes, on_white, tidy
 
 Lengths = np.ndarray | Sequence[float | int]
 PLAIN = (1, 2, 5)  # leading digits at which a log axis is labelled
@@ -49,6 +49,7 @@ def bout_durations(
     censored = [np.zeros(0)] * n_modes if cut is None else [np.asarray(own, dtype=float) for own in cut]
     _check(lengths, censored, expected, kind, cut is not None)
     names, shades = modes_shown(mode_names, colours, n_modes)
+    shades = [on_white(shade) for shade in shades]
     ax = new_axes(3.8, 2.5) if ax is None else ax
     longest = max([*(float(np.max(own)) for own in (*lengths, *censored) if len(own)), 1.0])
     shortest = min([*(float(own[0]) for own in lengths if len(own)), longest])

@@ -22,6 +22,7 @@ from swirl.plots.style import (
     checked_colours,
     modes_shown,
     new_axes,
+    on_white,
     set_title,
     tidy,
 )
@@ -147,6 +148,7 @@ def time_to_goal(
         faults.add("distances: got no pursuit of any goal")
     faults.raise_if_any()
     names, shades = modes_shown(mode_names, colours, len(distances))
+    shades = [on_white(shade) for shade in shades]
     pairs = zip(distances, steps, strict=True)
     found = [steps_by_distance(np.asarray(own, float), np.asarray(taken)) for own, taken in pairs]
     most, far, high = (

@@ -48,11 +48,14 @@ from swirl.plots.style import (
     SEAM,
     SOFT_INK,
     TICK_SIZE,
+    TITLE_SIZE,
     checked_colours,
     colour_map,
     finish_map,
     finite_range,
+    fitted,
     mixed,
+    on_white,
     set_title,
 )
 from swirl.text import counted
@@ -206,6 +209,7 @@ def policy_map(
     reach = np.minimum(0.47 * drawn.lengths, 0.95 * drawn.unit) / drawn.lengths
     tips = start + (end - start) * reach[:, None]
     half = 0.13 * drawn.unit * probability
+    colour = on_white(colour)
     faces = np.tile(to_rgba(colour), (int(shown.sum()), 1))
     faces[:, 3] = 0.3 + 0.7 * np.clip(probability[shown], 0, 1)
     moves = plain(ax, arrows(start, tips, half, 0.3 * drawn.unit)[shown], faces, "moves")
@@ -391,9 +395,10 @@ def paths_by_mode(
     set_title(ax, title)
     if key:
         share = f" ({widest / total:.0%})".replace("%", " %") if total else ""
+        widest_of = fitted(ax, f"widest arrow: {widest:,}", f"of {counted(total, 'move')}{share}", TICK_SIZE)
         lines = (
-            f"widest arrow: {widest:,} of {counted(total, 'move')}{share}\nwhite half-discs: "
-            f"{counted(int(starts.sum()), 'start')}\nblack half-discs: {counted(int(ends.sum()), 'end')}"
+            f"{widest_of}\nwhite half-discs: {counted(int(starts.sum()), 'start')}\n"
+            f"black half-discs: {counted(int(ends.sum()), 'end')}"
         )
         ax.annotate(
             lines, (0.5, 0), (0, -taken - 2), xycoords="axes fraction", textcoords="offset points", ha="center",
@@ -438,10 +443,11 @@ def example_paths(
     if not marks:
         name_edges(ax, env, drawn.places)
     lengths = [after - first for _, first, after in chosen]
-    steps = f"{min(lengths, default=0)} to {max(lengths, default=0)}"
-    steps = steps if len(set(lengths)) > 1 else counted(max(lengths, default=0), "step").removesuffix(" steps")
-    told = f"{counted(len(chosen), 'example')} of {steps} steps" if chosen else "no segment with a move"
-    set_title(ax, told.replace("1 step steps", "1 step") if title is None else title)
+    if title is None and chosen:
+        most = counted(max(lengths), "step")
+        steps = most if len(set(lengths)) == 1 else f"{min(lengths)} to {most}"
+        title = fitted(ax, counted(len(chosen), "example"), f"of {steps}", TITLE_SIZE)
+    set_title(ax, "no segment with a move" if title is None else title)
     return ax
 
 
@@ -502,7 +508,7 @@ FEW = 0.01
 
 
 def _of_mode(colours: Sequence[str] | None, modes: Sessions, mode: int) -> str:
-    return checked_colours(colours, 1 + max([mode, *(int(path.max(initial=0)) for path in modes)]))[mode]
+    return on_white(checked_colours(colours, 1 + max([mode, *(int(path.max(initial=0)) for path in modes)]))[mode])
 
 
 def _ground(ax: Axes | None, env: MDP) -> tuple[Axes, Layout, bool]:

@@ -11,7 +11,7 @@ from matplotlib.patheffects import withStroke
 from swirl.analysis.significance import max_corrected, strays
 from swirl.errors import Faults
 from swirl.plots.checks import Marks, check_level, check_marks
-from swirl.plots.style import INK, LINE_COLOURS, SOFT_INK, TICK_SIZE, new_axes, tidy
+from swirl.plots.style import INK, LINE_COLOURS, SOFT_INK, TICK_SIZE, new_axes, set_title, tidy
 
 Samples = Sequence[np.ndarray]
 
@@ -83,7 +83,7 @@ def occupancy_check(
 
     Points are medians and bars intervals over data sets, of each state by itself: of many, some miss the data by
     chance.  A state is drawn in orange where it differs after correcting for all states (`significance.max_corrected`),
-    and the number of these is written in the corner.  A share of zero stands, open, at the axis.
+    and the number of these is written above.  A share of zero stands, open, at the axis.
 
     Parameters
     ----------
@@ -127,14 +127,11 @@ def occupancy_check(
     ax.set_xlim(floor, top)
     ax.set_ylim(floor, top)
     ax.set_aspect("equal")
-    tidy(ax, title=title, xlabel="share of steps, data", ylabel="share of steps, simulated")
+    tidy(ax, xlabel="share of steps, data", ylabel="share of steps, simulated")
     ax.minorticks_off()
     told = f"{int(outside[seen].sum())} of {int(seen.sum())} states differ\n(p ≤ {1 - level:.2g}, corrected for all)"
-    note = ax.text(
-        0.98, 0.04, f"{len(shares)} data sets: too few to tell" if few else told,
-        transform=ax.transAxes, ha="right", va="bottom", fontsize=TICK_SIZE, color=SOFT_INK, zorder=5,
-    )  # fmt: skip
-    note.set_path_effects([withStroke(linewidth=2.5, foreground="white")])
+    # Above the axes: points may lie anywhere within.
+    set_title(ax, title, f"{len(shares)} data sets: too few to tell" if few else told)
     for name, state in (marks or {}).items():
         at = (max(share[state], floor), max(middle[state], floor))
         # Below the line of equality there is room to the right, above it to the left.

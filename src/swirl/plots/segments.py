@@ -15,7 +15,7 @@ from matplotlib.colors import ListedColormap
 from swirl.errors import Faults
 from swirl.plots.checks import check_above_zero, check_modes, check_probabilities
 from swirl.plots.labels import label_ends
-from swirl.plots.style import IMPOSSIBLE, LABEL_SIZE, event_style, mode_legend, modes_shown, new_axes, tidy
+from swirl.plots.style import IMPOSSIBLE, LABEL_SIZE, event_style, mode_legend, modes_shown, new_axes, on_white, tidy
 
 _GAP = 0.16
 _LANE = 0.55
@@ -147,6 +147,7 @@ def mode_prevalence(
     n_modes = _count_modes(modes, mode_names)
     check_above_zero("window", window, "it is a number of steps")
     names, shades = modes_shown(mode_names, colours, n_modes)
+    shades = [on_white(shade) for shade in shades]
     mean, error = prevalence(padded(modes), n_modes, window)
     ax = new_axes(4.6, 2.0) if ax is None else ax
     steps = np.arange(mean.shape[1]) + 0.5

@@ -190,7 +190,9 @@ def name_places(
     for name, state in marks.items():
         reach = 0.62 * drawn.unit if radii is None else max(0.62 * drawn.unit, radii[state] + 0.15 * drawn.unit)
         size = np.array([0.6 * len(name), 1.0]) * LABEL_SIZE * per_point
-        (x, y), horizontal, vertical = _free_spot(drawn.places[state], reach, size, drawn, busy)
+        # Panels of different flows stand side by side: a name beside one of the maps would set them apart.
+        outside = 0.5 if radii is None else 20.0
+        (x, y), horizontal, vertical = _free_spot(drawn.places[state], reach, size, drawn, busy, outside)
         text = ax.text(x, y, name, ha=horizontal, va=vertical, fontsize=LABEL_SIZE, color=INK, zorder=5)
         text.set_path_effects([withStroke(linewidth=1.8, foreground="white")])
         # The next name keeps away from this one: two in a line would read as one.
@@ -254,9 +256,12 @@ _TOWARD = {"left": 1.0, "bottom": 1.0, "right": -1.0, "top": -1.0, "center": 0.0
 
 
 def _free_spot(
-    place: np.ndarray, reach: float, size: np.ndarray, drawn: Layout, busy: np.ndarray
+    place: np.ndarray, reach: float, size: np.ndarray, drawn: Layout, busy: np.ndarray, outside: float
 ) -> tuple[tuple[float, float], Literal["left", "center", "right"], Literal["bottom", "center", "top"]]:
-    """Return (x, y) and the alignments with which a text of that size covers least, and stays in the map if it can."""
+    """Return (x, y) and the alignments with which a text of that size covers least, and stays in the map if it can.
+
+    `outside`: how much a unit beyond the map counts, in points that are covered.
+    """
     low, high = drawn.places.min(axis=0) - drawn.unit / 2, drawn.places.max(axis=0) + drawn.unit / 2
     options = []
     for spot in _SPOTS:
@@ -269,7 +274,7 @@ def _free_spot(
         # The title stands above the map, at the left.
         above = max(0.0, float(centre[1] + size[1] / 2 - high[1])) / drawn.unit
         options.append(
-            (float(covered + 0.5 * beyond + 4 * above), len(options), (float(anchor[0]), float(anchor[1])), *spot)
+            (float(covered + outside * beyond + 4 * above), len(options), (float(anchor[0]), float(anchor[1])), *spot)
         )
     return min(options)[2:]
 

@@ -18,6 +18,7 @@ from swirl.plots.style import (
     modes_shown,
     name_columns,
     new_axes,
+    on_white,
     tidy,
 )
 from swirl.text import counted
@@ -57,7 +58,9 @@ def signal_by_mode(
     lanes = min(len(points), 9)
     aside = 0.065 * (np.arange(len(points)) % lanes - (lanes - 1) / 2)
     for mode in range(n_modes):
-        ax.scatter(mode + aside, points[:, mode], s=9, c=shades[mode], alpha=0.35, linewidths=0, label="_units")
+        ax.scatter(
+            mode + aside, points[:, mode], s=9, c=on_white(shades[mode]), alpha=0.35, linewidths=0, label="_units"
+        )
         if np.isfinite(mean[mode]):
             ax.errorbar(
                 [mode], [mean[mode]], None if np.isnan(sem[mode]) else [sem[mode]], color=INK, marker="o", markersize=6,
@@ -105,6 +108,7 @@ def triggered_average(
     chosen = list(average.modes) if mode is None else [mode]
     n_modes = 1 + max(average.modes)
     names, shades = modes_shown(mode_names, colours, n_modes)
+    shades = [on_white(shade) for shade in shades]
     ax = new_axes(3.3, 2.3) if ax is None else ax
     low, high = average.band(level)
     drawn: list[float] = []

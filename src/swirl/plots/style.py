@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from io import BytesIO
 from pathlib import Path
+from textwrap import wrap
 from typing import cast
 
 import matplotlib as mpl
@@ -194,9 +195,27 @@ def ink_on(colour: str) -> str:
     >>> ink_on("white"), ink_on("#081D58")
     ('#262626', 'white')
     """
+    return INK if _luminance(colour) > 0.22 else "white"
+
+
+def _luminance(colour: str) -> float:
+    """0 is black, 1 is white."""
     linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in to_rgb(colour)]
-    luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-    return INK if luminance > 0.22 else "white"
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def on_white(colour: str) -> str:
+    """A colour for lines and text on white: one that is lost there, such as yellow, in a darker tone.
+
+    Contrast with white below 2 is too little to read; darker tones have 3, as large letters need.
+
+    >>> on_white("#0072B2"), on_white("#F0E442")
+    ('#0072B2', '#9c942b')
+    """
+    if 1.05 / (_luminance(colour) + 0.05) >= 2:
+        return colour
+    tones = (mixed(colour, "black", share) for share in np.linspace(0.05, 1, 20))
+    return next(tone for tone in tones if 1.05 / (_luminance(tone) + 0.05) >= 3)
 
 
 def sheet(width: float | int, height: float | int) -> Figure:
@@ -271,16 +290,32 @@ def name_columns(ax: Axes, names: Sequence[str], *, room: float = 0.6, margin: f
     ax.tick_params(axis="x", length=0, labelsize=LABEL_SIZE)
 
 
-def set_title(ax: Axes, title: str | None) -> None:
-    """Write a title at the left, where the eye starts; `None` leaves the axes as they are.
+def fitted(ax: Axes, first: str, rest: str, size: float | int) -> str:
+    """Two parts of a text in one line if that is about as wide as the axes, else below one another.
+
+    >>> fitted(new_axes(1.8, 1.0), "3 examples", "of 24 to 25 steps", TITLE_SIZE)
+    '3 examples\\nof 24 to 25 steps'
+    """
+    room = max(12, int(72 * axes_inches(ax)[0] / (0.55 * size)))
+    if len(f"{first} {rest}") <= room:
+        return f"{first} {rest}"
+    return "\n".join(line for part in (first, rest) for line in wrap(part, room))
+
+
+def set_title(ax: Axes, title: str | None, note: str | None = None) -> None:
+    """Write a title at the left, where the eye starts, and a small note under it; `None` leaves the axes as they are.
 
     >>> ax = new_axes()
     >>> set_title(ax, "Home mode")
     >>> ax.get_title(loc="left")
     'Home mode'
     """
+    lines = 0 if note is None else 1 + note.count("\n")
+    if note is not None:
+        style = {"ha": "left", "va": "bottom", "fontsize": TICK_SIZE, "color": SOFT_INK, "annotation_clip": False}
+        ax.annotate(note, (0, 1), (0, 4), xycoords="axes fraction", textcoords="offset points", **style)
     if title is not None:
-        ax.set_title(title, loc="left", fontsize=TITLE_SIZE, color=INK)
+        ax.set_title(title, loc="left", fontsize=TITLE_SIZE, color=INK, pad=6 + 1.3 * TICK_SIZE * lines)
 
 
 def add_colour_bar(ax: Axes | Sequence[Axes], drawn: ScalarMappable, label: str | None) -> None:

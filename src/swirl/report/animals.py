@@ -96,13 +96,20 @@ def animal_facts(fit: DecodedFit) -> dict[str, Any] | None:
         "of": "steps" if fit.durations is None else "time",
         "known": None if fit.durations is None else fit.durations.words,
         "unknown": n_unknown,
-        "too_few": fit.too_few_durations,
+        "not_taken": fit.durations_not_taken,
         "rows": rows,
         "dots": len(rows) <= MAX_DOTS,
         "groups": groups,
         "crossed": len(rows) > len({unit for unit, _ in found}),
+        "alone": _alone(fit),
         "summary": {group: _summary(rows, group) for group in groups or [None]},
     }
+
+
+def _alone(fit: DecodedFit) -> str | None:
+    """The animal that all sessions are of; None where there are several, or one is not known."""
+    subjects = set(fit.data.subjects)
+    return None if None in subjects or len(subjects) > 1 else str(subjects.pop())
 
 
 def _summary(rows: list[dict[str, Any]], group: str | None) -> dict[str, Any]:
@@ -151,7 +158,7 @@ def animal_note(facts: dict[str, Any]) -> str:
     """Say what a dot is, how long steps lasted, and what may be compared.
 
     >>> facts = {"noun": "animal", "groups": ["a", "b"], "crossed": False, "summary": {}, "of": "steps"}
-    >>> facts |= {"too_few": False}
+    >>> facts |= {"not_taken": "", "alone": None}
     >>> animal_note(facts)[:63]
     'Compare animals, not steps: the steps of one animal are no inde'
     >>> animal_note(facts | {"of": "time", "known": "the signal dwell", "unknown": 0})[85:]
@@ -162,9 +169,11 @@ def animal_note(facts: dict[str, Any]) -> str:
         lines.append(f"Shares are of the time, as steps last unequally long ({facts['known']}).")
         if facts["unknown"]:
             lines.append(f"How long {counted(facts['unknown'], 'step')} lasted is not known: left out of the time.")
-    elif facts["too_few"]:
-        lines.append("Shares are of steps: how long a step lasted is known for too few of them.")
-    if facts["noun"] == "session":
+    elif facts["not_taken"]:
+        lines.append(f"Shares are of steps: {facts['not_taken']}.")
+    if facts["noun"] == "session" and facts["alone"] is not None:
+        lines.append(f"All sessions are of one animal, {facts['alone']}: how animals differ cannot be seen.")
+    elif facts["noun"] == "session":
         lines.append(
             "Which animal a session is from is not known here, so sessions stand in for animals; a column of subjects "
             "(or subjects=…) would tell."
@@ -191,6 +200,11 @@ def group_words(facts: dict[str, Any], mode_names: list[str], others: Sequence[O
     groups = [group for group in facts["groups"] if group != NO_GROUP]
     if len(groups) < 2:
         return []
+    if facts["noun"] != "animal" and facts["alone"] is not None:
+        return [
+            f"Groups were not tested: all sessions are of one animal, {facts['alone']}, and what differs between its "
+            "sessions says nothing of other animals."
+        ]
     if facts["noun"] != "animal":
         return ["Groups were not tested: which session is of which animal is not known."]
     rows = [row for row in facts["rows"] if row["group"] in groups]

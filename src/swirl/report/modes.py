@@ -1,5 +1,6 @@
 """Each decoded mode in numbers and in a sentence: how often it is, and what it does more than the others."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ PSEUDOCOUNT = 0.5  # arrivals, seen and expected, as in `mode_names`: one arriva
 MIN_RATIO = 1.2
 MIN_TIMES = 3
 MAX_PREFERRED = 3
+APART = 0.1  # of a mode's share of the decoded steps and its expected one: decoding hides how unsure it is
 
 
 def mode_facts(fit: DecodedFit) -> list[dict[str, Any]]:
@@ -46,6 +48,28 @@ def mode_facts(fit: DecodedFit) -> list[dict[str, Any]]:
         }
         for mode, whole in enumerate(dwell_times(fit.modes, n_modes=fit.n_modes, gaps=fit.data.gaps))
     ]
+
+
+def unclear_sentence(decoded: Sequence[float], expected: Sequence[float], names: Sequence[str]) -> str:
+    r"""Say which modes have another share of the decoded steps than by their probability; nothing where none has.
+
+    >>> unclear_sentence([0.98, 0.02], [0.75, 0.25], ["a", "b"])[:58].replace("\xa0", " ")
+    'a: 98 % of the decoded steps, but 75 % by probability; b: '
+    >>> unclear_sentence([0.5, 0.5], [0.45, 0.55], ["a", "b"])
+    ''
+    """
+    told = [
+        f"{name}: {percent(one)} of the decoded steps, but {percent(other)} by probability"
+        for name, one, other in zip(names, decoded, expected, strict=True)
+        if abs(one - other) > APART
+    ]
+    return f"{'; '.join(told)}. At many steps it is not clear which mode it was." if told else ""
+
+
+def expected_shares(fit: DecodedFit) -> list[float]:
+    """Share of the steps in each mode by its probability p(mode | whole session), of the steps that are decoded."""
+    known = np.concatenate(fit.modes) >= 0
+    return np.concatenate(fit.posterior)[known].mean(axis=0).tolist() if known.any() else [0.0] * fit.n_modes
 
 
 def _times(fit: DecodedFit) -> Float[np.ndarray, " mode"] | None:

@@ -9,7 +9,7 @@ from swirl.estimators.base import PER, quietly
 from swirl.estimators.fit_warnings import SAME_MODES, RestartAgreement, Verdict, cautions_of, verdict_of
 from swirl.plots.style import named_mode_colours
 from swirl.report.maps import map_facts
-from swirl.report.modes import mode_facts, mode_sentence
+from swirl.report.modes import expected_shares, mode_facts, mode_sentence, unclear_sentence
 from swirl.report.section import ReportedFit, Section
 from swirl.report.uncertainty import agreement_of
 from swirl.text import counted, listed, minus, number, percent
@@ -33,6 +33,7 @@ def summary_section(fit: ReportedFit) -> Section:
         "ended_words": fit_sentences(ended, data),
         "of": "steps" if modes[0]["time"] is None else "time",
         "cards": _mode_cards(fit, modes),
+        "unclear": unclear_sentence([fact["share"] for fact in modes], expected_shares(fit), fit.mode_names),
     }
     return Section("summary", "Summary", values)
 

@@ -19,7 +19,7 @@ from swirl.plots.move_maps import (
     traffic,
 )
 from swirl.plots.state_maps import state_map, transitions_by_state
-from swirl.plots.style import PROBABILITY_COLOURS, printed
+from swirl.plots.style import PROBABILITY_COLOURS, TITLE_SIZE, fitted, printed
 
 MAX_MODES = 5  # with a panel for each pair
 
@@ -62,7 +62,7 @@ def paths(fit: DecodedFit) -> Drawn:
     share = np.bincount(np.concatenate(fit.modes), minlength=fit.n_modes) / max(1, sum(map(len, fit.modes)))
     counts = []
     for mode, name in enumerate(fit.mode_names):
-        title = f"{name} ({100 * share[mode]:.0f} % of steps)"
+        title = fitted(axes[mode], name, f"({100 * share[mode]:.0f} % of steps)", TITLE_SIZE)
         traffic(env, states, modes, mode, colours=colours(fit), title=title, shown=shown(fit), ax=axes[mode])
         counts.append(segment_traffic(env.n_states, states, modes, mode)[0])
         if examples:

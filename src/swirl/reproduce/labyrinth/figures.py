@@ -12,15 +12,17 @@ from swirl.data.segments import find_segments
 from swirl.estimators.swirl import SWIRL
 from swirl.plots.labels import label_ends
 from swirl.plots.move_maps import explain_flows, segment_traffic, state_transitions
-from swirl.plots.style import INK, LABEL_SIZE, SOFT_INK, add_colour_bar, tidy
+from swirl.plots.style import INK, LABEL_SIZE, SOFT_INK, add_colour_bar, on_white, printed, tidy
 from swirl.reproduce.fit_checks import check_table
 from swirl.reproduce.labyrinth.fits import MARKS, PLACES, SESSION, Labyrinth
 from swirl.reproduce.page import Rows, panels
+from swirl.text import percent
 from swirl.workflows.html import tidy_rows
 
 Drawn = tuple[Figure, Rows]
 PAGE = 7.0  # inches: the width of a printed page
 MAX_SIDE = 2.6  # inches of a map: two bands of modes fit on a printed page
+BETWEEN = 0.12  # of a map's height: free between two bands
 MAX_COLUMNS = 3  # maps beside one another: more are too small to read
 SCORE = "test log-likelihood of the next state\n(nats per step)"
 
@@ -82,20 +84,23 @@ def move_map(model: SWIRL, n_states: int) -> np.ndarray:
 
 def maps(maze: Labyrinth, model: SWIRL) -> Drawn:
     """Reward map of each mode, and under it the gauge-free picture: log-odds of each move against the average mode."""
-    env, names = maze.env, maze.mode_names(model)[0]
+    env, (names, evidence) = maze.env, maze.mode_names(model)
+    share = {row["name"]: row["share_of_steps"] for row in evidence}  # of the decoded steps, as in the tables
     order = by_name(names)
     columns = len(order) if len(order) <= MAX_COLUMNS else -(-len(order) // 2)  # beyond that, two bands of modes
-    side = min(PAGE / columns, MAX_SIDE)
-    figure, axes = panels(columns, 2 * -(-len(order) // columns), side, side)
+    side, bands = min(PAGE / columns, MAX_SIDE), -(-len(order) // columns)
+    heights = ([1.0, 1.0, BETWEEN] * bands)[:-1]
+    figure = printed(side * columns, side * sum(heights))
+    grid = figure.add_gridspec(len(heights), columns, height_ratios=heights)
+    lines = [line for line, height in enumerate(heights) if height == 1]
+    axes = np.array([[figure.add_subplot(grid[line, column]) for column in range(columns)] for line in lines])
     pairs = [axes[band : band + 2, column] for band in range(0, len(axes), 2) for column in range(columns)]
     rewards, policies, places = move_map(model, env.n_states), model.state_policies(), range(env.n_states)
     rows: Rows = []
     for (above, below), k in zip(pairs, order, strict=False):
         values = normalised(rewards[k])
-        share = f"{names[k]} ({model.occupancy_[k]:.0%} of steps)"
-        plots.graph_map(
-            values, env, marks=MARKS, vmin=0, vmax=1, title=share, colour_bar=False, ax=above
-        )  # fmt: skip
+        title = f"{names[k]} ({percent(share[names[k]])} of steps)"
+        plots.graph_map(values, env, marks=MARKS, vmin=0, vmax=1, title=title, colour_bar=False, ax=above)
         plots.preference_map(policies[k], policies, env, marks=MARKS, colour_bar=False, ax=below)
         moves, mode = state_transitions(policies[k], env), {"mode": names[k]}
         rows += tidy_rows({"to": places}, {"value": values}, **mode, what="reward", **{"from": None})
@@ -204,7 +209,7 @@ def agreement(values: np.ndarray, names: Sequence[str]) -> Drawn:
 
 def checks(found: Mapping[str, PredictiveChecks]) -> Drawn:
     """Posterior predictive checks: occupancy and return intervals, real against simulated."""
-    figure, axes = panels(3, len(found), PAGE / 3, 2.1)
+    figure, axes = panels(3, len(found), PAGE / 3, 2.3)
     for line, (model, check) in zip(axes, found.items(), strict=True):
         key = next(key for key in check.real_values if key[0] == "occupancy")
         simulated, title = np.stack(check.simulated_values[key]), f"{model}: occupancy"
@@ -228,7 +233,7 @@ def dwell(lengths: Mapping[str, Mapping[str, Sequence[int]]]) -> Drawn:
     rows: list[dict[str, Any]] = []
     for ax, (model, by_mode) in zip(axes[0], lengths.items(), strict=True):
         colours = plots.named_mode_colours(list(by_mode))
-        for (mode, values), colour in zip(by_mode.items(), colours, strict=True):
+        for (mode, values), colour in zip(by_mode.items(), map(on_white, colours), strict=True):
             ordered = np.sort(np.asarray(values, dtype=float))
             if len(ordered):
                 ax.step(ordered, 1 - np.arange(len(ordered)) / len(ordered), where="post", color=colour, label=mode)

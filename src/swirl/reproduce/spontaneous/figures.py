@@ -18,7 +18,7 @@ from swirl.plots.style import INK, PREFERENCE_COLOURS, TITLE_SIZE, add_colour_ba
 from swirl.reproduce.fit_checks import agreement, best_starts
 from swirl.reproduce.page import Rows
 from swirl.reproduce.spontaneous import TEXT
-from swirl.text import listed, minus
+from swirl.text import cell, listed, minus
 from swirl.workflows.html import Block, Drawing, tidy_rows
 
 Maps = Float[np.ndarray, "mode state action"]
@@ -127,7 +127,7 @@ def raster_figure(modes: Sequence[np.ndarray], names: Sequence[str]) -> Drawing:
 
 def agreement_figure(values: np.ndarray, restarts: Sequence[str], gaps: Sequence[float]) -> Drawing:
     """How far the best restarts agree on the segmentation."""
-    names = [f"{restart} (−{gap:.4f})" for restart, gap in zip(restarts, gaps, strict=True)]
+    names = [f"{restart} ({cell(-gap, 4)})" for restart, gap in zip(restarts, gaps, strict=True)]
     figure = printed(2.2 + 0.5 * len(names), 0.9 + 0.4 * len(names))
     ax = plots.agreement_matrix(values, names, ax=figure.add_subplot())
     ax.set_xticks(range(len(names)), list(restarts), rotation=0)
