@@ -362,6 +362,40 @@ def test_remarks_below_the_header(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("text", "n_rows"),
+    [
+        ('id,state,note\n#1,0,a\n#2,1,"b, c"\n#3,0,a\n#4,1,d\n', 4),
+        ('"id","state","note, free"\n#1,0,a\n#2,1,b\n#3,0,a\n', 3),
+        ('"t","state","a,b"\n0,0,1\n#1,1,2\n2,0,3\n', 3),
+        ('t,state,note\n0,0,"first\n# second"\n1,1,x\n', 2),
+    ],
+    ids=["a comma in a cell", "a comma in the header", "one row of them", "within a cell"],
+)
+def test_rows_that_begin_with_a_hash_are_no_remarks(tmp_path, text, n_rows):
+    (tmp_path / "a.csv").write_text(text)
+    table = open_table(tmp_path / "a.csv")
+    assert len(table.lines) == n_rows
+    assert not table.notes
+    if "second" in text:
+        assert table.columns({2: "names"})[2].tolist() == ["first\n# second", "x"]
+
+
+@pytest.mark.parametrize("text", ["id,state,t\n#1,0\n#2,1,1\n#3,0,2\n", "id,state,t\na,0,0\n#1,0\n#2,1,1\n"])
+def test_a_row_that_begins_with_a_hash_and_is_cut_is_a_fault(tmp_path, text):
+    (tmp_path / "a.csv").write_text(text)
+    with pytest.raises(ValueError, match="has 2 values for 3 columns"):
+        open_table(tmp_path / "a.csv")
+
+
+def test_cells_of_a_sheet_are_no_remarks(tmp_path):
+    rows = [["id", "state", "note"], ["a", 0, "x"], ["#2", 1, "b, c"], ["#3", 0, "a"]]
+    excel(tmp_path / "a.xlsx", rows)
+    table = open_table(tmp_path / "a.xlsx")
+    assert table.lines.tolist() == [2, 3, 4]
+    assert not any("remark" in note for note in table.notes)
+
+
+@pytest.mark.parametrize(
     ("text", "told"),
     [
         ("File: C:\\\\MED-PC\\\\R1\n\n\n\nStart Date: 05/02/22\nEnd Date: 05/02/22\n", "a print-out of MED-PC"),

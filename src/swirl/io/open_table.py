@@ -140,7 +140,7 @@ def of_text(
     if re.match(rb"\s*File:[^\n]*\n\s*(\n\s*)*Start[ ,;\t]*Date:", data):
         told = "make a table of its events, with a row for each and the columns time and state"
         refuse(path, f"it is a print-out of MED-PC, which names no columns: {told}")
-    data, remarks = _without_remarks(data, separator)
+    data, remarks = _without_remarks(data, separator) if word == "line" else (data, 0)  # cells are no remarks
     notes += (f"left out {counted(remarks, 'remark')} (#) in {path.name}",) if remarks else ()
     notes += _dialect(path, data, separator)
     if re.match(rb"[0-9.]+\t[0-9.]+\t[^\t\n]*(\n|$)", data):  # Audacity's labels
@@ -164,17 +164,33 @@ def of_text(
 def _without_remarks(data: bytes, separator: str) -> tuple[bytes, int]:
     """A table without the lines below its header that begin with # and are no rows; and how many they are.
 
+    A remark is shorter than a row. Where some rows begin with # too it has no separator at all, as one with a few may
+    be a row that was cut; where all do there are no remarks. Nor is there one within quotation marks.
+
     >>> _without_remarks(b"t,x\\n# 30 fps\\n0,5\\n#1,6\\n", ",")
     (b't,x\\n\\n0,5\\n#1,6\\n', 1)
     """
-    mark, n, left = separator.encode(), first_line(data).count(separator), 0
+    top, mark = re.search(rb"[^\n]+", data), separator.encode()
+    if top is None or b"\n#" not in data or re.compile(rb"\n[^#\s]").search(data, top.end()) is None:
+        return data, 0
+    whole, short, quotes, last = _unquoted(top[0]).count(mark), [], 0, top.end()
+    n_of_rows = 0
+    for line in re.compile(rb"\n#[^\n]*").finditer(data, top.end()):
+        quotes += data.count(b'"', last, line.start())
+        last, n = line.start(), _unquoted(line[0]).count(mark)
+        if quotes % 2 == 0 and line[0].count(b'"') % 2 == 0:
+            n_of_rows += n == whole
+            short += [(*line.span(), n)] if n < whole else []
+    left, kept, begin = 0, [], 0
+    for start, stop, n in short:
+        if n == 0 or not n_of_rows:
+            kept.append(data[begin : start + 1])
+            left, begin = left + 1, stop
+    return b"".join([*kept, data[begin:]]), left
 
-    def emptied(line: re.Match[bytes]) -> bytes:
-        nonlocal left
-        left += (remark := line[0].count(mark) != n)
-        return b"\n" if remark else line[0]
 
-    return (re.sub(rb"\n#[^\n]*", emptied, data), left) if n and b"\n#" in data else (data, 0)
+def _unquoted(line: bytes) -> bytes:
+    return re.sub(rb'"[^"]*"', b"", line)
 
 
 def _dialect(path: Path, data: bytes, separator: str) -> tuple[str, ...]:
