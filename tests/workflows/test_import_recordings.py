@@ -23,7 +23,7 @@ from swirl.io.places import Grid
 from swirl.io.session_index import label_sessions
 from swirl.io.session_table import read_data
 from swirl.io.tracks import read_tracks
-from swirl.workflows.import_recordings import import_bouts, import_moseq, import_nwb
+from swirl.workflows.import_recordings import import_bouts, import_moseq, import_nwb, import_tracks
 from swirl.workflows.load import read_sessions
 from swirl.workflows.power import arena_of
 
@@ -702,6 +702,31 @@ def test_one_video_is_not_taken_twice(tmp_path):
     other = deeplabcut(tmp_path / "b" / "m1DLC_net.csv")
     assert run("import", "tracks", plain, other, *there).exit_code == 0
     assert back(tmp_path)[1].names == ("a/m1", "b/m1")
+
+
+def test_one_recording_in_two_files_named_after_its_animal_is_not_taken_twice(tmp_path):
+    rows = ["time,x,y,animal", *(f"{i / 10},{i % 2},{i % 2},m1" for i in range(8))]
+    plain, tabs = tmp_path / "m1 run.csv", tmp_path / "m1 run.tsv"
+    plain.write_text("\n".join(rows))
+    tabs.write_text("\n".join(rows).replace(",", "\t"))
+    with pytest.raises(ValueError, match=r"are of one recording, 'm1 run': give only one of them"):
+        import_tracks([plain, tabs], grid="1x2")
+    with pytest.raises(ValueError, match=r"m1 run.csv is given more than once: give each file once"):
+        import_tracks([plain, plain], grid="1x2")
+    assert import_tracks([plain], grid="1x2").data.names == ("m1 run",)
+
+
+def test_two_recordings_never_get_one_name(tmp_path):
+    rows = ["time,x,y,animal", *(f"{i / 10},{i % 2},{i % 2},{mouse}" for mouse in ("m1", "m2") for i in range(8))]
+    files = []
+    for folder in ("A/day1", "B/day1", "B/day2"):
+        (tmp_path / folder).mkdir(parents=True)
+        files.append(tmp_path / folder / "v.csv")
+        files[-1].write_text("\n".join(rows))
+    with pytest.raises(ValueError, match=r"would both be called 'day1/m1 v': rename one of them, or its folder"):
+        import_tracks(files, grid="1x2")
+    names = import_tracks(files[1:], grid="1x2").data.names
+    assert names == ("day1/m1 v", "day1/m2 v", "day2/m1 v", "day2/m2 v")
 
 
 def test_sessions_that_files_call_alike_are_named_after_the_files(tmp_path):
