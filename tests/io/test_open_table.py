@@ -4,6 +4,7 @@ import csv
 import gzip
 import io
 import json
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -14,6 +15,7 @@ from swirl.io.environment_files import read_environment
 from swirl.io.moseq import read_moseq
 from swirl.io.open_table import open_table
 from swirl.io.session_table import read_data, read_table
+from swirl.io.text_table import read_columns
 from swirl.io.tracks import read_tracks
 
 STEPS = [["session", "t", "state", "dff"], ["a", 0, "home", 0.5], ["a", 1.5, "water", -1.25], ["b", 0, "home", 2.0]]
@@ -423,6 +425,30 @@ def test_lines_above_a_table_may_begin_with_blank_cells(tmp_path):
         "\n".join(",".join("" if x is None else str(x) for x in row) for row in rows) + "\n0,1,1,a,\n1,2,1,b,\n"
     )
     assert open_table(path).header == ["From", "To", "s", "State", "Note"]
+
+
+@pytest.mark.parametrize(
+    ("text", "read", "n_read"),
+    [
+        ("time,x,y,speed,note\n0,0,0,1,a\n0.5,1,1,2,b\n1,1,2,3,c\n", read_tracks, 5),
+        ("frame,behavior,note,zone\n0,rear,a,b\n1,rear,c,d\n2,groom,e,f\n", partial(read_bout_tables, fps=30), 2),
+        ("start,stop,label,note\n0,1,rear,a\n1,2,groom,b\n", read_bout_tables, 3),
+        ("t,state,12,15\n0,a,1,2\n1,b,2,3\n", read_data, 4),
+    ],
+    ids=["tracks", "frames", "bouts", "steps"],
+)
+def test_a_plain_table_is_parsed_once(tmp_path, monkeypatch, text, read, n_read):
+    """A doubt about its header is no reason to read its columns."""
+    parsed = []
+
+    def counting(data, separator, n_columns, skip, kinds, lost=()):
+        parsed.extend(kinds)
+        return read_columns(data, separator, n_columns, skip, kinds, lost)
+
+    monkeypatch.setattr("swirl.io.open_table.read_columns", counting)
+    (tmp_path / "a.csv").write_text(text)
+    read(tmp_path / "a.csv")
+    assert len(parsed) == len({*parsed}) == n_read
 
 
 def test_a_header_of_numbers_is_doubted(tmp_path):

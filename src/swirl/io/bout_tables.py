@@ -96,6 +96,11 @@ class _File:
         """What the session is called where no column says it."""
         return next((value for name, value in self.table.above.items() if plain(name) in OBSERVATION), self.table.name)
 
+    @property
+    def columns(self) -> str:
+        """What the columns are called, for errors."""
+        return f"the columns are {some(self.table.header, 20)}{self.table.doubt}"
+
     def load(self, columns: Sequence[str]) -> None:
         """Read several columns at once; blank cells are empty."""
         at = {i: name for i, name in self.names.items() if name in columns and name not in self.read}
@@ -234,21 +239,22 @@ def _read(
         return []
     pair = _interval_columns(found, named, fps)
     of_events = pair is None and "status" in found and bool({*_marks(file, found["status"])} - {None, "STATE"})
-    columns = f"the columns are {some(file.table.header, 20)}{file.table.doubt}"
     if "label" not in found and (pair or of_events):
-        faults.add(f"{path}: no column is known to hold the labels: name it with --label; {columns}")
+        faults.add(f"{path}: no column is known to hold the labels: name it with --label; {file.columns}")
     elif pair is not None:
         return _of_intervals(file, found, pair, fps, notes, faults)
     elif of_events and "time" in found:
         return _of_events(file, found, fps, notes, faults)
     elif of_events:
-        faults.add(f"{path}: no column is known to hold the times of START and STOP: name it with --time; {columns}")
+        faults.add(
+            f"{path}: no column is known to hold the times of START and STOP: name it with --time; {file.columns}"
+        )
     elif {"first frame", "last frame"} <= set(found):
         faults.add(f"{path}: bouts are given in frames: give frames per second, as in --fps 30")
     elif half := {"start", "stop"} & set(found):
         [has], [lacks] = half, {"start", "stop"} - half
         told = f"{found[has]!r} is when a bout {has}s, but no column is known to say when it {lacks}s"
-        faults.add(f"{path}: {told}: name it with --{lacks}; {columns}")
+        faults.add(f"{path}: {told}: name it with --{lacks}; {file.columns}")
     else:
         return _of_frames(file, found, named.get("label"), fps, notes, faults)
     return []

@@ -93,14 +93,23 @@ class OpenTable:
         return numbered(self.word, self.lines[rows].tolist())
 
     @property
+    def _first(self) -> list[str]:
+        """The cells of the first row, as far as it is near the top."""
+        text = self.data[: 2**20].decode(errors="ignore").split("\n", self.end)[-1]
+        rows = csv.reader(io.StringIO(text, newline=""), delimiter=self.separator, skipinitialspace=True)
+        return next(([cell.strip() for cell in row] for row in rows if any(map(str.strip, row))), [])
+
+    @property
     def doubt(self) -> str:
         """What to add to an error about columns where the names look like data; "" where they do not."""
         numbers = [name for name in self.header if not np.isnan(number(name))]
+        if len(numbers) < 2 or numbers == [*map(str, range(len(numbers)))]:  # pandas counts columns from 0
+            return ""
         # A word that stands again below itself is no name: "STATE" over "STATE" is the first bout of two.
-        below = self.columns({i: "names" for i, name in enumerate(self.header) if name.strip().isalpha()})
-        words = any(self.header[i] not in set(column.iloc[:1]) for i, column in below.items())
-        named = len({*self.header}) == len(self.header) and words
-        if len(numbers) < 2 or named or numbers == [*map(str, range(len(numbers)))]:  # pandas counts columns from 0
+        words = any(
+            name.strip().isalpha() and name != below for name, below in zip(self.header, self._first, strict=False)
+        )
+        if words and len({*self.header}) == len(self.header):
             return ""
         return f". {self.word.capitalize()} {self.end} holds {some(numbers, 3)}: is the line of column names missing?"
 
@@ -423,8 +432,7 @@ def records(
         lines, counts = _plain_records(data, separator)
         end = int(lines[0])
         header = data.split(b"\n", end)[end - 1].decode().split(separator)
-    rows = set(counts[1:].tolist())
-    if len(rows) == 1 and 1 < (n := rows.pop()) < len(header):
+    if len(counts) > 1 and (counts[1:] == (n := int(counts[1]))).all() and 1 < n < len(header):
         named = [repr(name) for name in header[n:] if name.strip()]
         if not named or (separator == "\t" and notes is not None):
             header, counts[0] = header[:n], n

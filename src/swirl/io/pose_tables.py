@@ -341,8 +341,8 @@ def _of_table(table: OpenTable, columns: Mapping[str, str] | None, time_unit: st
     named_above = _above(columns or {}, names, table.above)
     asked = {role: name for role, name in (columns or {}).items() if role not in named_above}
     at = _meanings(names, asked, faults, table.above)
-    if table.doubt and not {"x", "y"} <= set(at):
-        faults.add(f"no column x, y among {some(names, 6)}{table.doubt} Add that line, as in: frame,subject,x,y")
+    if not {"x", "y"} <= set(at) and (doubt := table.doubt):
+        faults.add(f"no column x, y among {some(names, 6)}{doubt} Add that line, as in: frame,subject,x,y")
     faults.raise_if_any(f"No tracks can be read from {where}")
     wide, _ = _wide(names, set(at.values())) if not {"x", "y"} <= set(at) else ({}, False)
     measured = {at[name] for name in ("x", "y", "t", "frame", "confidence") if name in at}
