@@ -461,7 +461,12 @@ def test_a_header_of_numbers_is_doubted(tmp_path):
     for text in (
         "0,1,2\n5,6,7\n8,9,9\n",
         "zone,1,2,3\n5,6,7,1\n8,9,9,1\n",
+        "time_s,zone_id,12,15\n0,1,0.5,1\n1,2,0.7,2\n",  # neurons by their numbers
+        "t (ms),12,15\n0,1,2\n1,1,2\n",
     ):  # as pandas calls columns; a word is a name
         path.write_text(text)
         with pytest.raises(ValueError, match="there is no column 'state'"):
             read_data(path)
+    path.write_text("time_s,stat,12,15\n0,1,0.5,1\n1,2,0.7,2\n")
+    with pytest.raises(ValueError, match="did you mean 'stat'"):
+        read_data(path)
