@@ -160,7 +160,7 @@ def of_text(
         n = sum(1 for line in skipped if line.strip(" ,;\t"))
         notes += (f"left out {counted(n, 'line')} above the table in {path.name}",) if n else ()
     separator, shift = separator_of(data), 0
-    if re.match(rb"\s*File:[^\n]*\n\s*(\n\s*)*Start[ ,;\t]*Date:", data):
+    if re.match(rb"\s*File:[^\n]*\n\s*Start[ ,;\t]*Date:", data):
         told = "make a table of its events, with a row for each and the columns time and state"
         refuse(path, f"it is a print-out of MED-PC, which names no columns: {told}")
     data, remarks = _without_remarks(data, separator) if word == "line" else (data, 0)  # cells are no remarks
