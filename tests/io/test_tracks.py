@@ -855,6 +855,14 @@ def test_a_column_that_may_be_the_time_is_named(tmp_path):
     assert not any("may be the time" in note for note in track.notes)
 
 
+@pytest.mark.parametrize("last", [",,,wt", ",,,end of trial"])
+def test_a_row_with_a_word_alone_is_blank(tmp_path, last):
+    rows = "time,x,y,genotype\n0,1,2,wt\n0.5,1,2,wt\n1,2,3,wt\n"
+    [track] = read_tracks(write(tmp_path / "a.csv", rows + last + "\n"))
+    assert track.times.tolist() == [0, 0.5, 1]
+    assert "line 5, column time: no time" in refusal(write(tmp_path / "b.csv", rows + ",2,3,wt\n"))
+
+
 def test_times_of_day_a_second_apart_are_seconds(tmp_path):
     clock = "date,time,lon,lat\n" + "".join(f"2015-09-10,07:00:0{i},15.{i},-22.{i}\n" for i in range(5))
     [track] = read_tracks(write(tmp_path / "a.csv", clock))

@@ -353,7 +353,9 @@ def _of_table(table: OpenTable, columns: Mapping[str, str] | None, time_unit: st
     }
     lost = replace(table, lost=LOST)  # EthoVision's, in versions that do not count their header lines too
     read = {i: series for i, series in lost.columns(kinds).items() if len(series)}
-    blank = np.all([series.isna().to_numpy() for i, series in read.items() if i not in named], axis=0)
+    # A word in a row without numbers is a remark, or was filled in all the way down.
+    numbers = [i for i, series in read.items() if i in measured or series.dtype.kind in "iufb"]
+    blank = np.all([read[i].isna().to_numpy() for i in numbers if i not in named], axis=0)
     units = dict(table.units) | {name: unit for name in names if (unit := unit_of(name))}
     units |= {} if time_unit is None or "t" not in at else {names[at["t"]]: time_unit}
     poses = _poses(read, names, at, np.atleast_1d(blank), where, lambda rows: table.at(np.atleast_1d(rows)[:3]), units)
