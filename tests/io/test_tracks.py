@@ -884,6 +884,28 @@ def test_the_column_that_tells_animals_apart_is_named(tmp_path):
     assert "sort the rows" in refusal(write(tmp_path / "c.csv", "time,x,y\n0,1,1\n2,1,2\n1,1,2\n"))
 
 
+@pytest.mark.parametrize(
+    ("columns", "typed", "n_told"),
+    [
+        ("animal,trial", "animal,trial", 1),
+        ("trial", "trial", 1),
+        ("Camera", "Camera", 1),
+        ("id", "id", 2),
+    ],
+)
+def test_trials_are_no_animals(tmp_path, columns, typed, n_told):
+    """What is said to type reads the table, and no animal is lost."""
+    keys = [f"m1,{i}" if "," in columns else str(i) for i in (1, 2)]
+    rows = [f"{key},{t / 2},{t},{t}" for key in keys for t in range(3)]
+    path = write(tmp_path / "a.csv", f"{columns},time,x,y\n" + "\n".join(rows) + "\n")
+    told = refusal(path)
+    assert f"--session {typed!r}" in told
+    assert (f"--subject {typed!r}" in told) == (n_told == 2)
+    tracks = read_tracks(path, columns={"session": typed})
+    assert len(tracks) == 2
+    assert {track.subject for track in tracks} == ({"m1"} if "animal" in columns else {None})
+
+
 def test_a_table_without_names_of_columns_is_told(tmp_path):
     told = refusal(write(tmp_path / "tracked.txt", "48\t0\t1\t138.1\t240.5\t1\n49\t0\t1\t137.6\t240.4\t1\n"), fps=30)
     assert "Line 1 holds 48, 0, 1 and 3 more: is the line of column names missing?" in told

@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 
 from swirl.errors import Faults
-from swirl.io.columns import key_parts, plain, seconds, seconds_in
+from swirl.io.columns import bare, key_parts, plain, seconds, seconds_in
 from swirl.io.open_table import ETHOVISION, EXCEL, MAX_TEXT, UNITS, OpenTable, of_text, separator_of, sheets, table_text
 from swirl.io.poses import EXPECTED, FRAMES, SECONDS, WITHOUT_Z, Poses, cutoff, from_columns, recording
-from swirl.io.session_keys import joined_name
+from swirl.io.session_keys import PARTS, SESSIONS, joined_name
 from swirl.io.text_file import ZIPPED, beginning
 from swirl.io.text_table import as_numbers
 from swirl.text import did_you_mean, some
@@ -55,6 +55,8 @@ ANIMALS = [
     for a in ("animal", "mouse", "rat", "fish", "fly", "bird")
     for b in ("", "id", "name", "no", "nr", "number")
 ]
+NO_ANIMAL = frozenset((*map(bare, (*SESSIONS, *PARTS)), "cam", "camera", "arena", "phase", "epoch", "bout"))
+"""What columns are called that tell sessions, or parts of them."""
 GROUPS = ("group", "treatment", "condition", "genotype")
 _LINES = (
     "numberofheaderlines experiment trialname trialid arenaname arenaid subjectname subjectid arenasettings "
@@ -210,9 +212,9 @@ def _numbers(column: Any, title: str, where: str, row: Row, faults: Faults) -> n
 
 
 def _increasing(
-    title: str, times: np.ndarray, rows: np.ndarray, where: str, row: Row, faults: Faults, owner: str = ""
+    title: str, times: np.ndarray, rows: np.ndarray, where: str, row: Row, faults: Faults, apart: str = ""
 ) -> None:
-    """Fault times that do not increase; `owner` is the column that may tell animals apart."""
+    """Fault times that do not increase; `apart` is what to say where several animals or sessions are in one table."""
     empty, late = rows[~np.isfinite(times[rows])], rows[1:][np.diff(times[rows]) <= 0]
     if empty.size:
         faults.add(f"{where}, {row(empty[:4])}, column {title}: no time; give one to each row")
@@ -220,7 +222,7 @@ def _increasing(
         got = f"{where}, {row(late[:4])}, column {title}: {times[late[0]]:g}"
         equal = (np.diff(times[rows]) >= 0).all()
         remedy = "the times are equal: if they are rounded, export more digits" if equal else "sort the rows"
-        apart = "say which column tells them apart (--subject, --session)" if not owner else f"say --subject {owner!r}"
+        apart = apart or "say which column tells them apart (--subject, --session)"
         faults.add(
             f"{got} is not after the row before: {remedy}; if several animals or sessions are in one table, {apart}"
         )
@@ -241,6 +243,21 @@ def _owner(read: Mapping[int, Any], names: list[str], times: np.ndarray, rows: n
         if 1 < len(parts) <= len(rows) / 2 and all((np.diff(times[part]) > 0).all() for part in parts):
             return names[i]
     return ""
+
+
+def _advice(owner: str, title: Mapping[str, str]) -> str:
+    """What to type where a column tells animals or sessions apart, beside the columns that are known by their role.
+
+    A trial or a camera is no animal, nor is another column than that of the animals.
+
+    >>> _advice("trial", {"subject": "animal"}), _advice("size", {}), _advice("Trial no", {})
+    ("say --session 'animal,trial'", "say --subject 'size' or --session 'size'", "say --session 'Trial no'")
+    """
+    animal = [title["subject"]] if "subject" in title else []
+    known = [name for role, name in title.items() if role.partition(" ")[0] == "session"]
+    session = f"--session {','.join(dict.fromkeys([*animal, *known, owner]))!r}"
+    part = re.sub(r"(id|no|nr|num|number|name|index|\d+)$", "", _key(owner)) in NO_ANIMAL
+    return f"say {session}" if part or "subject" in title else f"say --subject {owner!r} or {session}"
 
 
 # ---------------------------------------------------------------------- plain and wide tables
@@ -579,7 +596,7 @@ def _poses(
         if times is not None:
             late = (np.diff(times[rows]) <= 0).any() and np.isfinite(times[rows]).all()
             own = _owner(read, names, times, rows, taken) if late else ""
-            _increasing(title[clock or "t"], times, rows, where, row, faults, own)
+            _increasing(title[clock or "t"], times, rows, where, row, faults, _advice(own, title) if own else "")
         made["signals"] = {
             name: read[i].iloc[rows].to_numpy(float, na_value=np.nan) for name, i in signals.items()
         } or None
