@@ -844,15 +844,24 @@ def test_columns_of_seconds_come_before_frames(tmp_path, name):
 
 
 def test_a_column_that_may_be_the_time_is_named(tmp_path):
-    text = "X Pos,Y Pos,Start Time (secs),size\n1,2,5.5,9\n2,2,5.6,8\n3,Non Numérique,5.7,9\n"
+    text = "X Pos,Y Pos,Start Time (secs),size\n1,2,5.5,9\n2,2,5.6,8\n3,Non Numérique,5.7,9\n4,2,5.8,8\n5,2,5.9,9\n"
     [track] = read_tracks(write(tmp_path / "a.csv", text))
     assert "BEWARE: 'Start Time (secs)' may be the time: if it is, say --time 'Start Time (secs)'" in track.notes
     assert np.isnan(track.positions[2]).all()
     [track] = read_tracks(write(tmp_path / "a.csv", text), columns={"time": "Start Time (secs)"})
-    assert track.times.tolist() == [5.5, 5.6, 5.7]
+    assert track.times.tolist() == [5.5, 5.6, 5.7, 5.8, 5.9]
     assert not any("may be the time" in note for note in track.notes)
-    [track] = read_tracks(write(tmp_path / "b.csv", "x,y,time to eat\n1,2,5\n2,2,3\n3,2,4\n"))
-    assert not any("may be the time" in note for note in track.notes)
+    for few in ("1,2,5\n2,2,3\n3,2,4\n", "1,2,3\n2,2,4\n"):
+        [track] = read_tracks(write(tmp_path / "b.csv", f"x,y,time to eat\n{few}"))
+        assert not any("may be the time" in note for note in track.notes)
+
+
+def test_who_names_the_frames_has_chosen_them(tmp_path):
+    path = write(tmp_path / "a.csv", "frame,time,x,y\n" + "".join(f"{i},{i * 0.03},{i},{i}\n" for i in range(9)))
+    for source in (path, pd.read_csv(path)):
+        [track] = read_tracks(source, columns={"frame": "frame"}, fps=30)
+        assert track.times[1] == 1 / 30
+        assert not any("may be the time" in note for note in track.notes)
 
 
 @pytest.mark.parametrize("last", [",,,wt", ",,,end of trial"])

@@ -123,7 +123,7 @@ def from_frame(frame: Any, columns: Mapping[str, str] | None = None, time_unit: 
     blank = frame.isna().all(axis=1).to_numpy() if frame.shape[1] else np.zeros(len(frame), bool)
     units = {name: unit for name in names if (unit := unit_of(name))}
     units |= {} if time_unit is None or "t" not in at else {names[at["t"]]: time_unit}
-    return _poses(read, names, at, blank, "the table", _rows, units)
+    return _poses(read, names, at, blank, "the table", _rows, units, "frame" in (columns or {}))
 
 
 def _rows(rows: Any) -> str:
@@ -375,7 +375,11 @@ def _of_table(table: OpenTable, columns: Mapping[str, str] | None, time_unit: st
     blank = np.all([read[i].isna().to_numpy() for i in numbers if i not in named], axis=0)
     units = dict(table.units) | {name: unit for name in names if (unit := unit_of(name))}
     units |= {} if time_unit is None or "t" not in at else {names[at["t"]]: time_unit}
-    poses = _poses(read, names, at, np.atleast_1d(blank), where, lambda rows: table.at(np.atleast_1d(rows)[:3]), units)
+
+    def row(rows: Any) -> str:
+        return table.at(np.atleast_1d(rows)[:3])
+
+    poses = _poses(read, names, at, np.atleast_1d(blank), where, row, units, "frame" in asked)
     whose, notes = _owners_above(table.above, named_above, table.path.name)
     return [
         replace(
@@ -453,6 +457,9 @@ def _seconds(column: Any, title: str, unit: str, where: str, row: Row, faults: F
     return found, True
 
 
+RISING = 5
+"""Rows over which a column rises that may be the time, at least: in fewer any other may."""
+
 MAY_BE_MS = (5.0, 1000.0)
 """Rows that are so far apart, in seconds if the numbers are seconds, are milliseconds more often than not."""
 
@@ -514,8 +521,12 @@ def _poses(
     where: str,
     row: Row,
     units: Mapping[str, str],
+    frames_named: bool,
 ) -> list[Poses]:
-    """Poses out of the columns of a plain or a wide table, one for each session and animal."""
+    """Poses out of the columns of a plain or a wide table, one for each session and animal.
+
+    `frames_named`: the user said which column counts the frames.
+    """
     import pandas as pd
 
     cannot, faults, full = f"No tracks can be read from {where}", Faults(), ~blank
@@ -570,7 +581,7 @@ def _poses(
     notes = _notes(title, times, known or clock != "t", units)
     if any("z" in axes for axes in points.values()) or ("keypoint" in owner and "z" in map(_key, names)):
         notes += (WITHOUT_Z,)
-    if clock != "t":
+    if clock != "t" and not frames_named and full.sum() >= RISING:
         late = [name for name, i in signals.items() if "time" in name.lower() and (np.diff(read[i][full]) > 0).all()]
         notes += tuple(f"BEWARE: {name!r} may be the time: if it is, say --time {name!r}" for name in late[:1])
     there = pd.Series(np.flatnonzero(full))
