@@ -487,7 +487,7 @@ def _of_intervals(
         )
         faults.add(f"{file.at([row])}: {what}; correct or delete the row")
     if pair[1] == "stop" and fps is None:
-        _refuse_rounded(file, found, named & ~points & (stop == start), faults)
+        _refuse_rounded(file, found, stop - start, named & ~points, faults)
     if len(faults) > before:
         return []
     if fps is not None:
@@ -498,13 +498,23 @@ def _of_intervals(
     return _parted(file, found, start[rows], stop[rows], rows, fps)
 
 
-def _refuse_rounded(file: _File, found: dict[str, str], at_once: Bool[np.ndarray, " row"], faults: Faults) -> None:
-    """Fault bouts that last no time although a column of lengths says that they do, as HomeCageScan writes them."""
+def _refuse_rounded(
+    file: _File,
+    found: dict[str, str],
+    lasted: Float[np.ndarray, " row"],
+    bouts: Bool[np.ndarray, " row"],
+    faults: Faults,
+) -> None:
+    """Fault bouts that last no time although a column of lengths says that they do, as HomeCageScan writes them.
+
+    That is a column of the bouts' own lengths, which whole seconds are not far from, and no length of the video.
+    """
     lengths = [name for name in file.names.values() if bare(name) in ("length", *USUAL["duration"])]
-    if not at_once.any() or not lengths:
+    if not (bouts & (lasted == 0)).any() or not lengths:
         return
-    short = at_once & (np.array(file.each(lengths[0], seconds), float) > 0)
-    if short.any():
+    length = np.array(file.each(lengths[0], seconds), float) * seconds_in(lengths[0])
+    short = bouts & (lasted == 0) & (length > 0) & (length <= 1)
+    if short.any() and np.mean(np.abs(lasted - length)[bouts & np.isfinite(length)] < 1) > 0.9:
         faults.add(
             f"{file.at(np.flatnonzero(short)[:3])}: {found['start']} and {found['stop']} are the same in "
             f"{counted(int(short.sum()), 'row')} of {len(short):,}, although {lengths[0]} is above 0: the times are "
