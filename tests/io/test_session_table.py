@@ -679,14 +679,17 @@ def test_clocks_that_alternate_without_a_day(dates):
 
     table = of(two_recordings().drop(columns="Day"))
     told = (
-        "t goes like 2 clocks by turns within session m1: if rows of 2 recordings alternate, add a column that says "
-        "which recording each row is of, and name it: session=('mouse', 'recording') "
-        "(--columns session=mouse+recording)"
+        "if rows of 2 recordings alternate, add a column that says which recording each row is of, and name it: "
+        "session=('mouse', 'recording') (--columns session=mouse+recording)"
     )
-    assert f"BEWARE: {told}" in from_frame(table, MOUSE).notes
+    assert f"BEWARE: t goes like 2 clocks by turns within session m1: {told}" in from_frame(table, MOUSE).notes
     told_apart = from_frame(table.assign(recording=[1, 2] * 60), {**MOUSE, "session": ("mouse", "recording")})
     assert (len(told_apart), [note for note in told_apart.notes if "BEWARE" in note]) == (4, [])
-    with pytest.raises(ValueError, match=r"1 fault\.\n  1\. " + re.escape(f"{told} (else, t is ")):
+    coarse = (  # two recordings of one clock, or a clock that is too coarse: the times cannot tell
+        "t is the same in 2 rows each time within session m1: where the clock is too coarse, leave the times away "
+        f"(rows are then taken in their order); {told} (else, t is "
+    )
+    with pytest.raises(ValueError, match=r"1 fault\.\n  1\. " + re.escape(coarse)):
         from_frame(of(two_recordings(later=0.0, first=0.0)).drop(columns="Day"), MOUSE)
     three = of(pd.DataFrame({"t": [c * 500.0 + t for t in range(9) for c in range(3)], "state": [0, 1, 2] * 9}))
     assert "t goes like 3 clocks by turns: if rows of 3 recordings alternate" in " ".join(from_frame(three).notes)
@@ -696,6 +699,8 @@ def test_an_ordinary_table_has_no_clocks_by_turns():
     rng = np.random.default_rng(0)
     walk = pd.DataFrame({"t": np.arange(200) * 0.5, "state": rng.integers(8, size=200), "mouse": "m1"})
     late = walk.iloc[np.argsort(walk["t"] + rng.uniform(0, 0.9, 200))]  # written a little late
+    later = {f"later by {n}": walk.iloc[np.argsort(np.arange(200) + n * (rng.random(200) < 0.4))] for n in (3.2, 6.2)}
+    writers = walk.iloc[np.arange(200).reshape(20, 2, 5).transpose(0, 2, 1).ravel()]  # two, in blocks of 10
     swapped = walk.iloc[np.arange(200).reshape(-1, 2)[:, ::-1].ravel()]
     again = pd.concat([walk, walk.assign(t=walk["t"] + 7)]).iloc[:300]  # one after the other: a fault, or sorted
     signals = walk.assign(visit=walk["state"] % 2, date=walk["t"] + 1e9)
@@ -706,6 +711,8 @@ def test_an_ordinary_table_has_no_clocks_by_turns():
         "few, shuffled": walk.iloc[:16].sample(frac=1, random_state=0),
         "by state": walk.sort_values("state", kind="stable"),
         "late": late,
+        "two writers": writers,
+        **later,
         "swapped": swapped,
         "a signal": signals,
         "mice by turns": pd.concat([walk, walk.assign(mouse="m2")]).sort_values("t", kind="stable"),

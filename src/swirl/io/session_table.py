@@ -472,12 +472,12 @@ def _hint_at_sessions(
     session: np.ndarray,
     sessions: list[Any],
     before: int,
-    mixed: tuple[int, int] | None,
+    mixed: tuple[int, int, bool] | None,
 ) -> set[str]:
     """Say in place of the faults after the first so many, or beside none, that a session may be several.
 
-    `mixed`: a session in whose rows recordings stand by turns, as its times say, and how many. Returns the columns that
-    are told of.
+    `mixed`: a session in whose rows recordings stand by turns, as its times say, how many, and whether the clock may be
+    too coarse instead. Returns the columns that are told of.
     """
     column, more = unnamed_subject(table, found, session, sessions), unnamed_session(table, found, session, sessions)
     loud = True
@@ -494,12 +494,15 @@ def _hint_at_sessions(
         told += f": if each {column} is a session of its own, say so: {session_advice(found, column)}"
         loud = plain(column) not in PARTS  # a session may well have trials
     elif mixed is not None:
-        within, n_recordings = mixed
+        within, n_recordings, coarse = mixed
         told = "" if sessions[within] is None else f" within session {sessions[within]}"
+        goes = f"goes like {n_recordings} clocks by turns{told}: "
+        if coarse:
+            goes = f"is the same in {n_recordings} rows each time{told}: where the clock is too coarse, leave the "
+            goes += "times away (rows are then taken in their order); "
         told = (
-            f"{found['time']} goes like {n_recordings} clocks by turns{told}: if rows of {n_recordings} recordings "
-            "alternate, add a column that says which recording each row is of, and name it: "
-            f"{session_advice(found, 'recording')}"
+            f"{found['time']} {goes}if rows of {n_recordings} recordings alternate, add a column that says which "
+            f"recording each row is of, and name it: {session_advice(found, 'recording')}"
         )
     else:
         return set()
@@ -577,10 +580,11 @@ def _order(
     column: str,
     empty: np.ndarray,
     states: np.ndarray,
-) -> tuple[np.ndarray | None, tuple[int, int] | None]:
+) -> tuple[np.ndarray | None, tuple[int, int, bool] | None]:
     """Rows session after session, each in order of time (None where they stand so already), and what is mixed.
 
-    That is the first session in whose rows several recordings stand by turns, and how many; None where none is.
+    That is the first session in whose rows several recordings stand by turns, how many, and whether their times never
+    go back; None where none is.
     """
     order = np.flatnonzero(~empty) if empty.any() else None
     rows = _taken(session, order)
@@ -599,7 +603,7 @@ def _order(
     for i in doubtful[:LOOKED_INTO].tolist():
         own = slice(*np.searchsorted(rows, [i, i + 1]))
         if (n_recordings := recordings_by_turns(t[own], states[own])) > 1:
-            mixed = i, n_recordings
+            mixed = i, n_recordings, not back[own.start : own.stop - 1].any()
             break
     if back.any():
         n = len(np.unique(rows[1:][back]))
