@@ -704,6 +704,7 @@ def test_an_ordinary_table_has_no_clocks_by_turns():
     swapped = walk.iloc[np.arange(200).reshape(-1, 2)[:, ::-1].ravel()]
     again = pd.concat([walk, walk.assign(t=walk["t"] + 7)]).iloc[:300]  # one after the other: a fault, or sorted
     signals = walk.assign(visit=walk["state"] % 2, date=walk["t"] + 1e9)
+    lights = walk.assign(day=walk["state"] % 2, rec=rng.integers(2, size=200) * 1.0, video=rng.random(200) < 0.5)
     worlds = {
         "in order": walk,
         "backwards": walk.iloc[::-1],
@@ -715,6 +716,7 @@ def test_an_ordinary_table_has_no_clocks_by_turns():
         **later,
         "swapped": swapped,
         "a signal": signals,
+        "signals that are off or on": lights,
         "mice by turns": pd.concat([walk, walk.assign(mouse="m2")]).sort_values("t", kind="stable"),
     }
     for name, table in worlds.items():

@@ -206,6 +206,9 @@ PARTS = ("trial", "run", "block", "episode")
 BY_TURNS = tuple(word for word in SESSIONS if word != "visit")
 """Those of which several may stand in a table by turns; a visit that comes and goes is a signal."""
 
+OFF_AND_ON = {"0", "1", "False", "True"}
+"""What a column holds that is no count of recordings, where it changes from row to row."""
+
 LONG = 5
 """Rows for which a column that tells sessions stays the same, on average at least."""
 
@@ -246,7 +249,9 @@ def unnamed_session(
             least, most = least_and_most((session, names), (codes, different))
             changing = np.flatnonzero(least < most)
             lasts = LONG * n_runs <= len(session)
-            if changing.size and (lasts or (word in BY_TURNS and _few_values(session, codes))):
+            switch = {str(value) for value in different} <= OFF_AND_ON  # a light, or whether the camera runs
+            by_turns = word in BY_TURNS and not switch and _few_values(session, codes)
+            if changing.size and (lasts or by_turns):
                 return column, names[int(changing[0])]
     return None
 
