@@ -8,6 +8,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
+from swirl.data.mdp import MDP
 from swirl.data.trajectories import Trajectories
 from swirl.io.columns import Columns
 from swirl.io.session_table import from_frame, place_of, read_csv, read_data, read_parquet, read_table
@@ -766,6 +767,10 @@ def test_labels_that_count_from_one_are_told(tmp_path):
         path = tmp_path / "a.csv"
         path.write_text("state\n" + "".join(f"{label}\n" for label in labels))
         assert any(note.startswith(told) for note in read_csv(path).notes) == seen
+        for n in (3, 4):  # an environment of four has a 0 that is meant; in one of three there is no 3
+            env = MDP.deterministic([[(s + 1) % n] for s in range(n)])
+            notes = read_data(path, env=env).notes
+            assert any(note.startswith(told) for note in notes) == (seen and n == 3)
 
 
 def test_a_clock_that_is_too_coarse_is_told(tmp_path):

@@ -18,6 +18,8 @@ from swirl.text import counted, did_you_mean, numbered, some
 
 MAX_LABEL = 10**6 - 1  # models hold arrays with one row per label: a larger number is an identifier or a time
 A_NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?")
+AS_NAMED = "({noun} 1: a1)"
+"""The end of a note on labels that count from 1."""
 MARKS = {"1": True, "1.0": True, "true": True, "0": False, "0.0": False, "false": False, "": False}
 
 
@@ -126,7 +128,7 @@ def _numbered(
         if len(there) > 1 and there[0] == 1 and there[-1] == len(there):
             table.notes.append(
                 f"{column} counts from 1 to {there[-1]}, and swirl from 0: there is a 0, too, that never occurs. "
-                f"Where that is not meant, count from 0, or write names ({noun} 1: a1)"
+                f"Where that is not meant, count from 0, or write names {AS_NAMED.format(noun=noun)}"
             )
         return labels
     number = {int(name): i for i, name in enumerate(names) if name.isdecimal()}

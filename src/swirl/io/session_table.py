@@ -19,6 +19,7 @@ from swirl.data.trajectory_checks import MISSING
 from swirl.errors import Faults, checked_names, needing
 from swirl.io.columns import (
     ALSO_CALLED,
+    AS_NAMED,
     USUAL,
     Columns,
     Table,
@@ -333,6 +334,11 @@ def read_data(path: Any, columns: dict[str, Any] | None = None, *, env: MDP | No
             f"{env.n_states} states: which is which is not known. Write the names into the environment (`swirl env` "
             "--labels), or the numbers into the table"
         )
+    if env is not None:  # where its numbers go as far, the 0 that never occurs is meant
+        kinds = (("state", env.state_names, env.n_states - data.n_states),
+                 ("action", env.action_names, env.n_actions - data.n_actions))  # fmt: skip
+        meant = tuple(AS_NAMED.format(noun=noun) for noun, names, more in kinds if names is None and more >= 0)
+        data = data.with_labels(notes=[note for note in data.notes if not note.endswith(meant)])
     # The data's own numbers of labels, where larger, are for `check` to tell.
     if env is not None and data.state_names is None:
         data.n_states = max(data.n_states, env.n_states)
