@@ -743,12 +743,39 @@ def test_an_ordinary_table_has_no_clocks_by_turns():
         ("MM:DD:YYYY hh:mm:ss", "1/2/2022 10:00:00", "2/2/2022 10:00:00", 31 * 86400),
         ("dd/mm/yyyy", "1/2/2022 10:00:00", "2/2/2022 10:00:00", 86400),
         ("t", "13/2/2022 9:00:00 AM", "13/2/2022 1:00:00 PM", 4 * 3600),
+        ("t", "13/2/2022 10:00:00", "13/2/2022 10:00:01.5", 1.5),  # a whole second has no fraction
     ],
 )
 def test_dates_with_slashes(tmp_path, name, first, second, apart):
     path = tmp_path / "a.csv"
     path.write_text(f"{name},state\n{first},a\n{second},b\n")
     assert read_csv(path, {"time": name}).times[0].tolist() == [0, apart]
+
+
+@pytest.mark.parametrize(
+    ("dates", "blamed"),
+    [
+        (["13/02/2022 23:59", "13/02/2022 24:00", "14/02/2022 00:01"], "'13/02/2022 24:00' in line 3"),
+        (["13/13/2022 10:00:00", "13/02/2022 11:00:00", "14/02/2022 11:00:00"], "'13/13/2022 10:00:00' in line 2"),
+        (["11/19/2019 17:35:49", "11/20/2019 17:35:49", "soon"], "'soon' in line 4"),
+        (["1/2/2022 10:00:00 x", "1/2/2022 10:00:01 x"], "'1/2/2022 10:00:00 x' in lines 2, 3"),
+    ],
+)
+def test_of_dates_the_one_that_is_none_is_blamed(tmp_path, dates, blamed):
+    path = tmp_path / "a.csv"
+    path.write_text("t,state\n" + "".join(f"{date},a\n" for date in dates))
+    with pytest.raises(ValueError, match="give seconds, or dates") as told:
+        read_csv(path)
+    assert f"t is {blamed}: give seconds" in str(told.value)
+    assert "do not tell" not in str(told.value)
+
+
+def test_of_dates_of_one_day_no_order_is_claimed(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("t,state\n2/7/2022 19:31:39,a\n2/7/2022 19:33:45,b\n")
+    assert "t was read as dates, all of one day" in read_csv(path).notes
+    path.write_text("t,state\n2/17/2022 19:31:39,a\n2/17/2022 19:33:45,b\n")
+    assert "t was read as dates, with the month first" in read_csv(path).notes
 
 
 def test_dates_whose_month_is_not_known_are_refused(tmp_path):
