@@ -105,6 +105,18 @@ def test_a_random_walk_wants_nothing_and_a_walker_its_goals():
 
 
 @pytest.mark.slow
+def test_a_search_makes_as_many_fits_as_it_said():
+    """Of one goal, which is taken whatever it pays, and of one habit in place of several."""
+    env, fits = world("stochastic"), []
+    found = discover_goals(
+        walks(env), env, candidates=[0], n_folds=2, strictness=-np.inf, form=Goals(moves="action"), history=1,
+        on_fit=lambda: fits.append(1), max_iter=2,
+    )  # fmt: skip
+    assert len(found.goals) == 1
+    assert len(fits) + (goal_search.MOST_HABITS - 1) * 2 == goal_search.most_fits(1, 6, 2)
+
+
+@pytest.mark.slow
 def test_a_model_that_is_told_no_goals_finds_them_when_it_is_fitted(tmp_path):
     env, data = datasets.gridworld_env(), walker()
     model = make("Goals", env, moves="action", n_restarts=1)

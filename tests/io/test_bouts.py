@@ -441,3 +441,11 @@ def test_times_of_homecagescan_and_bouts_that_they_round_away(tmp_path):
     assert data.signals["duration"][0].tolist() == [58, 3, 3538]
     with pytest.raises(ValueError, match=r"the same in 1 row of 4, although .* is above 0: the times are rounded"):
         read_bout_tables(written(tmp_path, text + "1:00'00\",1:00'00\",0.7,rear\n"))
+
+
+@pytest.mark.parametrize("length", [600, 0.5])
+def test_another_length_beside_events_is_no_rounded_one(tmp_path, length):
+    rows = [(0, 2, "rear"), (3, 3, "sneeze"), (4, 6, "groom"), (7, 7, "sneeze"), (8, 9.5, "rear")]
+    text = "start,stop,label,length\n" + "".join(f"{a},{b},{label},{length}\n" for a, b, label in rows)
+    data = read_bout_tables(written(tmp_path, text), drop=["sneeze"])
+    assert named(data) == {"bouts": ["rear", "groom", "rear"]}

@@ -4,6 +4,7 @@ import csv
 import gzip
 import io
 import json
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -14,6 +15,7 @@ from swirl.io.environment_files import read_environment
 from swirl.io.moseq import read_moseq
 from swirl.io.open_table import open_table
 from swirl.io.session_table import read_data, read_table
+from swirl.io.text_table import read_columns
 from swirl.io.tracks import read_tracks
 
 STEPS = [["session", "t", "state", "dff"], ["a", 0, "home", 0.5], ["a", 1.5, "water", -1.25], ["b", 0, "home", 2.0]]
@@ -362,6 +364,40 @@ def test_remarks_below_the_header(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("text", "n_rows"),
+    [
+        ('id,state,note\n#1,0,a\n#2,1,"b, c"\n#3,0,a\n#4,1,d\n', 4),
+        ('"id","state","note, free"\n#1,0,a\n#2,1,b\n#3,0,a\n', 3),
+        ('"t","state","a,b"\n0,0,1\n#1,1,2\n2,0,3\n', 3),
+        ('t,state,note\n0,0,"first\n# second"\n1,1,x\n', 2),
+    ],
+    ids=["a comma in a cell", "a comma in the header", "one row of them", "within a cell"],
+)
+def test_rows_that_begin_with_a_hash_are_no_remarks(tmp_path, text, n_rows):
+    (tmp_path / "a.csv").write_text(text)
+    table = open_table(tmp_path / "a.csv")
+    assert len(table.lines) == n_rows
+    assert not table.notes
+    if "second" in text:
+        assert table.columns({2: "names"})[2].tolist() == ["first\n# second", "x"]
+
+
+@pytest.mark.parametrize("text", ["id,state,t\n#1,0\n#2,1,1\n#3,0,2\n", "id,state,t\na,0,0\n#1,0\n#2,1,1\n"])
+def test_a_row_that_begins_with_a_hash_and_is_cut_is_a_fault(tmp_path, text):
+    (tmp_path / "a.csv").write_text(text)
+    with pytest.raises(ValueError, match="has 2 values for 3 columns"):
+        open_table(tmp_path / "a.csv")
+
+
+def test_cells_of_a_sheet_are_no_remarks(tmp_path):
+    rows = [["id", "state", "note"], ["a", 0, "x"], ["#2", 1, "b, c"], ["#3", 0, "a"]]
+    excel(tmp_path / "a.xlsx", rows)
+    table = open_table(tmp_path / "a.xlsx")
+    assert table.lines.tolist() == [2, 3, 4]
+    assert not any("remark" in note for note in table.notes)
+
+
+@pytest.mark.parametrize(
     ("text", "told"),
     [
         ("File: C:\\\\MED-PC\\\\R1\n\n\n\nStart Date: 05/02/22\nEnd Date: 05/02/22\n", "a print-out of MED-PC"),
@@ -374,8 +410,9 @@ def test_other_programs_files_are_called_what_they_are(tmp_path, text, told):
     path.write_text(text)
     with pytest.raises(ValueError, match=told):
         open_table(path)
-    path.write_text("File:,state\nStart,home\nStop,water\n")
-    assert open_table(path).header == ["File:", "state"]
+    for blank in ("", 99 * "\n"):  # each blank line more once doubled the time that it took
+        path.write_text(f"File:,state\n{blank}Start,home\nStop,water\n")
+        assert open_table(path).header == ["File:", "state"]
 
 
 def test_lines_above_a_table_may_begin_with_blank_cells(tmp_path):
@@ -391,6 +428,30 @@ def test_lines_above_a_table_may_begin_with_blank_cells(tmp_path):
     assert open_table(path).header == ["From", "To", "s", "State", "Note"]
 
 
+@pytest.mark.parametrize(
+    ("text", "read", "n_read"),
+    [
+        ("time,x,y,speed,note\n0,0,0,1,a\n0.5,1,1,2,b\n1,1,2,3,c\n", read_tracks, 5),
+        ("frame,behavior,note,zone\n0,rear,a,b\n1,rear,c,d\n2,groom,e,f\n", partial(read_bout_tables, fps=30), 2),
+        ("start,stop,label,note\n0,1,rear,a\n1,2,groom,b\n", read_bout_tables, 3),
+        ("t,state,12,15\n0,a,1,2\n1,b,2,3\n", read_data, 4),
+    ],
+    ids=["tracks", "frames", "bouts", "steps"],
+)
+def test_a_plain_table_is_parsed_once(tmp_path, monkeypatch, text, read, n_read):
+    """A doubt about its header is no reason to read its columns."""
+    parsed = []
+
+    def counting(data, separator, n_columns, skip, kinds, lost=()):
+        parsed.extend(kinds)
+        return read_columns(data, separator, n_columns, skip, kinds, lost)
+
+    monkeypatch.setattr("swirl.io.open_table.read_columns", counting)
+    (tmp_path / "a.csv").write_text(text)
+    read(tmp_path / "a.csv")
+    assert len(parsed) == len({*parsed}) == n_read
+
+
 def test_a_header_of_numbers_is_doubted(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("46,2023.05.24,13:00:07,8,A1\n47,2023.05.24,13:00:08,7,A2\n")
@@ -401,7 +462,12 @@ def test_a_header_of_numbers_is_doubted(tmp_path):
     for text in (
         "0,1,2\n5,6,7\n8,9,9\n",
         "zone,1,2,3\n5,6,7,1\n8,9,9,1\n",
+        "time_s,zone_id,12,15\n0,1,0.5,1\n1,2,0.7,2\n",  # neurons by their numbers
+        "t (ms),12,15\n0,1,2\n1,1,2\n",
     ):  # as pandas calls columns; a word is a name
         path.write_text(text)
         with pytest.raises(ValueError, match="there is no column 'state'"):
             read_data(path)
+    path.write_text("time_s,stat,12,15\n0,1,0.5,1\n1,2,0.7,2\n")
+    with pytest.raises(ValueError, match="did you mean 'stat'"):
+        read_data(path)

@@ -8,6 +8,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
+from swirl.data.mdp import MDP
 from swirl.data.trajectories import Trajectories
 from swirl.io.columns import Columns
 from swirl.io.session_table import from_frame, place_of, read_csv, read_data, read_parquet, read_table
@@ -679,14 +680,17 @@ def test_clocks_that_alternate_without_a_day(dates):
 
     table = of(two_recordings().drop(columns="Day"))
     told = (
-        "t goes like 2 clocks by turns within session m1: if rows of 2 recordings alternate, add a column that says "
-        "which recording each row is of, and name it: session=('mouse', 'recording') "
-        "(--columns session=mouse+recording)"
+        "if rows of 2 recordings alternate, add a column that says which recording each row is of, and name it: "
+        "session=('mouse', 'recording') (--columns session=mouse+recording)"
     )
-    assert f"BEWARE: {told}" in from_frame(table, MOUSE).notes
+    assert f"BEWARE: t goes like 2 clocks by turns within session m1: {told}" in from_frame(table, MOUSE).notes
     told_apart = from_frame(table.assign(recording=[1, 2] * 60), {**MOUSE, "session": ("mouse", "recording")})
     assert (len(told_apart), [note for note in told_apart.notes if "BEWARE" in note]) == (4, [])
-    with pytest.raises(ValueError, match=r"1 fault\.\n  1\. " + re.escape(f"{told} (else, t is ")):
+    coarse = (  # two recordings of one clock, or a clock that is too coarse: the times cannot tell
+        "t is the same in 2 rows each time within session m1: where the clock is too coarse, leave the times away "
+        f"(rows are then taken in their order); {told} (else, t is "
+    )
+    with pytest.raises(ValueError, match=r"1 fault\.\n  1\. " + re.escape(coarse)):
         from_frame(of(two_recordings(later=0.0, first=0.0)).drop(columns="Day"), MOUSE)
     three = of(pd.DataFrame({"t": [c * 500.0 + t for t in range(9) for c in range(3)], "state": [0, 1, 2] * 9}))
     assert "t goes like 3 clocks by turns: if rows of 3 recordings alternate" in " ".join(from_frame(three).notes)
@@ -696,9 +700,12 @@ def test_an_ordinary_table_has_no_clocks_by_turns():
     rng = np.random.default_rng(0)
     walk = pd.DataFrame({"t": np.arange(200) * 0.5, "state": rng.integers(8, size=200), "mouse": "m1"})
     late = walk.iloc[np.argsort(walk["t"] + rng.uniform(0, 0.9, 200))]  # written a little late
+    later = {f"later by {n}": walk.iloc[np.argsort(np.arange(200) + n * (rng.random(200) < 0.4))] for n in (3.2, 6.2)}
+    writers = walk.iloc[np.arange(200).reshape(20, 2, 5).transpose(0, 2, 1).ravel()]  # two, in blocks of 10
     swapped = walk.iloc[np.arange(200).reshape(-1, 2)[:, ::-1].ravel()]
     again = pd.concat([walk, walk.assign(t=walk["t"] + 7)]).iloc[:300]  # one after the other: a fault, or sorted
     signals = walk.assign(visit=walk["state"] % 2, date=walk["t"] + 1e9)
+    lights = walk.assign(day=walk["state"] % 2, rec=rng.integers(2, size=200) * 1.0, video=rng.random(200) < 0.5)
     worlds = {
         "in order": walk,
         "backwards": walk.iloc[::-1],
@@ -706,8 +713,11 @@ def test_an_ordinary_table_has_no_clocks_by_turns():
         "few, shuffled": walk.iloc[:16].sample(frac=1, random_state=0),
         "by state": walk.sort_values("state", kind="stable"),
         "late": late,
+        "two writers": writers,
+        **later,
         "swapped": swapped,
         "a signal": signals,
+        "signals that are off or on": lights,
         "mice by turns": pd.concat([walk, walk.assign(mouse="m2")]).sort_values("t", kind="stable"),
     }
     for name, table in worlds.items():
@@ -733,12 +743,39 @@ def test_an_ordinary_table_has_no_clocks_by_turns():
         ("MM:DD:YYYY hh:mm:ss", "1/2/2022 10:00:00", "2/2/2022 10:00:00", 31 * 86400),
         ("dd/mm/yyyy", "1/2/2022 10:00:00", "2/2/2022 10:00:00", 86400),
         ("t", "13/2/2022 9:00:00 AM", "13/2/2022 1:00:00 PM", 4 * 3600),
+        ("t", "13/2/2022 10:00:00", "13/2/2022 10:00:01.5", 1.5),  # a whole second has no fraction
     ],
 )
 def test_dates_with_slashes(tmp_path, name, first, second, apart):
     path = tmp_path / "a.csv"
     path.write_text(f"{name},state\n{first},a\n{second},b\n")
     assert read_csv(path, {"time": name}).times[0].tolist() == [0, apart]
+
+
+@pytest.mark.parametrize(
+    ("dates", "blamed"),
+    [
+        (["13/02/2022 23:59", "13/02/2022 24:00", "14/02/2022 00:01"], "'13/02/2022 24:00' in line 3"),
+        (["13/13/2022 10:00:00", "13/02/2022 11:00:00", "14/02/2022 11:00:00"], "'13/13/2022 10:00:00' in line 2"),
+        (["11/19/2019 17:35:49", "11/20/2019 17:35:49", "soon"], "'soon' in line 4"),
+        (["1/2/2022 10:00:00 x", "1/2/2022 10:00:01 x"], "'1/2/2022 10:00:00 x' in lines 2, 3"),
+    ],
+)
+def test_of_dates_the_one_that_is_none_is_blamed(tmp_path, dates, blamed):
+    path = tmp_path / "a.csv"
+    path.write_text("t,state\n" + "".join(f"{date},a\n" for date in dates))
+    with pytest.raises(ValueError, match="give seconds, or dates") as told:
+        read_csv(path)
+    assert f"t is {blamed}: give seconds" in str(told.value)
+    assert "do not tell" not in str(told.value)
+
+
+def test_of_dates_of_one_day_no_order_is_claimed(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("t,state\n2/7/2022 19:31:39,a\n2/7/2022 19:33:45,b\n")
+    assert "t was read as dates, all of one day" in read_csv(path).notes
+    path.write_text("t,state\n2/17/2022 19:31:39,a\n2/17/2022 19:33:45,b\n")
+    assert "t was read as dates, with the month first" in read_csv(path).notes
 
 
 def test_dates_whose_month_is_not_known_are_refused(tmp_path):
@@ -757,6 +794,10 @@ def test_labels_that_count_from_one_are_told(tmp_path):
         path = tmp_path / "a.csv"
         path.write_text("state\n" + "".join(f"{label}\n" for label in labels))
         assert any(note.startswith(told) for note in read_csv(path).notes) == seen
+        for n in (3, 4):  # an environment of four has a 0 that is meant; in one of three there is no 3
+            env = MDP.deterministic([[(s + 1) % n] for s in range(n)])
+            notes = read_data(path, env=env).notes
+            assert any(note.startswith(told) for note in notes) == (seen and n == 3)
 
 
 def test_a_clock_that_is_too_coarse_is_told(tmp_path):

@@ -844,15 +844,32 @@ def test_columns_of_seconds_come_before_frames(tmp_path, name):
 
 
 def test_a_column_that_may_be_the_time_is_named(tmp_path):
-    text = "X Pos,Y Pos,Start Time (secs),size\n1,2,5.5,9\n2,2,5.6,8\n3,Non Numérique,5.7,9\n"
+    text = "X Pos,Y Pos,Start Time (secs),size\n1,2,5.5,9\n2,2,5.6,8\n3,Non Numérique,5.7,9\n4,2,5.8,8\n5,2,5.9,9\n"
     [track] = read_tracks(write(tmp_path / "a.csv", text))
     assert "BEWARE: 'Start Time (secs)' may be the time: if it is, say --time 'Start Time (secs)'" in track.notes
     assert np.isnan(track.positions[2]).all()
     [track] = read_tracks(write(tmp_path / "a.csv", text), columns={"time": "Start Time (secs)"})
-    assert track.times.tolist() == [5.5, 5.6, 5.7]
+    assert track.times.tolist() == [5.5, 5.6, 5.7, 5.8, 5.9]
     assert not any("may be the time" in note for note in track.notes)
-    [track] = read_tracks(write(tmp_path / "b.csv", "x,y,time to eat\n1,2,5\n2,2,3\n3,2,4\n"))
-    assert not any("may be the time" in note for note in track.notes)
+    for few in ("1,2,5\n2,2,3\n3,2,4\n", "1,2,3\n2,2,4\n"):
+        [track] = read_tracks(write(tmp_path / "b.csv", f"x,y,time to eat\n{few}"))
+        assert not any("may be the time" in note for note in track.notes)
+
+
+def test_who_names_the_frames_has_chosen_them(tmp_path):
+    path = write(tmp_path / "a.csv", "frame,time,x,y\n" + "".join(f"{i},{i * 0.03},{i},{i}\n" for i in range(9)))
+    for source in (path, pd.read_csv(path)):
+        [track] = read_tracks(source, columns={"frame": "frame"}, fps=30)
+        assert track.times[1] == 1 / 30
+        assert not any("may be the time" in note for note in track.notes)
+
+
+@pytest.mark.parametrize("last", [",,,wt", ",,,end of trial"])
+def test_a_row_with_a_word_alone_is_blank(tmp_path, last):
+    rows = "time,x,y,genotype\n0,1,2,wt\n0.5,1,2,wt\n1,2,3,wt\n"
+    [track] = read_tracks(write(tmp_path / "a.csv", rows + last + "\n"))
+    assert track.times.tolist() == [0, 0.5, 1]
+    assert "line 5, column time: no time" in refusal(write(tmp_path / "b.csv", rows + ",2,3,wt\n"))
 
 
 def test_times_of_day_a_second_apart_are_seconds(tmp_path):
@@ -874,6 +891,28 @@ def test_the_column_that_tells_animals_apart_is_named(tmp_path):
     assert "the times are equal: if they are rounded, export more digits" in told
     assert "say which column tells them apart" in told
     assert "sort the rows" in refusal(write(tmp_path / "c.csv", "time,x,y\n0,1,1\n2,1,2\n1,1,2\n"))
+
+
+@pytest.mark.parametrize(
+    ("columns", "typed", "n_told"),
+    [
+        ("animal,trial", "animal,trial", 1),
+        ("trial", "trial", 1),
+        ("Camera", "Camera", 1),
+        ("id", "id", 2),
+    ],
+)
+def test_trials_are_no_animals(tmp_path, columns, typed, n_told):
+    """What is said to type reads the table, and no animal is lost."""
+    keys = [f"m1,{i}" if "," in columns else str(i) for i in (1, 2)]
+    rows = [f"{key},{t / 2},{t},{t}" for key in keys for t in range(3)]
+    path = write(tmp_path / "a.csv", f"{columns},time,x,y\n" + "\n".join(rows) + "\n")
+    told = refusal(path)
+    assert f"--session {typed!r}" in told
+    assert (f"--subject {typed!r}" in told) == (n_told == 2)
+    tracks = read_tracks(path, columns={"session": typed})
+    assert len(tracks) == 2
+    assert {track.subject for track in tracks} == ({"m1"} if "animal" in columns else {None})
 
 
 def test_a_table_without_names_of_columns_is_told(tmp_path):

@@ -7,7 +7,8 @@ import pytest
 from swirl.data.environments import environment_of_places
 from swirl.data.trajectories import Trajectories
 from swirl.datasets.labyrinth import labyrinth_env
-from swirl.io.places import Grid, Nodes
+from swirl.errors import ImportNotice
+from swirl.io.places import Grid, Nodes, Polygons
 from swirl.io.tracks import Track
 from swirl.io.visits import visits
 
@@ -296,6 +297,21 @@ def test_moves_are_named_as_in_the_environment(y_down):
     ):
         with pytest.raises(ValueError, match=r"counted for a y that grows .*: give Grid\(…, y_down="):
             otherwise(grid, y_down=not y_down)
+
+
+def test_poses_of_a_video_on_a_grid_for_maps_are_upside_down():
+    """What import_tracks turns by itself is told here, where the grid stays the user's own."""
+    down = Track("m1", np.arange(4.0), [[0.5, 0.5], [0.5, 1.5], [1.5, 1.5], [1.5, 0.5]], y_down=True)
+    up, grid = replace(down, y_down=False), Grid(x=(0, 2), y=(0, 2), shape=(2, 2))
+    with pytest.warns(ImportNotice, match=r"upside down so: give Grid\(…, y_down=True\)"):
+        data = Trajectories.from_tracks([down], grid)
+    assert [data.action_names[a] for a in data.actions[0][:-1]] == ["up", "right", "down"]
+    turned, squares = (
+        replace(grid, y_down=True),
+        Polygons({"a": [[0, 0], [0, 2], [1, 2], [1, 0]], "b": [[1, 0], [1, 2], [2, 2], [2, 0]]}),
+    )
+    for track, places, y_down in ((down, turned, None), (up, grid, None), (down, grid, False), (down, squares, None)):
+        Trajectories.from_tracks([track], places, y_down=y_down)  # no warning, which would be an error
 
 
 def test_gaps_of_a_slow_clock_are_told_with_what_to_type():

@@ -23,8 +23,8 @@ from swirl.io.places import Grid
 from swirl.io.session_index import label_sessions
 from swirl.io.session_table import read_data
 from swirl.io.tracks import read_tracks
-from swirl.workflows.import_recordings import import_bouts, import_moseq, import_nwb
-from swirl.workflows.load import read_sessions
+from swirl.workflows.import_recordings import import_bouts, import_moseq, import_nwb, import_tracks
+from swirl.workflows.load import read_sessions, stream_sessions
 from swirl.workflows.power import arena_of
 
 runner = CliRunner()
@@ -704,6 +704,31 @@ def test_one_video_is_not_taken_twice(tmp_path):
     assert back(tmp_path)[1].names == ("a/m1", "b/m1")
 
 
+def test_one_recording_in_two_files_named_after_its_animal_is_not_taken_twice(tmp_path):
+    rows = ["time,x,y,animal", *(f"{i / 10},{i % 2},{i % 2},m1" for i in range(8))]
+    plain, tabs = tmp_path / "m1 run.csv", tmp_path / "m1 run.tsv"
+    plain.write_text("\n".join(rows))
+    tabs.write_text("\n".join(rows).replace(",", "\t"))
+    with pytest.raises(ValueError, match=r"are of one recording, 'm1 run': give only one of them"):
+        import_tracks([plain, tabs], grid="1x2")
+    with pytest.raises(ValueError, match=r"m1 run.csv is given more than once: give each file once"):
+        import_tracks([plain, plain], grid="1x2")
+    assert import_tracks([plain], grid="1x2").data.names == ("m1 run",)
+
+
+def test_two_recordings_never_get_one_name(tmp_path):
+    rows = ["time,x,y,animal", *(f"{i / 10},{i % 2},{i % 2},{mouse}" for mouse in ("m1", "m2") for i in range(8))]
+    files = []
+    for folder in ("A/day1", "B/day1", "B/day2"):
+        (tmp_path / folder).mkdir(parents=True)
+        files.append(tmp_path / folder / "v.csv")
+        files[-1].write_text("\n".join(rows))
+    with pytest.raises(ValueError, match=r"would both be called 'day1/m1 v': rename one of them, or its folder"):
+        import_tracks(files, grid="1x2")
+    names = import_tracks(files[1:], grid="1x2").data.names
+    assert names == ("day1/m1 v", "day1/m2 v", "day2/m1 v", "day2/m2 v")
+
+
 def test_sessions_that_files_call_alike_are_named_after_the_files(tmp_path):
     """As EthoVision does in Excel: in each trial's file the sheet has the same name."""
     for trial in ("Trial 1", "Trial 2"):
@@ -1003,3 +1028,63 @@ def test_a_table_whose_cells_lie_elsewhere_than_those_of_the_environment(tmp_pat
         said = [str(each.message) for each in told if "elsewhere" in str(each.message)]
         assert len(said) == (moved > 0)
         assert not moved or said[0].startswith(f"BEWARE: {moved} of 9 places lie elsewhere in the recording of two.csv")
+
+
+def elsewhere(read, *given, **named):
+    """What is said of places that lie elsewhere, when a table is read."""
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        read(*given, **named)
+    return [str(each.message) for each in told if "elsewhere" in str(each.message)]
+
+
+def through_cells(n):
+    """A walk through all cells of an n × n arena, to and fro."""
+    cell = np.arange(n * n)
+    column = np.where(cell // n % 2, n - 1 - cell % n, cell % n)
+    return pd.DataFrame({"t": cell / 10, "x": column + 0.5, "y": cell // n + 0.5})
+
+
+def test_places_of_an_environment_that_was_drawn_lie_nowhere(tmp_path):
+    """As the guides say: import on a grid, and make its environment with walls by `swirl env`."""
+    walk = through_cells(6) * [1, 10, 10]
+    table, drawn = tmp_path / "one.csv", tmp_path / "arena.csv"
+    imported = import_tracks(walk, grid="6x6", bounds="0,60,0,60")
+    swirl.recordings.save(imported, table)
+    done = run("env", "grid", "6x6", "--labels", "r0c0", "-o", drawn)
+    assert done.exit_code == 0, done.output
+    assert not elsewhere(read_sessions, table, env=drawn)
+    shifted = import_tracks(walk.assign(x=walk["x"] + 60), grid="6x6", bounds="60,120,0,60")
+    swirl.recordings.save(shifted, tmp_path / "two.csv")
+    assert len(elsewhere(read_sessions, tmp_path / "two.csv", env=tmp_path / "one.env.csv")) == 1
+    assert not elsewhere(read_sessions, tmp_path / "two.csv", env=drawn)
+
+
+@pytest.mark.parametrize(("swapped", "n_told"), [(False, 0), (True, 1)], ids=["another size", "other places"])
+def test_zones_on_videos_of_two_sizes(tmp_path, swapped, n_told):
+    def imported(name, size, order):
+        squares = [[[x, 0], [x + size, 0], [x + size, size], [x, size]] for x in (0, size)]
+        zones = tmp_path / f"{name}.json"
+        zones.write_text(json.dumps(dict(zip(order, squares, strict=True))))
+        walk = pd.DataFrame({"t": np.arange(40) / 10, "x": np.tile(np.repeat([0.5, 1.5], 5), 4) * size, "y": size / 2})
+        swirl.recordings.save(import_tracks(walk, polygons=zones), tmp_path / f"{name}.csv")
+
+    imported("small", 320, ["left", "right"])
+    imported("large", 640, ["right", "left"] if swapped else ["left", "right"])
+    told = elsewhere(read_sessions, tmp_path / "large.csv", env=tmp_path / "small.env.csv")
+    assert len(told) == n_told
+    if told:
+        assert told[0].startswith("BEWARE: 2 of 2 places lie elsewhere in the recording of large.csv")
+        assert "--bounds" not in told[0]
+
+
+def test_places_elsewhere_are_told_of_streamed_tables(tmp_path, monkeypatch):
+    pytest.importorskip("pyarrow")
+    walk = through_cells(8)
+    for name, shift in (("one", 0), ("two", 30)):
+        shifted, bounds = walk.assign(x=walk["x"] + shift), f"{shift},{8 + shift},0,8"
+        swirl.recordings.save(import_tracks(shifted, grid="8x8", bounds=bounds), tmp_path / f"{name}.parquet")
+    env = read_environment(tmp_path / "one.env.csv")
+    assert "BEWARE: 64 of 64 places" in elsewhere(stream_sessions, tmp_path, env=env)[0]
+    monkeypatch.delattr("swirl.workflows.load._to_the_nearest")  # where nothing moved nothing is measured
+    assert not elsewhere(stream_sessions, tmp_path / "one.parquet", env=env)

@@ -10,6 +10,12 @@ from swirl.errors import renamed
 T = TypeVar("T", bound="FromFiles")
 
 
+UPSIDE_DOWN = (
+    "BEWARE: y of these tracks grows downwards, as in the pixels of a video, but upwards on the grid, whose rows and "
+    "moves (up, down) are upside down so: give Grid(…, y_down=True); or y_down=False here, if y was turned before"
+)
+
+
 def _columns(columns: Any, *named: Any) -> Any:
     """What columns are called, by a dict (or `Columns`), or by keywords of their own."""
     roles = ("session", "subject", "group", "time", "state", "action", "gap")
@@ -210,7 +216,7 @@ class FromFiles:
             Of an NWB file that holds several: its path inside the file, or the last part of it.
         y_down
             Whether y grows downwards, as in the pixels of a video. A grid says so itself, `Grid(…, y_down=True)`; what
-            says otherwise here is refused.
+            says otherwise here is refused. None: as the grid says; a warning where poses of a video say otherwise.
 
         Examples
         --------
@@ -236,7 +242,11 @@ class FromFiles:
             found = read_nwb_tracks(source, series=series, **asked)
         elif not (isinstance(source, list) and source and all(isinstance(x, tracks.Track) for x in source)):
             found = tracks.read_tracks(source, **asked)
-        return cls._told(visits(found, places, min_dwell=min_dwell, on_skip=on_skip))
+        sessions = visits(found, places, min_dwell=min_dwell, on_skip=on_skip)
+        upwards = y_down is None and not getattr(places, "y_down", True)  # of a grid; zones have names of their own
+        if upwards and all(track.y_down for track in found):
+            sessions = sessions.with_labels(notes=(*sessions.notes, UPSIDE_DOWN))
+        return cls._told(sessions)
 
     @classmethod
     @renamed(longest_pause="max_pause")

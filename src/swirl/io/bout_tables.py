@@ -96,6 +96,11 @@ class _File:
         """What the session is called where no column says it."""
         return next((value for name, value in self.table.above.items() if plain(name) in OBSERVATION), self.table.name)
 
+    @property
+    def columns(self) -> str:
+        """What the columns are called, for errors."""
+        return f"the columns are {some(self.table.header, 20)}{self.table.doubt}"
+
     def load(self, columns: Sequence[str]) -> None:
         """Read several columns at once; blank cells are empty."""
         at = {i: name for i, name in self.names.items() if name in columns and name not in self.read}
@@ -234,21 +239,22 @@ def _read(
         return []
     pair = _interval_columns(found, named, fps)
     of_events = pair is None and "status" in found and bool({*_marks(file, found["status"])} - {None, "STATE"})
-    columns = f"the columns are {some(file.table.header, 20)}{file.table.doubt}"
     if "label" not in found and (pair or of_events):
-        faults.add(f"{path}: no column is known to hold the labels: name it with --label; {columns}")
+        faults.add(f"{path}: no column is known to hold the labels: name it with --label; {file.columns}")
     elif pair is not None:
         return _of_intervals(file, found, pair, fps, notes, faults)
     elif of_events and "time" in found:
         return _of_events(file, found, fps, notes, faults)
     elif of_events:
-        faults.add(f"{path}: no column is known to hold the times of START and STOP: name it with --time; {columns}")
+        faults.add(
+            f"{path}: no column is known to hold the times of START and STOP: name it with --time; {file.columns}"
+        )
     elif {"first frame", "last frame"} <= set(found):
         faults.add(f"{path}: bouts are given in frames: give frames per second, as in --fps 30")
     elif half := {"start", "stop"} & set(found):
         [has], [lacks] = half, {"start", "stop"} - half
         told = f"{found[has]!r} is when a bout {has}s, but no column is known to say when it {lacks}s"
-        faults.add(f"{path}: {told}: name it with --{lacks}; {columns}")
+        faults.add(f"{path}: {told}: name it with --{lacks}; {file.columns}")
     else:
         return _of_frames(file, found, named.get("label"), fps, notes, faults)
     return []
@@ -481,7 +487,7 @@ def _of_intervals(
         )
         faults.add(f"{file.at([row])}: {what}; correct or delete the row")
     if pair[1] == "stop" and fps is None:
-        _refuse_rounded(file, found, named & ~points & (stop == start), faults)
+        _refuse_rounded(file, found, stop - start, named & ~points, faults)
     if len(faults) > before:
         return []
     if fps is not None:
@@ -492,13 +498,23 @@ def _of_intervals(
     return _parted(file, found, start[rows], stop[rows], rows, fps)
 
 
-def _refuse_rounded(file: _File, found: dict[str, str], at_once: Bool[np.ndarray, " row"], faults: Faults) -> None:
-    """Fault bouts that last no time although a column of lengths says that they do, as HomeCageScan writes them."""
+def _refuse_rounded(
+    file: _File,
+    found: dict[str, str],
+    lasted: Float[np.ndarray, " row"],
+    bouts: Bool[np.ndarray, " row"],
+    faults: Faults,
+) -> None:
+    """Fault bouts that last no time although a column of lengths says that they do, as HomeCageScan writes them.
+
+    That is a column of the bouts' own lengths, which whole seconds are not far from, and no length of the video.
+    """
     lengths = [name for name in file.names.values() if bare(name) in ("length", *USUAL["duration"])]
-    if not at_once.any() or not lengths:
+    if not (bouts & (lasted == 0)).any() or not lengths:
         return
-    short = at_once & (np.array(file.each(lengths[0], seconds), float) > 0)
-    if short.any():
+    length = np.array(file.each(lengths[0], seconds), float) * seconds_in(lengths[0])
+    short = bouts & (lasted == 0) & (length > 0) & (length <= 1)
+    if short.any() and np.mean(np.abs(lasted - length)[bouts & np.isfinite(length)] < 1) > 0.9:
         faults.add(
             f"{file.at(np.flatnonzero(short)[:3])}: {found['start']} and {found['stop']} are the same in "
             f"{counted(int(short.sum()), 'row')} of {len(short):,}, although {lengths[0]} is above 0: the times are "

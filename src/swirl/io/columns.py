@@ -18,6 +18,8 @@ from swirl.text import counted, did_you_mean, numbered, some
 
 MAX_LABEL = 10**6 - 1  # models hold arrays with one row per label: a larger number is an identifier or a time
 A_NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?")
+AS_NAMED = "({noun} 1: a1)"
+"""The end of a note on labels that count from 1."""
 MARKS = {"1": True, "1.0": True, "true": True, "0": False, "0.0": False, "false": False, "": False}
 
 
@@ -126,7 +128,7 @@ def _numbered(
         if len(there) > 1 and there[0] == 1 and there[-1] == len(there):
             table.notes.append(
                 f"{column} counts from 1 to {there[-1]}, and swirl from 0: there is a 0, too, that never occurs. "
-                f"Where that is not meant, count from 0, or write names ({noun} 1: a1)"
+                f"Where that is not meant, count from 0, or write names {AS_NAMED.format(noun=noun)}"
             )
         return labels
     number = {int(name): i for i, name in enumerate(names) if name.isdecimal()}
@@ -238,12 +240,17 @@ def read_times(table: Table, column: str) -> np.ndarray:
     if not pd.api.types.is_numeric_dtype(series.dtype) and not pd.api.types.is_datetime64_any_dtype(series.dtype):
         blank = (series.isna() | (series.astype(str).str.strip() == "")).to_numpy()
         numbers: Any = pd.to_numeric(series, errors="coerce")
+        either = ""
         if (numbers.isna().to_numpy() & ~blank).any():
             rest = series.where(numbers.isna())
             dates: Any = pd.to_datetime(rest, format="ISO8601", utc=True, errors="coerce")
-            if dates.notna().sum() == 0 and (slashed := _slashed_dates(rest, column)) is not None:
-                dates, order = slashed
-                table.notes.append(f"{column} was read as dates, {order}")
+            if dates.notna().sum() == 0:
+                slashed, told = _slashed_dates(rest, column)
+                if slashed is not None and slashed.notna().any():
+                    dates = slashed
+                    table.notes.append(f"{column} was read as dates, {told}")
+                else:
+                    either = told if slashed is None else ""
             series = dates if dates.notna().sum() > numbers.notna().sum() else numbers
         else:
             series = numbers
@@ -252,7 +259,7 @@ def read_times(table: Table, column: str) -> np.ndarray:
             got = table.columns[column].iloc[wrong[0]]
             table.faults.add(
                 f"{column} is {got!r} in {table.where(wrong)}: give seconds, or dates such as 2025-03-01T09:30:00.25"
-                f"{_EITHER if _SLASHED.match(str(got).strip()) else ''}"
+                f"{either}"
             )
     if pd.api.types.is_datetime64_any_dtype(series.dtype):
         return (series if series.dt.tz is None else series.dt.tz_convert(None)).to_numpy()
@@ -265,43 +272,44 @@ _SLASHED = re.compile(r"(\d{1,2})([/.-])(\d{1,2})\2(\d{4})[ ,T]+\d{1,2}:\d\d")
 _EITHER = " (which of the numbers are the month these dates do not tell)"
 
 
-def _slashed_dates(series: Any, column: str) -> tuple[Any, str] | None:
-    """Dates such as 11/19/2019 17:35:49, and their order; None where they are none, or it cannot be known.
+def _slashed_dates(series: Any, column: str) -> tuple[Any, str]:
+    """Dates such as 11/19/2019 17:35:49, NaT where one is none, and their order; None where most are none.
 
     The order is known where only one of the two is possible, where the name of the column says it (FED3's "MM:DD:YYYY
-    hh:mm:ss"), or where it does not matter, as all are of one day.
+    hh:mm:ss"), or where it does not matter, as all are of one day. Where it is not, None and words that say so.
 
     >>> import pandas as pd
     >>> _slashed_dates(pd.Series(["11/19/2019 17:35:49"]), "t")[1]
     'with the month first'
-    >>> _slashed_dates(pd.Series(["1/2/2019 17:35:49", "2/2/2019 09:00:00"]), "t") is None
-    True
+    >>> _slashed_dates(pd.Series(["1/2/2019 17:35:49", "2/2/2019 09:00:00"]), "t")
+    (None, ' (which of the numbers are the month these dates do not tell)')
     """
     import pandas as pd
 
     text = series.dropna().astype(str).str.strip()
-    found = text.str.extract(_SLASHED)
-    if not len(text) or found.isna().any(axis=None):
-        return None
-    mark = found[1].iloc[0]
+    found = text.str.extract(_SLASHED).dropna()
+    if 2 * len(found) <= len(text):
+        return None, ""
     first, second = (found[i].astype(int) for i in (0, 2))
+    of_day, of_month = ((one > 12) & (other <= 12) for one, other in ((first, second), (second, first)))
     named = re.match(r"(mm?|dd?)[^a-z]+(mm?|dd?)[^a-z]+y", plain(column))
-    month = {0: "with the month first", 1: "with the day first"}
     if (first > 12).any() or (second > 12).any():
-        order = int((first > 12).any())
+        order = int(of_day.sum() > of_month.sum())
+        told = ("with the month first", "with the day first")[order]
     elif named and named[1][0] != named[2][0]:
         order = int(named[1][0] == "d")
+        told = ("with the month first", "with the day first")[order]
     elif found[[0, 2, 3]].nunique().max() == 1:
-        order = 0
+        order, told = 0, "all of one day"
     else:
-        return None
-    days = (f"%m{mark}%d{mark}%Y", f"%d{mark}%m{mark}%Y")[order]
-    clock = text.str.replace(r"[ ,T]+(?=\d{1,2}:)", " ", regex=True)
-    for hours in ("%H:%M:%S", "%H:%M:%S.%f", "%H:%M", "%I:%M:%S %p", "%I:%M %p"):
-        dates = pd.to_datetime(clock, format=f"{days} {hours}", utc=True, errors="coerce")
-        if dates.notna().all():
-            return dates.reindex(series.index), month[order]
-    return None
+        return None, _EITHER
+    days, dates = ("%m/%d/%Y", "%d/%m/%Y")[order], pd.Series(pd.NaT, found.index, dtype="datetime64[ns, UTC]")
+    clock = text[found.index].str.replace(r"^(\d+)[/.-](\d+)[/.-](\d+)[ ,T]+", r"\1/\2/\3 ", regex=True)
+    for hours in ("%H:%M:%S", "%H:%M:%S.%f", "%H:%M", "%I:%M:%S %p", "%I:%M %p"):  # whole seconds have no fraction
+        left = dates.isna()
+        if left.any():
+            dates[left] = pd.to_datetime(clock[left], format=f"{days} {hours}", utc=True, errors="coerce")
+    return dates.reindex(series.index), told
 
 
 def read_gaps(table: Table, column: str) -> Bool[np.ndarray, " row"]:

@@ -93,16 +93,39 @@ class OpenTable:
         return numbered(self.word, self.lines[rows].tolist())
 
     @property
+    def _first(self) -> list[str]:
+        """The cells of the first row, as far as it is near the top."""
+        text = self.data[: 2**20].decode(errors="ignore").split("\n", self.end)[-1]
+        rows = csv.reader(io.StringIO(text, newline=""), delimiter=self.separator, skipinitialspace=True)
+        return next(([cell.strip() for cell in row] for row in rows if any(map(str.strip, row))), [])
+
+    @property
     def doubt(self) -> str:
         """What to add to an error about columns where the names look like data; "" where they do not."""
         numbers = [name for name in self.header if not np.isnan(number(name))]
-        # A word that stands again below itself is no name: "STATE" over "STATE" is the first bout of two.
-        below = self.columns({i: "names" for i, name in enumerate(self.header) if name.strip().isalpha()})
-        words = any(self.header[i] not in set(column.iloc[:1]) for i, column in below.items())
-        named = len({*self.header}) == len(self.header) and words
-        if len(numbers) < 2 or named or numbers == [*map(str, range(len(numbers)))]:  # pandas counts columns from 0
+        if len(numbers) < 2 or numbers == [*map(str, range(len(numbers)))]:  # pandas counts columns from 0
+            return ""
+        words = any(_is_name(name, below) for name, below in zip(self.header, self._first, strict=False))
+        if words and len({*self.header}) == len(self.header):
             return ""
         return f". {self.word.capitalize()} {self.end} holds {some(numbers, 3)}: is the line of column names missing?"
+
+
+def _is_name(cell: str, below: str) -> bool:
+    """Whether a cell of the first line can be the name of a column, as no number, date or time can, nor a label.
+
+    Labels stand below their like: "STATE" over "STATE" is the first bout of two, A1 over A2 the first of two visits.
+
+    >>> [_is_name(*pair) for pair in (("time_s", "0"), ("13:00:07 h", "0"), ("STATE", "STATE"), ("A1", "B12"))]
+    [True, False, False, False]
+    """
+    begins_as_one = re.match(r"[\W_]*[^\W\d_]", cell) is not None and np.isnan(number(cell))
+    return begins_as_one and _shape(cell) != _shape(below)
+
+
+def _shape(cell: str) -> str:
+    """A cell with 0 for its numbers, and where it has one with a for its words."""
+    return re.sub(r"[^\W\d_]+", "a", re.sub(r"\d+", "0", cell)) if re.search(r"\d", cell) else cell
 
 
 def open_table(path: Path, *, sheet: str | None = None, blank_rows: bool = False) -> OpenTable:
@@ -137,10 +160,10 @@ def of_text(
         n = sum(1 for line in skipped if line.strip(" ,;\t"))
         notes += (f"left out {counted(n, 'line')} above the table in {path.name}",) if n else ()
     separator, shift = separator_of(data), 0
-    if re.match(rb"\s*File:[^\n]*\n\s*(\n\s*)*Start[ ,;\t]*Date:", data):
+    if re.match(rb"\s*File:[^\n]*\n\s*Start[ ,;\t]*Date:", data):
         told = "make a table of its events, with a row for each and the columns time and state"
         refuse(path, f"it is a print-out of MED-PC, which names no columns: {told}")
-    data, remarks = _without_remarks(data, separator)
+    data, remarks = _without_remarks(data, separator) if word == "line" else (data, 0)  # cells are no remarks
     notes += (f"left out {counted(remarks, 'remark')} (#) in {path.name}",) if remarks else ()
     notes += _dialect(path, data, separator)
     if re.match(rb"[0-9.]+\t[0-9.]+\t[^\t\n]*(\n|$)", data):  # Audacity's labels
@@ -164,17 +187,33 @@ def of_text(
 def _without_remarks(data: bytes, separator: str) -> tuple[bytes, int]:
     """A table without the lines below its header that begin with # and are no rows; and how many they are.
 
+    A remark is shorter than a row. Where some rows begin with # too it has no separator at all, as one with a few may
+    be a row that was cut; where all do there are no remarks. Nor is there one within quotation marks.
+
     >>> _without_remarks(b"t,x\\n# 30 fps\\n0,5\\n#1,6\\n", ",")
     (b't,x\\n\\n0,5\\n#1,6\\n', 1)
     """
-    mark, n, left = separator.encode(), first_line(data).count(separator), 0
+    top, mark = re.search(rb"[^\n]+", data), separator.encode()
+    if top is None or b"\n#" not in data or re.compile(rb"\n[^#\s]").search(data, top.end()) is None:
+        return data, 0
+    whole, short, quotes, last = _unquoted(top[0]).count(mark), [], 0, top.end()
+    n_of_rows = 0
+    for line in re.compile(rb"\n#[^\n]*").finditer(data, top.end()):
+        quotes += data.count(b'"', last, line.start())
+        last, n = line.start(), _unquoted(line[0]).count(mark)
+        if quotes % 2 == 0 and line[0].count(b'"') % 2 == 0:
+            n_of_rows += n == whole
+            short += [(*line.span(), n)] if n < whole else []
+    left, kept, begin = 0, [], 0
+    for start, stop, n in short:
+        if n == 0 or not n_of_rows:
+            kept.append(data[begin : start + 1])
+            left, begin = left + 1, stop
+    return b"".join([*kept, data[begin:]]), left
 
-    def emptied(line: re.Match[bytes]) -> bytes:
-        nonlocal left
-        left += (remark := line[0].count(mark) != n)
-        return b"\n" if remark else line[0]
 
-    return (re.sub(rb"\n#[^\n]*", emptied, data), left) if n and b"\n#" in data else (data, 0)
+def _unquoted(line: bytes) -> bytes:
+    return re.sub(rb'"[^"]*"', b"", line)
 
 
 def _dialect(path: Path, data: bytes, separator: str) -> tuple[str, ...]:
@@ -407,8 +446,7 @@ def records(
         lines, counts = _plain_records(data, separator)
         end = int(lines[0])
         header = data.split(b"\n", end)[end - 1].decode().split(separator)
-    rows = set(counts[1:].tolist())
-    if len(rows) == 1 and 1 < (n := rows.pop()) < len(header):
+    if len(counts) > 1 and (counts[1:] == (n := int(counts[1]))).all() and 1 < n < len(header):
         named = [repr(name) for name in header[n:] if name.strip()]
         if not named or (separator == "\t" and notes is not None):
             header, counts[0] = header[:n], n

@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 
 from swirl.errors import Faults
-from swirl.io.columns import key_parts, plain, seconds, seconds_in
+from swirl.io.columns import bare, key_parts, plain, seconds, seconds_in
 from swirl.io.open_table import ETHOVISION, EXCEL, MAX_TEXT, UNITS, OpenTable, of_text, separator_of, sheets, table_text
 from swirl.io.poses import EXPECTED, FRAMES, SECONDS, WITHOUT_Z, Poses, cutoff, from_columns, recording
-from swirl.io.session_keys import joined_name
+from swirl.io.session_keys import PARTS, SESSIONS, joined_name
 from swirl.io.text_file import ZIPPED, beginning
 from swirl.io.text_table import as_numbers
 from swirl.text import did_you_mean, some
@@ -55,6 +55,8 @@ ANIMALS = [
     for a in ("animal", "mouse", "rat", "fish", "fly", "bird")
     for b in ("", "id", "name", "no", "nr", "number")
 ]
+NO_ANIMAL = frozenset((*map(bare, (*SESSIONS, *PARTS)), "cam", "camera", "arena", "phase", "epoch", "bout"))
+"""What columns are called that tell sessions, or parts of them."""
 GROUPS = ("group", "treatment", "condition", "genotype")
 _LINES = (
     "numberofheaderlines experiment trialname trialid arenaname arenaid subjectname subjectid arenasettings "
@@ -121,7 +123,7 @@ def from_frame(frame: Any, columns: Mapping[str, str] | None = None, time_unit: 
     blank = frame.isna().all(axis=1).to_numpy() if frame.shape[1] else np.zeros(len(frame), bool)
     units = {name: unit for name in names if (unit := unit_of(name))}
     units |= {} if time_unit is None or "t" not in at else {names[at["t"]]: time_unit}
-    return _poses(read, names, at, blank, "the table", _rows, units)
+    return _poses(read, names, at, blank, "the table", _rows, units, "frame" in (columns or {}))
 
 
 def _rows(rows: Any) -> str:
@@ -210,9 +212,9 @@ def _numbers(column: Any, title: str, where: str, row: Row, faults: Faults) -> n
 
 
 def _increasing(
-    title: str, times: np.ndarray, rows: np.ndarray, where: str, row: Row, faults: Faults, owner: str = ""
+    title: str, times: np.ndarray, rows: np.ndarray, where: str, row: Row, faults: Faults, apart: str = ""
 ) -> None:
-    """Fault times that do not increase; `owner` is the column that may tell animals apart."""
+    """Fault times that do not increase; `apart` is what to say where several animals or sessions are in one table."""
     empty, late = rows[~np.isfinite(times[rows])], rows[1:][np.diff(times[rows]) <= 0]
     if empty.size:
         faults.add(f"{where}, {row(empty[:4])}, column {title}: no time; give one to each row")
@@ -220,7 +222,7 @@ def _increasing(
         got = f"{where}, {row(late[:4])}, column {title}: {times[late[0]]:g}"
         equal = (np.diff(times[rows]) >= 0).all()
         remedy = "the times are equal: if they are rounded, export more digits" if equal else "sort the rows"
-        apart = "say which column tells them apart (--subject, --session)" if not owner else f"say --subject {owner!r}"
+        apart = apart or "say which column tells them apart (--subject, --session)"
         faults.add(
             f"{got} is not after the row before: {remedy}; if several animals or sessions are in one table, {apart}"
         )
@@ -241,6 +243,21 @@ def _owner(read: Mapping[int, Any], names: list[str], times: np.ndarray, rows: n
         if 1 < len(parts) <= len(rows) / 2 and all((np.diff(times[part]) > 0).all() for part in parts):
             return names[i]
     return ""
+
+
+def _advice(owner: str, title: Mapping[str, str]) -> str:
+    """What to type where a column tells animals or sessions apart, beside the columns that are known by their role.
+
+    A trial or a camera is no animal, nor is another column than that of the animals.
+
+    >>> _advice("trial", {"subject": "animal"}), _advice("size", {}), _advice("Trial no", {})
+    ("say --session 'animal,trial'", "say --subject 'size' or --session 'size'", "say --session 'Trial no'")
+    """
+    animal = [title["subject"]] if "subject" in title else []
+    known = [name for role, name in title.items() if role.partition(" ")[0] == "session"]
+    session = f"--session {','.join(dict.fromkeys([*animal, *known, owner]))!r}"
+    part = re.sub(r"(id|no|nr|num|number|name|index|\d+)$", "", _key(owner)) in NO_ANIMAL
+    return f"say {session}" if part or "subject" in title else f"say --subject {owner!r} or {session}"
 
 
 # ---------------------------------------------------------------------- plain and wide tables
@@ -341,8 +358,8 @@ def _of_table(table: OpenTable, columns: Mapping[str, str] | None, time_unit: st
     named_above = _above(columns or {}, names, table.above)
     asked = {role: name for role, name in (columns or {}).items() if role not in named_above}
     at = _meanings(names, asked, faults, table.above)
-    if table.doubt and not {"x", "y"} <= set(at):
-        faults.add(f"no column x, y among {some(names, 6)}{table.doubt} Add that line, as in: frame,subject,x,y")
+    if not {"x", "y"} <= set(at) and (doubt := table.doubt):
+        faults.add(f"no column x, y among {some(names, 6)}{doubt} Add that line, as in: frame,subject,x,y")
     faults.raise_if_any(f"No tracks can be read from {where}")
     wide, _ = _wide(names, set(at.values())) if not {"x", "y"} <= set(at) else ({}, False)
     measured = {at[name] for name in ("x", "y", "t", "frame", "confidence") if name in at}
@@ -353,10 +370,16 @@ def _of_table(table: OpenTable, columns: Mapping[str, str] | None, time_unit: st
     }
     lost = replace(table, lost=LOST)  # EthoVision's, in versions that do not count their header lines too
     read = {i: series for i, series in lost.columns(kinds).items() if len(series)}
-    blank = np.all([series.isna().to_numpy() for i, series in read.items() if i not in named], axis=0)
+    # A word in a row without numbers is a remark, or was filled in all the way down.
+    numbers = [i for i, series in read.items() if i in measured or series.dtype.kind in "iufb"]
+    blank = np.all([read[i].isna().to_numpy() for i in numbers if i not in named], axis=0)
     units = dict(table.units) | {name: unit for name in names if (unit := unit_of(name))}
     units |= {} if time_unit is None or "t" not in at else {names[at["t"]]: time_unit}
-    poses = _poses(read, names, at, np.atleast_1d(blank), where, lambda rows: table.at(np.atleast_1d(rows)[:3]), units)
+
+    def row(rows: Any) -> str:
+        return table.at(np.atleast_1d(rows)[:3])
+
+    poses = _poses(read, names, at, np.atleast_1d(blank), where, row, units, "frame" in asked)
     whose, notes = _owners_above(table.above, named_above, table.path.name)
     return [
         replace(
@@ -434,6 +457,9 @@ def _seconds(column: Any, title: str, unit: str, where: str, row: Row, faults: F
     return found, True
 
 
+RISING = 5
+"""Rows over which a column rises that may be the time, at least: in fewer any other may."""
+
 MAY_BE_MS = (5.0, 1000.0)
 """Rows that are so far apart, in seconds if the numbers are seconds, are milliseconds more often than not."""
 
@@ -495,8 +521,12 @@ def _poses(
     where: str,
     row: Row,
     units: Mapping[str, str],
+    frames_named: bool,
 ) -> list[Poses]:
-    """Poses out of the columns of a plain or a wide table, one for each session and animal."""
+    """Poses out of the columns of a plain or a wide table, one for each session and animal.
+
+    `frames_named`: the user said which column counts the frames.
+    """
     import pandas as pd
 
     cannot, faults, full = f"No tracks can be read from {where}", Faults(), ~blank
@@ -551,7 +581,7 @@ def _poses(
     notes = _notes(title, times, known or clock != "t", units)
     if any("z" in axes for axes in points.values()) or ("keypoint" in owner and "z" in map(_key, names)):
         notes += (WITHOUT_Z,)
-    if clock != "t":
+    if clock != "t" and not frames_named and full.sum() >= RISING:
         late = [name for name, i in signals.items() if "time" in name.lower() and (np.diff(read[i][full]) > 0).all()]
         notes += tuple(f"BEWARE: {name!r} may be the time: if it is, say --time {name!r}" for name in late[:1])
     there = pd.Series(np.flatnonzero(full))
@@ -577,7 +607,7 @@ def _poses(
         if times is not None:
             late = (np.diff(times[rows]) <= 0).any() and np.isfinite(times[rows]).all()
             own = _owner(read, names, times, rows, taken) if late else ""
-            _increasing(title[clock or "t"], times, rows, where, row, faults, own)
+            _increasing(title[clock or "t"], times, rows, where, row, faults, _advice(own, title) if own else "")
         made["signals"] = {
             name: read[i].iloc[rows].to_numpy(float, na_value=np.nan) for name, i in signals.items()
         } or None

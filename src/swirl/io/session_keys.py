@@ -206,6 +206,9 @@ PARTS = ("trial", "run", "block", "episode")
 BY_TURNS = tuple(word for word in SESSIONS if word != "visit")
 """Those of which several may stand in a table by turns; a visit that comes and goes is a signal."""
 
+OFF_AND_ON = {"0", "1", "False", "True"}
+"""What a column holds that is no count of recordings, where it changes from row to row."""
+
 LONG = 5
 """Rows for which a column that tells sessions stays the same, on average at least."""
 
@@ -246,7 +249,9 @@ def unnamed_session(
             least, most = least_and_most((session, names), (codes, different))
             changing = np.flatnonzero(least < most)
             lasts = LONG * n_runs <= len(session)
-            if changing.size and (lasts or (word in BY_TURNS and _few_values(session, codes))):
+            switch = {str(value) for value in different} <= OFF_AND_ON  # a light, or whether the camera runs
+            by_turns = word in BY_TURNS and not switch and _few_values(session, codes)
+            if changing.size and (lasts or by_turns):
                 return column, names[int(changing[0])]
     return None
 
@@ -263,7 +268,8 @@ def recordings_by_turns(times: np.ndarray, states: np.ndarray) -> int:
 
     Each row goes on with the latest clock before it. Several recordings are a few clocks, by turns all the way, and
     apart by more than two of their steps, or with two states at one time. Rows that were written a little late are not
-    apart so far; those that are sorted by something else do not take turns; shuffled rows would be many clocks.
+    apart so far, and have one beat when they are sorted; those that are sorted by something else do not take turns;
+    shuffled rows would be many clocks.
 
     >>> clock = np.arange(20.0)
     >>> recordings_by_turns(np.stack([clock, clock + 500], axis=1).ravel(), np.zeros(40, int))
@@ -274,6 +280,8 @@ def recordings_by_turns(times: np.ndarray, states: np.ndarray) -> int:
     times, states = times[:LOOKED_AT], states[:LOOKED_AT]
     if times.dtype.kind == "M":
         times = times.astype(np.int64)
+    if _one_beat(times):
+        return 1
     clocks: list[list[int]] = []
     of: list[int] = []
     when = times.tolist()
@@ -295,6 +303,19 @@ def recordings_by_turns(times: np.ndarray, states: np.ndarray) -> int:
     at_once = back == 0
     differ = at_once & (states[1:] != states[:-1])
     return len(clocks) if apart or (differ.any() and 2 * at_once.sum() >= len(times) / len(clocks)) else 1
+
+
+def _one_beat(times: np.ndarray) -> bool:
+    """Whether times, when they are sorted, are those of one clock, but for a few that are lost.
+
+    >>> _one_beat(np.array([0.0, 3, 1, 2, 4])), _one_beat(np.array([0.0, 500, 1, 501])), _one_beat(np.zeros(4))
+    (True, False, False)
+    """
+    apart = np.diff(np.sort(times))
+    if not len(apart) or not (apart > 0).all():
+        return False
+    beat = float(np.median(apart))
+    return bool(np.mean(np.abs(apart - beat) <= beat / 5) >= 0.95 and apart.max() <= LONG * beat)
 
 
 def unnamed_groups(table: Table, found: Mapping[str, str], session: np.ndarray, names: list[Any]) -> dict[str, list]:

@@ -19,6 +19,7 @@ from swirl.data.trajectory_checks import MISSING
 from swirl.errors import Faults, checked_names, needing
 from swirl.io.columns import (
     ALSO_CALLED,
+    AS_NAMED,
     USUAL,
     Columns,
     Table,
@@ -333,6 +334,11 @@ def read_data(path: Any, columns: dict[str, Any] | None = None, *, env: MDP | No
             f"{env.n_states} states: which is which is not known. Write the names into the environment (`swirl env` "
             "--labels), or the numbers into the table"
         )
+    if env is not None:  # where its numbers go as far, the 0 that never occurs is meant
+        kinds = (("state", env.state_names, env.n_states - data.n_states),
+                 ("action", env.action_names, env.n_actions - data.n_actions))  # fmt: skip
+        meant = tuple(AS_NAMED.format(noun=noun) for noun, names, more in kinds if names is None and more >= 0)
+        data = data.with_labels(notes=[note for note in data.notes if not note.endswith(meant)])
     # The data's own numbers of labels, where larger, are for `check` to tell.
     if env is not None and data.state_names is None:
         data.n_states = max(data.n_states, env.n_states)
@@ -472,12 +478,12 @@ def _hint_at_sessions(
     session: np.ndarray,
     sessions: list[Any],
     before: int,
-    mixed: tuple[int, int] | None,
+    mixed: tuple[int, int, bool] | None,
 ) -> set[str]:
     """Say in place of the faults after the first so many, or beside none, that a session may be several.
 
-    `mixed`: a session in whose rows recordings stand by turns, as its times say, and how many. Returns the columns that
-    are told of.
+    `mixed`: a session in whose rows recordings stand by turns, as its times say, how many, and whether the clock may be
+    too coarse instead. Returns the columns that are told of.
     """
     column, more = unnamed_subject(table, found, session, sessions), unnamed_session(table, found, session, sessions)
     loud = True
@@ -494,12 +500,15 @@ def _hint_at_sessions(
         told += f": if each {column} is a session of its own, say so: {session_advice(found, column)}"
         loud = plain(column) not in PARTS  # a session may well have trials
     elif mixed is not None:
-        within, n_recordings = mixed
+        within, n_recordings, coarse = mixed
         told = "" if sessions[within] is None else f" within session {sessions[within]}"
+        goes = f"goes like {n_recordings} clocks by turns{told}: "
+        if coarse:
+            goes = f"is the same in {n_recordings} rows each time{told}: where the clock is too coarse, leave the "
+            goes += "times away (rows are then taken in their order); "
         told = (
-            f"{found['time']} goes like {n_recordings} clocks by turns{told}: if rows of {n_recordings} recordings "
-            "alternate, add a column that says which recording each row is of, and name it: "
-            f"{session_advice(found, 'recording')}"
+            f"{found['time']} {goes}if rows of {n_recordings} recordings alternate, add a column that says which "
+            f"recording each row is of, and name it: {session_advice(found, 'recording')}"
         )
     else:
         return set()
@@ -577,10 +586,11 @@ def _order(
     column: str,
     empty: np.ndarray,
     states: np.ndarray,
-) -> tuple[np.ndarray | None, tuple[int, int] | None]:
+) -> tuple[np.ndarray | None, tuple[int, int, bool] | None]:
     """Rows session after session, each in order of time (None where they stand so already), and what is mixed.
 
-    That is the first session in whose rows several recordings stand by turns, and how many; None where none is.
+    That is the first session in whose rows several recordings stand by turns, how many, and whether their times never
+    go back; None where none is.
     """
     order = np.flatnonzero(~empty) if empty.any() else None
     rows = _taken(session, order)
@@ -599,7 +609,7 @@ def _order(
     for i in doubtful[:LOOKED_INTO].tolist():
         own = slice(*np.searchsorted(rows, [i, i + 1]))
         if (n_recordings := recordings_by_turns(t[own], states[own])) > 1:
-            mixed = i, n_recordings
+            mixed = i, n_recordings, not back[own.start : own.stop - 1].any()
             break
     if back.any():
         n = len(np.unique(rows[1:][back]))

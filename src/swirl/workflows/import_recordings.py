@@ -356,9 +356,9 @@ def ways_between(zones: "Polygons") -> tuple["Polygons", str]:
 
 def _is_named_after(track: Any, path: Path) -> bool:
     """Whether a recording is called like its file, but for what DeepLabCut and SLEAP append to the video's name."""
-    name = without_animal(track.name, track.subject)
-    rest = path.stem.removeprefix(name)
-    return path.stem.startswith(name) and (not rest or rest.startswith(("DLC", "DeepCut", ".")))
+    names = {track.name, without_animal(track.name, track.subject)}  # a file may be called after its animal
+    rests = [path.stem.removeprefix(name) for name in names if path.stem.startswith(name)]
+    return any(not rest or rest.startswith(("DLC", "DeepCut", ".")) for rest in rests)
 
 
 def _told_apart(paths: Sequence[Any], read: Sequence[list[Any]]) -> list[Any]:
@@ -368,6 +368,9 @@ def _told_apart(paths: Sequence[Any], read: Sequence[list[Any]]) -> list[Any]:
         for track in tracks if isinstance(path, str | PathLike) else ():
             where.setdefault(track.name, {})[Path(path)] = track
     faults, front = Faults(), {}
+    given = [str(Path(path)) for path in paths if isinstance(path, str | PathLike)]
+    if twice := sorted({path for path in given if given.count(path) > 1}):
+        faults.add(f"{some(twice)} is given more than once: give each file once")
     for name, files in where.items():
         own = [path for path, track in files.items() if _is_named_after(track, path)]
         if len({path.parent.resolve() for path in own}) < len(own):
@@ -376,14 +379,19 @@ def _told_apart(paths: Sequence[Any], read: Sequence[list[Any]]) -> list[Any]:
         elif len(files) > 1:
             by_file = len({path.stem for path in files}) == len(files)
             front[name] = (lambda path: f"{path.stem} ") if by_file else (lambda path: f"{path.resolve().parent.name}/")
+    found, files = [], {}
+    for path, tracks in zip(paths, read, strict=True):
+        for track in tracks:
+            if isinstance(path, str | PathLike):
+                if track.name in front:
+                    track = replace(track, name=front[track.name](Path(path)) + track.name)
+                files.setdefault(track.name, {})[str(path)] = None
+            found.append(track)
+    for name, own in files.items():
+        if len(own) > 1 and not len(faults):
+            faults.add(f"{' and '.join(own)} would both be called {name!r}: rename one of them, or its folder")
     faults.raise_if_any("The tracks cannot be read")
-    return [
-        replace(track, name=front[track.name](Path(path)) + track.name)
-        if track.name in front and isinstance(path, str | PathLike)
-        else track
-        for path, tracks in zip(paths, read, strict=True)
-        for track in tracks
-    ]
+    return found
 
 
 def import_tracks(

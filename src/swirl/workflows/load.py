@@ -1,18 +1,22 @@
 """Sessions with their environment, or with the fit that was made of them: what the commands have in common."""
 
+import re
 import warnings
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from swirl.data.arenas import ring
 from swirl.data.mdp import MDP
 from swirl.data.streamed import StreamedTrajectories
 from swirl.data.trajectories import Trajectories
-from swirl.errors import Notice
+from swirl.errors import Faults, Notice
 from swirl.estimators.registry import load
+from swirl.io import open_table
 from swirl.io.environment_files import SHORTHANDS, environment_for, read_environment, states_beside
 from swirl.io.session_table import PARQUETS, read_data
+from swirl.io.text_table import number
 from swirl.text import counted
 from swirl.text import some as listed
 
@@ -55,7 +59,8 @@ def places_elsewhere(path: Any, env: MDP) -> str:
     """Say that a table's places lie elsewhere than those of the environment that it is read with; "" where not.
 
     An import lays a grid over what was recorded, and writes where its cells lie beside the table.  Two imports may call
-    their cells alike and mean other places.
+    their cells alike and mean other places.  An environment of `swirl env` lies nowhere; zones that have names of their
+    own may be drawn on videos of several sizes.
     """
     from swirl.workflows.import_recordings import environment_beside
 
@@ -63,29 +68,67 @@ def places_elsewhere(path: Any, env: MDP) -> str:
     if beside is None or not beside.exists() or env.coordinates is None or env.n_states < 2:
         return ""
     try:
-        own = read_environment(environment_beside(path), beside)
+        rows = open_table.rows(beside, ("name", "x", "y"), Faults(), also="state")
     except (OSError, ValueError):  # it is not asked for: what is wrong with it is not this reader's affair
         return ""
-    if own.coordinates is None or own.coordinates.shape[1:] != env.coordinates.shape[1:]:
-        return ""
-    place = dict(zip(own.state_names or (), own.coordinates, strict=False))
-    both = [(name, here, place[name]) for name, here in zip(env.state_names or (), env.coordinates, strict=False)
-            if name in place]  # fmt: skip
+    place = {row["name"]: (number(row["x"]), number(row["y"])) for _, row in rows}
+    both = [i for i, name in enumerate(env.state_names or ()) if name in place]
     if not both:
         return ""
-    apart = np.linalg.norm(env.coordinates[:, None] - env.coordinates[None], axis=2)
-    neighbours = np.where(apart > 0, apart, np.inf).min(axis=1)
-    moved = [(name, here, there) for name, here, there in both
-             if np.linalg.norm(here - there) > 0.5 * np.median(neighbours)]  # fmt: skip
-    if not moved:
+    names = [(env.state_names or ())[i] for i in both]
+    here, there = env.coordinates[both], np.array([place[name] for name in names])
+    far = np.linalg.norm(here - there, axis=1)
+    if not (far > 0).any():
         return ""
-    name, here, there = moved[0]
-    at, was = (f"({', '.join(f'{x:.4g}' for x in where.tolist())})" for where in (there, here))
+    apart = _to_the_nearest(env.coordinates)
+    half, cells = 0.5 * float(np.median(apart)), all(re.fullmatch(r"r\d+c\d+", name) for name in names)
+    moved = np.flatnonzero(far > half)
+    if not moved.size or _is_drawn(env.coordinates, apart) or (not cells and _is_scaled(here, there, half)):
+        return ""
+    at, was = (f"({', '.join(f'{x:.4g}' for x in where[moved[0]].tolist())})" for where in (there, here))
+    remedy = "If the arena is the same, import the recordings together, or with the same --bounds"
     return (
         f"BEWARE: {len(moved):,} of {counted(len(both), 'place')} lie elsewhere in the recording of {Path(path).name}: "
-        f"{name} is at {at} there (see {beside.name}), and at {was} in this environment. If the arena is the same, "
-        "import the recordings together, or with the same --bounds"
+        f"{names[moved[0]]} is at {at} there (see {beside.name}), and at {was} in this environment. "
+        f"{remedy if cells else 'If they are other places, give them other names'}"
     )
+
+
+def _to_the_nearest(coordinates: np.ndarray) -> np.ndarray:
+    """How far each place is from the nearest other.
+
+    >>> _to_the_nearest(np.array([[0.0, 0], [0, 2], [0, 3], [0, 3]]))
+    array([2., 1., 1.])
+    """
+    from scipy.spatial import cKDTree
+
+    places = np.unique(coordinates, axis=0)
+    return cKDTree(places).query(places, k=2)[0][:, 1] if len(places) > 1 else np.zeros(1)
+
+
+def _is_drawn(coordinates: np.ndarray, apart: np.ndarray) -> bool:
+    """Whether places lie as `swirl env` draws them, 1 apart, and not where a camera saw them.
+
+    >>> [_is_drawn(places, _to_the_nearest(places)) for places in (np.eye(2) * 0.5, ring(5).coordinates)]
+    [False, True]
+    """
+    if not np.allclose(apart, 1):
+        return False
+    whole = (coordinates == np.round(coordinates)).all() and (coordinates.min(axis=0) == 0).all()
+    return bool(whole) or (len(coordinates) > 2 and np.allclose(coordinates, ring(len(coordinates)).coordinates))
+
+
+def _is_scaled(here: np.ndarray, there: np.ndarray, near: float) -> bool:
+    """Whether places lie alike but for a shift and the unit of each axis, as on videos of two sizes.
+
+    >>> square = np.array([[0.0, 0], [0, 1], [1, 1], [1, 0]])
+    >>> _is_scaled(square, square * [2, 3] + 5, 0.1), _is_scaled(square, -square, 0.1)
+    (True, False)
+    """
+    here, there = here - here.mean(axis=0), there - there.mean(axis=0)
+    both, spread = (here * there).sum(axis=0), (there**2).sum(axis=0)
+    scale = np.divide(both, spread, out=np.ones(2), where=spread > 0)
+    return bool((scale > 0).all() and (np.linalg.norm(there * scale - here, axis=1) <= near).all())
 
 
 def stream_sessions(
@@ -115,6 +158,8 @@ available))
     known: Any = read_environment(env, states) if given and not isinstance(env, MDP) else env if given else None
     names = {} if known is None else {"state_names": known.state_names, "action_names": known.action_names}
     data = StreamedTrajectories.from_parquet(files, columns, **names)
+    if known is not None and (told := next(filter(None, (places_elsewhere(file, known) for file in files)), "")):
+        warnings.warn(told, Notice, stacklevel=2)
     return data, known if given or env is None else environment_for(data, env)
 
 
