@@ -72,6 +72,18 @@ def did_you_mean(given: Any, known: Iterable[str], otherwise: str = "", *, alike
     return f"; did you mean {near!r}?" if near is not None else f"; {otherwise}" if otherwise else ""
 
 
+def same_but_capitals(names: Iterable[str]) -> list[list[str]]:
+    """Distinct names that are one but for capitals and spaces.
+
+    >>> same_but_capitals(["L", "R", "l", "R ", "l"])
+    [['L', 'l'], ['R', 'R ']]
+    """
+    spelled: dict[str, list[str]] = {}
+    for name in dict.fromkeys(names):
+        spelled.setdefault("".join(name.split()).casefold(), []).append(name)
+    return [alike for alike in spelled.values() if len(alike) > 1]
+
+
 def listed(items: Sequence[str], word: str = "and") -> str:
     """Items as a sentence lists them.
 

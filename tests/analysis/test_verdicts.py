@@ -35,6 +35,8 @@ def told(**changes):
         ({"agreement": fit_warnings.OTHER_MODES - 0.01}, "don't", "at 79 % of the steps only"),
         ({"over_one": LEVEL}, "don't", "no better than the same model with one mode (+0.0050 ± 0.0100"),
         ({"over_one": BEHIND}, "don't", "no better than the same model with one mode"),
+        ({"over_one": (2e-17, 1e-17)}, "don't", "no better than the same model with one mode (+0.0000"),
+        ({"over_one": (2e-17, 0.0), "more": (1e-16, 0.0), "counts": (1e-16, 0.0)}, "don't", "no better"),
         ({"over_one": None}, "with care", "could not be scored"),
         ({"more": AHEAD}, "with care", "3 modes would predict better (+0.0500 ± 0.0100"),
         ({"counts": AHEAD}, "with care", "plain counts"),
