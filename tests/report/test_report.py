@@ -741,6 +741,15 @@ def test_what_to_do_follows_the_verdict(halves, words):
     assert len(found) == (2 if halves.verdict().level == "trust" else 1)
 
 
+def test_commands_on_the_page_name_the_file_of_the_fit():
+    model, data = syllables()
+    page = report.build(model, data, n_draws=0, fit_file="day 1/my fit.nc")
+    assert "swirl report &#39;day 1/my fit.nc&#39; --information" in page
+    assert "swirl report fit.nc" not in page
+    halves = Halves(2, 0.99, (0.1, 0.01), None, None)
+    assert next_steps(halves.verdict(), 2, named=False, file="b.nc")[-1].endswith("swirl name b.nc NAME NAME …")
+
+
 def test_a_comparison_of_another_fit_is_called_so():
     model, data = grid()
     own = values(contents(model, data, comparison=comparison(model))[0])["comparison"]
@@ -822,9 +831,9 @@ def test_environments_without_places(per_action):
     assert facts["maps"]["kind"] == "table"
     assert facts["maps"]["per_action"] is per_action
     assert facts["replay"] == "ring"
-    assert facts["nouns"]["next"] == "next syllable"
+    assert facts["nouns"]["action"] == "next state"
     about_data = values(page)["summary"]["words"][0]
-    assert "25 syllables" in about_data
+    assert "25 states" in about_data
     assert "action" not in about_data
     assert page["title"] == f"I-{1 if per_action else 2} on 3 sessions"
     if per_action:
@@ -838,7 +847,7 @@ def test_environments_without_places(per_action):
 def test_syllables_are_called_so():
     any_next = np.tile(np.arange(4), (4, 1))
     path = np.array([0, 1, 2, 3])
-    data = Trajectories([path], state_names=["0", "7", "rear", "2"])
+    data = Trajectories([path], state_names=["0", "7", "rear", "2"], signals={"duration": [path + 0.5]})
     case = DecodedFit(None, data, MDP.deterministic(any_next), [path * 0], ["mode 0"])
     assert case.state_names == ["syllable 0", "syllable 7", "rear", "syllable 2"]
     assert case.action_names[1] == "syllable 7"
@@ -852,6 +861,15 @@ def test_syllables_are_called_so():
         assert other.state_names[1] == "state 7"
         assert other.action_names[0] == "action 0"
         assert other.nouns["state"] == "state"
+
+
+def test_arms_and_trials_are_not_called_syllables():
+    path = np.array([0, 1, 2, 3])
+    arms = Trajectories([path], state_names=["1", "2", "3", "left"])  # no durations
+    case = DecodedFit(None, arms, MDP.deterministic(np.tile(path, (4, 1))), [path * 0], ["mode 0"])
+    assert case.nouns["state"] == "state"
+    assert case.nouns["action"] == "next state"
+    assert case.state_names == case.action_names == ["state 1", "state 2", "state 3", "left"]
 
 
 def test_a_model_without_rewards_has_no_reward_map():

@@ -251,7 +251,7 @@ class Halves:
         found: dict[Level, list[str]] = {level: [] for level in LEVELS}
         if self.over_one is not None:
             words = f"than the same model with one mode ({_worded(self.over_one)})"
-            if _is_gain(self.over_one):
+            if is_gain(self.over_one):
                 found["trust"].append(f"each half predicts the other better {words}")
             else:
                 found["don't"].append(f"each half predicts the other no better {words}")
@@ -266,11 +266,11 @@ class Halves:
                 found[level].insert(0, f"fits to either half of the sessions agree on {share} only")
         if self.more is not None:
             more = counted(self.n_modes + 1, "mode")
-            if _is_gain(self.more):
+            if is_gain(self.more):
                 found["with care"].append(f"{more} would predict better ({_worded(self.more)})")
             elif self.n_modes == 1:
                 found["trust"].append(f"{more} would predict no better ({_worded(self.more)})")
-        if self.counts is not None and _is_gain(self.counts):
+        if self.counts is not None and is_gain(self.counts):
             found["with care"].append(
                 f"plain counts of what follows the last states predict better ({_worded(self.counts)}), so the model "
                 "misses something: try a longer history"
@@ -298,10 +298,10 @@ class Verdict:
         return f"{SAID[self.level]}: {'; '.join(self.reasons)}"
 
 
-def _is_gain(gain: tuple[float, float]) -> bool:
+def is_gain(gain: tuple[float, float]) -> bool:
     """Whether a gain is more than one standard error, and more than rounding.
 
-    >>> _is_gain((0.02, 0.01)), _is_gain((2e-17, 1e-17))
+    >>> is_gain((0.02, 0.01)), is_gain((2e-17, 1e-17))
     (True, False)
     """
     return gain[0] > max(gain[1], NOTHING)
