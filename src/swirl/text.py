@@ -164,7 +164,7 @@ def between(low: float, high: float) -> str:
 
 
 def percent(share: float | int, form: str | None = None, *, space: str = "\u00a0") -> str:
-    r"""A share in percent, without decimals unless it is near 0 or 1; the space does not break.
+    r"""A share in percent, without decimals unless it would read 0 or 100; the space does not break.
 
     Parameters
     ----------
@@ -177,15 +177,15 @@ def percent(share: float | int, form: str | None = None, *, space: str = "\u00a0
 
     Examples
     --------
-    >>> [percent(share).replace("\xa0", " ") for share in (0.624, 0.0042, 0.0, 0.9996)]
-    ['62 %', '0.4 %', '0 %', '99.96 %']
+    >>> [percent(share).replace("\xa0", " ") for share in (0.624, 0.0042, 0.0, 0.991, 0.9996)]
+    ['62 %', '0.4 %', '0 %', '99 %', '99.96 %']
     >>> percent(0.41234, ".3g", space=" ")
     '41.2 %'
     """
     value = 100 * float(share)
     if not math.isfinite(value):
         return "—"
-    if form is None and (0 < value < 1 or 99 < value < 100):
+    if form is None and (0 < value < 1 or 99.5 <= value < 100):
         return f"{number(value, 1 if value < 1 else 4)}{space}%"
     return f"{value:{form or '.0f'}}{space}%"
 

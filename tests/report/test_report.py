@@ -317,7 +317,10 @@ def test_groups_are_tested_with_the_animal_as_the_unit():
     case = decoded(paths, subjects=animals, groups=["x"] * 8 + ["y"] * 8)
     told = group_words(animal_facts(case), case.mode_names)
     assert told[0] == "The groups differ in a and b: a p = 0.029, b p = 0.029 (corrected: 0.029; 0.029)."
-    assert told[1].replace("\xa0", " ").startswith("y minus x, in shares of an animal’s steps")
+    assert told[1].replace("\xa0", " ") == (
+        "y minus x, in shares of an animal’s steps, with 95 % intervals: a −60 points (−60 to −60), b +60 points "
+        "(+60 to +60)."
+    )
     assert "in all 70 ways to deal the group labels" in told[2]  # and not in those to divide 16 sessions
     three = group_words(animal_facts(case) | {"rows": animal_facts(case)["rows"][1:7]}, case.mode_names)
     assert three[0].startswith("No difference could be shown")
