@@ -72,6 +72,33 @@ def did_you_mean(given: Any, known: Iterable[str], otherwise: str = "", *, alike
     return f"; did you mean {near!r}?" if near is not None else f"; {otherwise}" if otherwise else ""
 
 
+EXPECTED = {
+    "Value error, ": "",
+    "Input should be a valid integer, unable to parse string as an integer": "expected a whole number",
+    "Input should be a valid integer, got a number with a fractional part": "expected a whole number",
+    "Input should be a valid integer": "expected a whole number",
+    "Input should be a valid number, unable to parse string as a number": "expected a number, as in 0.5",
+    "Input should be a valid number": "expected a number",
+    "Input should be a valid string": "expected words",
+    "Input should be a valid boolean": "expected true or false",
+    "Input should be greater than or equal to ": "expected at least ",
+    "Input should be less than or equal to ": "expected at most ",
+    "Input should be ": "expected ",
+}
+"""How pydantic says what it takes, and how we do."""
+
+
+def expected(message: str) -> str:
+    """What pydantic says of a value, in plain words.
+
+    >>> expected("Input should be greater than or equal to 1"), expected("Value error, no such column")
+    ('expected at least 1', 'no such column')
+    """
+    for theirs, ours in EXPECTED.items():
+        message = message.replace(theirs, ours)
+    return message
+
+
 def same_but_capitals(names: Iterable[str]) -> list[list[str]]:
     """Distinct names that are one but for capitals and spaces.
 
