@@ -230,6 +230,15 @@ def stopped(*_, **__):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(("agreement", "doubted"), [(0.58, True), (0.98, False)])
+def test_halves_that_disagree_may_have_had_too_few_starting_points(settled, monkeypatch, agreement, doubted):
+    fit, data = settled
+    monkeypatch.setattr("swirl.analysis.verdicts.fit_halves", lambda *_, **__: told(agreement=agreement))
+    found = verdict(fit, data)
+    assert found.level == ("don't" if doubted else "trust")
+    assert ("each half was fitted from 2 starting points, as the fit was" in found.reasons[-1]) is doubted
+
+
 def test_ctrl_c_during_the_folds_is_never_a_result(settled, monkeypatch):
     fit, data = settled
     monkeypatch.setattr("swirl.inference.engines.improve_restarts", stopped)
