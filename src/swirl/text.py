@@ -72,6 +72,45 @@ def did_you_mean(given: Any, known: Iterable[str], otherwise: str = "", *, alike
     return f"; did you mean {near!r}?" if near is not None else f"; {otherwise}" if otherwise else ""
 
 
+EXPECTED = {
+    "Value error, ": "",
+    "Input should be a valid integer, unable to parse string as an integer": "expected a whole number",
+    "Input should be a valid integer, got a number with a fractional part": "expected a whole number",
+    "Input should be a valid integer": "expected a whole number",
+    "Input should be a valid number, unable to parse string as a number": "expected a number, as in 0.5",
+    "Input should be a valid number": "expected a number",
+    "Input should be a valid string": "expected words",
+    "Input should be a valid boolean": "expected true or false",
+    "Input should be greater than or equal to ": "expected at least ",
+    "Input should be less than or equal to ": "expected at most ",
+    "Input should be ": "expected ",
+}
+"""How pydantic says what it takes, and how we do."""
+
+
+def expected(message: str) -> str:
+    """What pydantic says of a value, in plain words.
+
+    >>> expected("Input should be greater than or equal to 1"), expected("Value error, no such column")
+    ('expected at least 1', 'no such column')
+    """
+    for theirs, ours in EXPECTED.items():
+        message = message.replace(theirs, ours)
+    return message
+
+
+def same_but_capitals(names: Iterable[str]) -> list[list[str]]:
+    """Distinct names that are one but for capitals and spaces.
+
+    >>> same_but_capitals(["L", "R", "l", "R ", "l"])
+    [['L', 'l'], ['R', 'R ']]
+    """
+    spelled: dict[str, list[str]] = {}
+    for name in dict.fromkeys(names):
+        spelled.setdefault("".join(name.split()).casefold(), []).append(name)
+    return [alike for alike in spelled.values() if len(alike) > 1]
+
+
 def listed(items: Sequence[str], word: str = "and") -> str:
     """Items as a sentence lists them.
 
@@ -152,7 +191,7 @@ def between(low: float, high: float) -> str:
 
 
 def percent(share: float | int, form: str | None = None, *, space: str = "\u00a0") -> str:
-    r"""A share in percent, without decimals unless it is near 0 or 1; the space does not break.
+    r"""A share in percent, without decimals unless it would read 0 or 100; the space does not break.
 
     Parameters
     ----------
@@ -165,15 +204,15 @@ def percent(share: float | int, form: str | None = None, *, space: str = "\u00a0
 
     Examples
     --------
-    >>> [percent(share).replace("\xa0", " ") for share in (0.624, 0.0042, 0.0, 0.9996)]
-    ['62 %', '0.4 %', '0 %', '99.96 %']
+    >>> [percent(share).replace("\xa0", " ") for share in (0.624, 0.0042, 0.0, 0.991, 0.9996)]
+    ['62 %', '0.4 %', '0 %', '99 %', '99.96 %']
     >>> percent(0.41234, ".3g", space=" ")
     '41.2 %'
     """
     value = 100 * float(share)
     if not math.isfinite(value):
         return "—"
-    if form is None and (0 < value < 1 or 99 < value < 100):
+    if form is None and (0 < value < 1 or 99.5 <= value < 100):
         return f"{number(value, 1 if value < 1 else 4)}{space}%"
     return f"{value:{form or '.0f'}}{space}%"
 

@@ -112,6 +112,11 @@ def test_one_standard_error_decides(gain, best):
     assert str(choice).startswith(choice.why())
 
 
+def test_a_gain_of_rounding_is_none():
+    gains = 1e-16 * np.array([2, 3, 2, 3])
+    assert tried(K123[:2], [np.zeros(4), gains]).best == {"n_modes": 1}
+
+
 def test_simpler_is_fewer_modes_then_shorter_history_then_switching_that_does_not_see_the_state():
     grid = [(2, 1, "independent"), (1, 2, "state"), (1, 1, "state"), (1, 2, "independent"), (1, 1, "independent")]
     candidates = [dict(zip(("n_modes", "history", "switching"), values, strict=True)) for values in grid]

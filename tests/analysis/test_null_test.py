@@ -36,6 +36,12 @@ def test_p_counts_the_real_sessions_among_the_simulations():
     assert found(18.0, np.arange(19)).p_value == 0.1  # equal to the largest is not above it
 
 
+def test_gains_of_rounding_are_alike():
+    nothing = found(4e-14, 1e-14 * np.arange(1, 4).repeat(7))
+    assert nothing.p_value == 1
+    assert "n_modes=2 gains 0 nats over n_modes=1 (0 per step)" in str(nothing)
+
+
 def test_p_is_uniform_where_nothing_is_there():
     rng = np.random.default_rng(0)
     p = [found(*(lambda x: (x[0], x[1:]))(rng.normal(size=20))).p_value for _ in range(2000)]

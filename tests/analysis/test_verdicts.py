@@ -35,6 +35,8 @@ def told(**changes):
         ({"agreement": fit_warnings.OTHER_MODES - 0.01}, "don't", "at 79 % of the steps only"),
         ({"over_one": LEVEL}, "don't", "no better than the same model with one mode (+0.0050 ± 0.0100"),
         ({"over_one": BEHIND}, "don't", "no better than the same model with one mode"),
+        ({"over_one": (2e-17, 1e-17)}, "don't", "no better than the same model with one mode (+0.0000"),
+        ({"over_one": (2e-17, 0.0), "more": (1e-16, 0.0), "counts": (1e-16, 0.0)}, "don't", "no better"),
         ({"over_one": None}, "with care", "could not be scored"),
         ({"more": AHEAD}, "with care", "3 modes would predict better (+0.0500 ± 0.0100"),
         ({"counts": AHEAD}, "with care", "plain counts"),
@@ -228,6 +230,15 @@ def stopped(*_, **__):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(("agreement", "doubted"), [(0.58, True), (0.98, False)])
+def test_halves_that_disagree_may_have_had_too_few_starting_points(settled, monkeypatch, agreement, doubted):
+    fit, data = settled
+    monkeypatch.setattr("swirl.analysis.verdicts.fit_halves", lambda *_, **__: told(agreement=agreement))
+    found = verdict(fit, data)
+    assert found.level == ("don't" if doubted else "trust")
+    assert ("each half was fitted from 2 starting points, as the fit was" in found.reasons[-1]) is doubted
+
+
 def test_ctrl_c_during_the_folds_is_never_a_result(settled, monkeypatch):
     fit, data = settled
     monkeypatch.setattr("swirl.inference.engines.improve_restarts", stopped)

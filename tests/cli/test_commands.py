@@ -414,3 +414,28 @@ def test_a_log_is_not_flooded_and_a_terminal_shows_what_is_done():
     show.doing("S-1: fold 1 of 3")
     show(Progress(1, 0, 4, 200.0))
     assert line == ["S-1: fold 1 of 3", "S-1: fold 1 of 3; 1 of 4 done, about 3 min left"]
+
+
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        ("fit a.csv --modes two", "'--modes': expected a whole number"),
+        ("plot fit.nc --signal-bin 0,5", "'--signal-bin': expected a number"),
+        ("export fit.nc --what bout -o b.csv", "'--what': 'bout' is not one of 'steps'"),
+        ("fit a.csv --group Genotype", "--group; columns are named with --columns group=NAME"),
+    ],
+)
+def test_faults_in_options_are_said_in_plain_words(command, told):
+    done = run(*command.split(), COLUMNS="200")
+    assert done.exit_code == 2
+    said = " ".join(done.output.replace("│", " ").split())
+    assert told in said or "not a valid" in said  # so older versions of Typer say it
+    assert "Value error" not in said
+    assert "Input should" not in said
+
+
+def test_a_shorthand_for_the_environment_that_is_misspelt(tmp_path):
+    (tmp_path / "a.csv").write_text("state\nL\nR\nL\n")
+    done = run("check", str(tmp_path / "a.csv"), "--env", "syllable")
+    assert done.exit_code == 2
+    assert "syllable does not exist; did you mean 'syllables'?" in done.output

@@ -128,6 +128,21 @@ def test_apply_gives_the_modes_of_the_fit(folder, tmp_path):
     np.testing.assert_allclose(written["t"], np.concatenate(data.times))
 
 
+def test_apply_takes_a_table_whose_columns_have_other_names(folder, tmp_path):
+    other = {"session": "mouse", "state": "cell", "action": "move", "t": "seconds"}
+    table = pd.read_csv(folder / "sessions.csv").rename(columns=other)
+    table.to_csv(tmp_path / "other.csv", index=False)
+    refused = run("apply", folder / "fit.nc", tmp_path / "other.csv", "-o", tmp_path / "modes.csv")
+    assert "name the one that holds it: --columns state=NAME" in refused.output
+    columns = "state=cell,session=mouse,action=move,time=seconds"
+    options = ["--columns", columns, "-o", tmp_path / "modes.csv"]
+    done = run("apply", folder / "fit.nc", tmp_path / "other.csv", *options)
+    assert done.exit_code == 0, done.output
+    run("apply", folder / "fit.nc", folder / "sessions.csv", "-o", tmp_path / "own.csv")
+    modes = [pd.read_csv(tmp_path / name)["mode"].tolist() for name in ("modes.csv", "own.csv")]
+    assert modes[0] == modes[1]
+
+
 def test_a_line_for_each_start(folder, tmp_path):
     options = ["--model", "Markov-1", "--env", folder / "grid.csv", "-o", tmp_path / "counts.nc", "-v"]
     done = run("fit", folder / "sessions.csv", *options)

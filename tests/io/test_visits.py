@@ -336,3 +336,32 @@ def test_places_that_most_positions_miss_are_pointed_out():
         found = visits([Track("a", 0.1 * np.arange(len(path)), path)], ROW)
         assert any("BEWARE" in note and "lie in no place" in note for note in found.notes) == told
         assert not told or any("57 % of the frames" in note for note in found.notes)
+
+
+def box(left, bottom, right, top):
+    return [(left, bottom), (right, bottom), (right, top), (left, top)]
+
+
+def test_places_whose_x_and_y_are_swapped_are_pointed_out():
+    rng = np.random.default_rng(0)
+    path = rng.uniform([0, 0], [4, 2], size=(400, 2))
+    for second, told in ((box(2, 0, 4, 2), False), (box(0, 2, 2, 4), True)):  # beside the first; above it
+        found = visits([Track("m1", 0.1 * np.arange(400), path)], Polygons({"a": box(0, 0, 2, 2), "b": second}))
+        notes = [note for note in found.notes if "swapped" in note]
+        assert len(notes) == told
+        assert not told or "if x and y of the places were swapped, it would be 0 %" in notes[0]
+
+
+def test_places_that_overlap_are_told_and_those_that_never_count():
+    path = np.tile([[0.5, 0.5], [2.5, 0.5], [2.5, 2.5], [0.5, 2.5]], (20, 1))
+    track = Track("m1", 0.1 * np.arange(len(path)), path)
+    nest, arena, far = box(0, 0, 1, 1), box(0, 0, 3, 3), box(2, 2, 3, 3)
+    good = visits([track], Polygons({"nest": nest, "far": far, "arena": arena}))
+    assert not any("BEWARE" in note for note in good.notes)
+    assert "50 % of the positions are in several places at once (nest, far, arena)" in " ".join(good.notes)
+    hidden = visits([track], Polygons({"far": far, "arena": arena, "nest": nest}))
+    assert any(note.startswith("BEWARE: 'nest' is never counted, as 'arena' comes before it") for note in hidden.notes)
+    apart = visits([track], Polygons({"west": box(0, 0, 2, 3), "east": box(2, 0, 3, 3)}))
+    assert not any("several places" in note for note in apart.notes)
+    with pytest.raises(ValueError, match=r"All of these are in 'arena'.*list the small ones before"):
+        visits([track], Polygons({"arena": arena, "nest": nest}))

@@ -436,7 +436,7 @@ def test_restart_agreement_compares_the_best():
     paths = [[np.array([0, 0, 1, 1])], [np.array([0, 1, 0, 1])], [np.array([1, 1, 0, 0])], [np.array([0, 0, 0, 1])]]
     model = fitted([-10.0, NAN, -9.0, -30.0], paths)
     ax = ready(scores.restart_agreement(model, None, n_best=2))
-    assert [tick.get_text() for tick in ax.get_yticklabels()] == ["2 (best)", "0 (−1.0)"]
+    assert [tick.get_text() for tick in ax.get_yticklabels()] == ["2 (best)", "0 (1.0)"]
     assert [text.get_text() for text in ax.texts] == ["1.00", "1.00", "1.00", "1.00"]  # the same but for names
     values, order, behind = scores.restart_agreements(model, None)
     assert order == [2, 0, 3]

@@ -501,8 +501,9 @@ def test_tables_where_states_have_no_places(table):
     labels = page.eval_on_selector_all("#reward-map .ytick text", "all => all.map(one => one.textContent)")
     assert sorted(labels)[0].startswith('<b>"x"</b>')  # as it was written, not in bold
     assert page.locator("#replay-map .state").count() == 3
-    assert page.text_content("#choice-map .ytitle") == "syllable"
-    assert page.text_content("#switch-map .xtitle") == "syllable"
+    assert page.text_content("#choice-map .ytitle") == "state"
+    assert page.text_content("#choice-map .xtitle") == "next state"
+    assert page.text_content("#switch-map .xtitle") == "state"
     photograph(page, "table-wide-dark")
     page.set_viewport_size(NARROW)
     page.wait_for_function("document.documentElement.scrollWidth <= innerWidth")

@@ -330,7 +330,10 @@ def test_groups_are_tested_with_the_animal_as_the_unit():
     case = decoded(paths, subjects=animals, groups=["x"] * 8 + ["y"] * 8)
     told = group_words(animal_facts(case), case.mode_names)
     assert told[0] == "The groups differ in a and b: a p = 0.029, b p = 0.029 (corrected: 0.029; 0.029)."
-    assert told[1].replace("\xa0", " ").startswith("y minus x, in shares of an animal’s steps")
+    assert told[1].replace("\xa0", " ") == (
+        "y minus x, in shares of an animal’s steps, with 95 % intervals: a −60 points (−60 to −60), b +60 points "
+        "(+60 to +60)."
+    )
     assert "in all 70 ways to deal the group labels" in told[2]  # and not in those to divide 16 sessions
     three = group_words(animal_facts(case) | {"rows": animal_facts(case)["rows"][1:7]}, case.mode_names)
     assert three[0].startswith("No difference could be shown")
@@ -787,6 +790,15 @@ def test_what_to_do_follows_the_verdict(halves, words):
     assert len(found) == (2 if halves.verdict().level == "trust" else 1)
 
 
+def test_commands_on_the_page_name_the_file_of_the_fit():
+    model, data = syllables()
+    page = report.build(model, data, n_draws=0, fit_file="day 1/my fit.nc")
+    assert "swirl report &#39;day 1/my fit.nc&#39; --information" in page
+    assert "swirl report fit.nc" not in page
+    halves = Halves(2, 0.99, (0.1, 0.01), None, None)
+    assert next_steps(halves.verdict(), 2, named=False, file="b.nc")[-1].endswith("swirl name b.nc NAME NAME …")
+
+
 def test_a_comparison_of_another_fit_is_called_so():
     model, data = grid()
     own = values(contents(model, data, comparison=comparison(model))[0])["comparison"]
@@ -868,9 +880,9 @@ def test_environments_without_places(per_action):
     assert facts["maps"]["kind"] == "table"
     assert facts["maps"]["per_action"] is per_action
     assert facts["replay"] == "ring"
-    assert facts["nouns"]["next"] == "next syllable"
+    assert facts["nouns"]["action"] == "next state"
     about_data = values(page)["summary"]["words"][0]
-    assert "25 syllables" in about_data
+    assert "25 states" in about_data
     assert "action" not in about_data
     assert page["title"] == f"I-{1 if per_action else 2} on 3 sessions"
     if per_action:
@@ -884,7 +896,7 @@ def test_environments_without_places(per_action):
 def test_syllables_are_called_so():
     any_next = np.tile(np.arange(4), (4, 1))
     path = np.array([0, 1, 2, 3])
-    data = Trajectories([path], state_names=["0", "7", "rear", "2"])
+    data = Trajectories([path], state_names=["0", "7", "rear", "2"], signals={"duration": [path + 0.5]})
     case = DecodedFit(None, data, MDP.deterministic(any_next), [path * 0], ["mode 0"])
     assert case.state_names == ["syllable 0", "syllable 7", "rear", "syllable 2"]
     assert case.action_names[1] == "syllable 7"
@@ -898,6 +910,15 @@ def test_syllables_are_called_so():
         assert other.state_names[1] == "state 7"
         assert other.action_names[0] == "action 0"
         assert other.nouns["state"] == "state"
+
+
+def test_arms_and_trials_are_not_called_syllables():
+    path = np.array([0, 1, 2, 3])
+    arms = Trajectories([path], state_names=["1", "2", "3", "left"])  # no durations
+    case = DecodedFit(None, arms, MDP.deterministic(np.tile(path, (4, 1))), [path * 0], ["mode 0"])
+    assert case.nouns["state"] == "state"
+    assert case.nouns["action"] == "next state"
+    assert case.state_names == case.action_names == ["state 1", "state 2", "state 3", "left"]
 
 
 def test_a_model_without_rewards_has_no_reward_map():

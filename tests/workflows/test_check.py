@@ -74,6 +74,11 @@ def resting(given):
     given["actions"] = None
 
 
+def one_way(given):
+    given["states"] = [(np.arange(60) + i) % 4 for i in range(3)]
+    given["actions"] = [np.zeros(60, int)] * 3
+
+
 def standing(given):
     given["states"][2], given["actions"][2] = np.zeros(60, int), np.full(60, 2)
 
@@ -137,6 +142,8 @@ CASES = {
     "unlikely-transitions": ("warning", None, RARE),
     "staying": ("warning", resting, STAYING),
     "never-stays": ("warning", None, STAYING),
+    "no-choice": ("warning", one_way, MDP.deterministic([[1], [2], [3], [0]])),
+    "names-alike": ("warning", setting(subjects=["m1", "M 1", "c"]), RING),
     "actions-inferred": ("note", setting(actions=None), RING),
     "actions-next-states": ("note", setting(actions=None), None),
     "actions-missing": ("note", setting(actions=None), SLIPPING),
@@ -365,6 +372,24 @@ def test_names_that_mean_other_things_set_the_environment_aside():
     further = examine(data(setting(state_names=list("abcde"))), NAMED)
     assert further.transitions["checked"]
     assert further.findings[0].says == "State 4 is 'e' in the data and nothing in the environment."
+
+
+def test_where_each_state_has_one_successor_there_is_nothing_to_choose():
+    """As in a T-maze whose visits to the same arm in a row were merged."""
+    merged = Trajectories([np.arange(80) % 2, np.arange(1, 80) % 2])
+    for env in (None, MDP.deterministic([[1], [0]])):
+        assert "no choice at any step" in found(examine(merged, env))["no-choice"].says
+    both = MDP.deterministic([[1, 0], [0, 1]])  # it could have stayed
+    assert "no-choice" not in found(examine(merged, both))
+    assert "no-choice" not in found(examine(Trajectories([[0, 1, 0, 0] * 40])))
+    assert "no-choice" not in found(examine(Trajectories([[0, 1, 0, 1]])))  # too few to tell
+
+
+def test_states_that_differ_in_capitals_only_are_told():
+    data = Trajectories([[0, 1, 2, 0] * 9], state_names=["L", "R", "l"])
+    assert found(examine(data))["names-alike"].says == "The states 'L', 'l' differ only in capitals or spaces."
+    unused = Trajectories([[0, 1, 1, 0] * 9], state_names=["L", "R", "l"])
+    assert "names-alike" not in found(examine(unused))
 
 
 def test_unmerged_runs_are_a_warning():

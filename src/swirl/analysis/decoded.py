@@ -1,6 +1,7 @@
 """A fitted model and sessions, decoded once: what figures and the report of a fit read.
 
-A state is called a syllable where any may follow any and the action is the next one, and a state elsewhere.
+A state is called a syllable where any may follow any, the action is the next one, and each has a duration, as syllables
+and bouts have; a state elsewhere, as for arms of a maze or trials.
 """
 
 import re
@@ -16,7 +17,7 @@ from swirl.analysis.comparison_result import Comparison
 from swirl.analysis.mode_signal import Window, own_name, read_units, read_window
 from swirl.analysis.state_summaries import DoesNotApply, action_targets, environment_of, least_norm
 from swirl.data.mdp import MDP
-from swirl.data.segments import StepDurations, step_durations
+from swirl.data.segments import DURATION, StepDurations, step_durations
 from swirl.data.trajectories import Trajectories
 from swirl.estimators.base import HiddenModeEstimator, as_trajectories, quietly
 from swirl.text import counted
@@ -25,6 +26,8 @@ MIN_KNOWN = 0.8  # of the steps of each animal, for shares of time
 POINT = 0.01  # a share of time that is within a point of the share of steps is the same
 
 OF_STATES = {"state": "state", "next": "next state", "previous": "previous state", "action": "action"}
+OF_CHOICES = {**OF_STATES, "action": "next state"}
+"""Any state may be chosen next."""
 OF_SYLLABLES = {
     "state": "syllable",
     "next": "next syllable",
@@ -114,10 +117,10 @@ class DecodedFit:
         return least_norm(self.model)
 
     @cached_property
-    def syllable_of_action(self) -> list[int] | None:
-        """The syllable that each action is, in whatever order a table had them; None where states are no syllables.
+    def state_of_action(self) -> list[int] | None:
+        """The state that each action leads to, in whatever order a table had them; None where actions are more.
 
-        They are where they have no places, any may follow any other, and the action is the next one.
+        They are no more where states have no places, any may follow any other, and the action is the next one.
         """
         env = self.env
         if env is None or env.n_states < 3 or env.n_states != env.n_actions or env.coordinates is not None:
@@ -131,22 +134,24 @@ class DecodedFit:
     @property
     def nouns(self) -> dict[str, str]:
         """Words for a state, the next, the previous and an action."""
-        return OF_STATES if self.syllable_of_action is None else OF_SYLLABLES
+        if self.state_of_action is None:
+            return OF_STATES
+        return OF_SYLLABLES if DURATION in (self.data.signals or {}) else OF_CHOICES
 
     @cached_property
     def state_names(self) -> list[str]:
         """Names of states for sentences: "state 7", or "syllable 7" where states are syllables, for a bare number."""
         given = (None if self.env is None else self.env.state_names, self.data.state_names)
         names = _names("state", self.n_states, *given)
-        if self.syllable_of_action is None:
+        if self.nouns["state"] == "state":
             return names
         return [re.sub(r"^state (?=\d+$)", "syllable ", name) for name in names]
 
     @cached_property
     def action_names(self) -> list[str]:
-        """Names of actions for sentences; of the next syllable, where actions are that."""
-        if self.syllable_of_action is not None:
-            return [self.state_names[state] for state in self.syllable_of_action]
+        """Names of actions for sentences; of the next state, where actions are that."""
+        if self.state_of_action is not None:
+            return [self.state_names[state] for state in self.state_of_action]
         if self.env is None:
             return _names("action", self.data.n_actions, self.data.action_names)
         return _names("action", self.env.n_actions, self.env.action_names, self.data.action_names)

@@ -18,6 +18,7 @@ from swirl.data.folds import animals, folds
 from swirl.data.trajectories import Trajectories
 from swirl.estimators.base import HiddenModeEstimator, Scored, as_trajectories, quietly
 from swirl.estimators.digest import digest
+from swirl.estimators.fit_warnings import NOTHING
 from swirl.rewards.forms import RewardForm
 from swirl.system import cores
 from swirl.text import InNotebooks, counted
@@ -229,7 +230,7 @@ class Choice(InNotebooks):
                 leaders[complexity(settings)] = i
         for _, leader in sorted(leaders.items()):
             gain, error = self.difference(leader, top)
-            if gain >= -error:
+            if gain >= -max(error, NOTHING):
                 return leader
         return top
 

@@ -22,11 +22,12 @@ from swirl.data.folds import max_folds
 from swirl.data.trajectories import Trajectories
 from swirl.estimators.base import as_trajectories
 from swirl.estimators.em_estimator import EMEstimator
-from swirl.estimators.fit_warnings import Halves, Verdict, against, with_near
+from swirl.estimators.fit_warnings import SAME_MODES, Halves, Verdict, against, with_near
 from swirl.estimators.registry import make
 from swirl.text import counted
 
 TUNED = 4  # sessions: fewer, and a half is one session, in which nothing can be chosen on folds
+STARTS = 8  # starting points, the default: from fewer a half may end in a worse optimum than the fit
 MAX_ITERATIONS = 200  # of a fit to a half: what it predicts hardly moves any more
 
 
@@ -66,6 +67,11 @@ def verdict(model: Any, data: Any, *, callback: Callable[[str], Any] | None = No
             if len(data) < TUNED:
                 words = f"with {counted(len(data), 'session')} plain counts could not be tuned, so they were left out"
                 found = replace(found, level="with care" if found.level == "trust" else found.level)
+                found = replace(found, reasons=(*found.reasons, words))
+            n_restarts = int(model.fitted_params.get("n_restarts", STARTS))
+            if n_restarts < STARTS and found.halves is not None and found.halves.agreement < SAME_MODES:
+                each = counted(n_restarts, "starting point")
+                words = f"each half was fitted from {each}, as the fit was: with more (--restarts 8) they may agree"
                 found = replace(found, reasons=(*found.reasons, words))
         except ValueError as problem:  # such as a half in which nothing was observed
             found = Verdict("with care", (f"halves of the sessions could not be compared ({problem})",))

@@ -15,7 +15,7 @@ from typer.main import get_command
 from swirl._version import __version__
 from swirl.errors import ImportNotice, Notice
 from swirl.system import compiled_settings
-from swirl.text import nearest_name
+from swirl.text import expected, nearest_name
 
 # Command → the module with its Typer, `app`.  A run imports that one module; the help imports them all, and
 # they are light: what is heavy stands inside the functions.
@@ -104,6 +104,9 @@ class Commands(TyperGroup):
         except KeyboardInterrupt:
             typer.secho("Interrupted.", fg=typer.colors.RED, err=True)
             raise typer.Exit(130) from None
+        except Exception as fault:
+            _reword(fault)
+            raise
 
 
 @contextmanager
@@ -166,6 +169,23 @@ def _by_its_name(argument: str) -> str:
     note = f"Note: {former} is called {FORMER_OPTIONS[former]} now; the old name will go in a later version."
     typer.secho(note, fg=typer.colors.YELLOW, err=True)
     return FORMER_OPTIONS[former] + equals + value
+
+
+ROLES = ("--session", "--subject", "--group", "--time", "--state", "--action", "--gap")
+
+
+def _reword(fault: Any) -> None:
+    """Put what Typer says of an option in plain words; name columns as the command does."""
+    message = getattr(fault, "message", None)
+    if not isinstance(message, str):
+        return
+    message = expected(message)
+    option, context = getattr(fault, "option_name", None), getattr(fault, "ctx", None)
+    known = [] if context is None else [name for parameter in context.command.params for name in parameter.opts]
+    if option in ROLES and option not in known and "--columns" in known:
+        fault.possibilities = None
+        message += f"; columns are named with --columns {option[2:]}=NAME"
+    fault.message = message
 
 
 def _words(fault: Exception) -> str:

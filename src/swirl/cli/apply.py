@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from swirl.cli.options import Fit, Force, Json, Quiet
+from swirl.cli.options import Columns, Fit, Force, Json, Quiet
 
 app = typer.Typer(add_completion=False)
 
@@ -17,6 +17,7 @@ def apply(
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="FILE", help="Table of modes (.csv, .tsv, .parquet).")
     ],
+    columns: Columns = None,
     bouts: Annotated[bool, typer.Option("--bouts", help="One row per bout of a mode instead of one per step.")] = False,
     force: Force = False,
     as_json: Json = False,
@@ -27,14 +28,15 @@ def apply(
     Writes every step with its mode (Viterbi) and the probability of each mode.
     On the training sessions these are the same as in the fit.
     """
-    from swirl.cli.output import check_free, show_json
+    from swirl.cli.output import check_free, named_columns, show_json
     from swirl.estimators.base import PER
     from swirl.io.export_tables import write_table
+    from swirl.text import counted
     from swirl.workflows.load import open_fit, sessions_of, steps_or_bouts
 
     check_free(output, force, fit, data)
     model = open_fit(fit)
-    sessions = sessions_of(model, data)
+    sessions = sessions_of(model, data, columns=named_columns(columns))
     table = steps_or_bouts(model, sessions, bouts=bouts)
     written = write_table(table, output, overwrite=force)
     of = model.score_type_of(sessions)
@@ -49,5 +51,6 @@ def apply(
     if as_json:
         show_json(facts)
     elif not quiet:
-        typer.echo(f"{len(sessions)} sessions, {sessions.n_steps:,} steps: {facts['score']:.4f} nats per {PER[of]}")
+        sizes = f"{counted(len(sessions), 'session')}, {counted(sessions.n_steps, 'step')}"
+        typer.echo(f"{sizes}: {facts['score']:.4f} nats per {PER[of]}")
         typer.echo(f"Saved to {written}")

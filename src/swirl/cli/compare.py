@@ -156,7 +156,7 @@ def compare(
         return
     if quiet:
         return
-    typer.echo(f"{ready.train!r} to fit to, {ready.test!r} to score\n")
+    typer.echo(f"{_sides(ready)}\n")
     typer.echo(result)
     typer.echo(f"\nSaved to {saved}" + (f", fits to {fits}" if kept else ""))
     picked = result.picked()
@@ -170,6 +170,13 @@ def compare(
     given |= {"--goals": goals, "--restarts": restarts, "--max-iter": max_iter, "--tol": tol, "--seed": seed}
     words = ["swirl", "fit", *([data] if data is not None else []), *fit_words(picked, result.n_modes(picked), given)]
     typer.echo(f"Next: {shlex.join(words)} && {report}")
+
+
+def _sides(ready: Any) -> str:
+    """The sessions on either side of the split, in a line each."""
+    from swirl.cli.output import data_words
+
+    return f"fitted to     {data_words(ready.train)}\nscored on     {data_words(ready.test)}"
 
 
 def _with_grid(grid: str, config: Path | None, options: dict[str, Any]) -> Any:
@@ -237,7 +244,7 @@ def _choose(
     if as_json:
         show_json(plain({**found.facts(), "file": str(saved)}, other=repr))
     elif not quiet:
-        typer.echo(f"{ready.train!r} to fit to, {ready.test!r} to score\n\n{found}\n\nSaved to {saved}")
+        typer.echo(f"{_sides(ready)}\n\n{found}\n\nSaved to {saved}")
         if kept and fits is not None:
             report = [
                 "swirl",

@@ -58,7 +58,7 @@ def goals(
     line suggests an experiment that would decide. It takes minutes: many
     models are fitted.
     """
-    from swirl.cli.output import check_free, listed, named_columns, progress_lines, show_json
+    from swirl.cli.output import check_free, data_words, listed, named_columns, progress_lines, show_json
     from swirl.workflows.config import read_config, settings
     from swirl.workflows.goals import DISCOVER, split_goals
     from swirl.workflows.habit_or_goal import run_habit_or_goal
@@ -91,7 +91,7 @@ def goals(
         return
     if quiet:
         return
-    typer.echo(f"{ready.train!r}\n\n{found}")
+    typer.echo(f"{data_words(ready.train)}\n\n{found}")
     if drawn is not None:
         typer.echo(f"\nMap: {drawn}")
     if saved is not None:

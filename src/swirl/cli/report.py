@@ -106,6 +106,7 @@ def report(
         run=model.run_,
         n_draws=draws,
         intervals=found,
+        fit_file=fit,
         overwrite=force,
     )
     if not quiet:

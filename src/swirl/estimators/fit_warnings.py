@@ -43,6 +43,7 @@ SAME_MODES = 0.93
 OTHER_MODES = 0.8
 """Where fewer agree, the modes are those of one half only."""
 MIN_SHARE = 0.02  # of the steps; a mode with fewer is often a few odd stretches of one session
+NOTHING = 1e-6  # nats per step; where the animal has no choice, all models predict alike up to rounding
 
 
 @dataclass(frozen=True)
@@ -250,7 +251,7 @@ class Halves:
         found: dict[Level, list[str]] = {level: [] for level in LEVELS}
         if self.over_one is not None:
             words = f"than the same model with one mode ({_worded(self.over_one)})"
-            if self.over_one[0] > self.over_one[1]:
+            if is_gain(self.over_one):
                 found["trust"].append(f"each half predicts the other better {words}")
             else:
                 found["don't"].append(f"each half predicts the other no better {words}")
@@ -265,11 +266,11 @@ class Halves:
                 found[level].insert(0, f"fits to either half of the sessions agree on {share} only")
         if self.more is not None:
             more = counted(self.n_modes + 1, "mode")
-            if self.more[0] > self.more[1]:
+            if is_gain(self.more):
                 found["with care"].append(f"{more} would predict better ({_worded(self.more)})")
             elif self.n_modes == 1:
                 found["trust"].append(f"{more} would predict no better ({_worded(self.more)})")
-        if self.counts is not None and self.counts[0] > self.counts[1]:
+        if self.counts is not None and is_gain(self.counts):
             found["with care"].append(
                 f"plain counts of what follows the last states predict better ({_worded(self.counts)}), so the model "
                 "misses something: try a longer history"
@@ -295,6 +296,15 @@ class Verdict:
 
     def __str__(self) -> str:
         return f"{SAID[self.level]}: {'; '.join(self.reasons)}"
+
+
+def is_gain(gain: tuple[float, float]) -> bool:
+    """Whether a gain is more than one standard error, and more than rounding.
+
+    >>> is_gain((0.02, 0.01)), is_gain((2e-17, 1e-17))
+    (True, False)
+    """
+    return gain[0] > max(gain[1], NOTHING)
 
 
 def _worded(gain: tuple[float, float]) -> str:

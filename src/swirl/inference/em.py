@@ -29,6 +29,7 @@ from swirl.inference.initialise import starting_points
 from swirl.inference.mstep import Components, Parameters
 from swirl.precision import float64, numpy_tree
 from swirl.rewards.component import EmissionComponent
+from swirl.text import number
 
 FALL = 1e-6  # relative fall of the objective that cannot be rounding
 
@@ -355,7 +356,7 @@ def _to_come(kept: Restart) -> str:
     """Say what the objective may still gain."""
     if not np.isfinite(kept.remaining_gain):
         return ""
-    return f", and {kept.remaining_gain:,.2g} nats or more may still be gained" if kept.remaining_gain > 0 else ""
+    return f", and perhaps {number(kept.remaining_gain, 2)} nats may still be gained" if kept.remaining_gain > 0 else ""
 
 
 def describe(restarts: list[Restart], best: int, n_observed: int, agreement: str | None = None) -> str:

@@ -21,7 +21,7 @@ from swirl.io import open_table
 from swirl.io.atomic_write import check_target, whole_files
 from swirl.io.columns import MAX_LABEL
 from swirl.io.text_table import number as number_in
-from swirl.text import numbered, some
+from swirl.text import did_you_mean, numbered, some
 
 _EXPECTED = "expected a CSV with the columns state, action, next_state (and p where an action has several ends)"
 _TOLERANCE = 1e-6  # as in `MDP`
@@ -59,6 +59,8 @@ def read_environment(path: Any, states: Any = None) -> MDP:
     ('home', 'water')
     """
     path, faults, cannot = Path(path), Faults(), f"{path} cannot be read as an environment"
+    if not path.exists() and (meant := did_you_mean(path, SHORTHANDS)):
+        raise ValueError(f"{path} does not exist{meant}")
     rows = open_table.rows(path, ("state", "action", "next_state"), faults, _EXPECTED)
     beside = Path(states) if states is not None else states_beside(path)
     listed: open_table.Rows = []

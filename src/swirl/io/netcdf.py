@@ -162,13 +162,13 @@ def _opened(path: str | os.PathLike[str]) -> Iterator[tuple[Any, dict[str, Any]]
     if not path.exists():
         raise ValueError(f"{told} does not exist; check the spelling and the folder")
     if not path.is_file():
-        raise ValueError(f"{told} is not a file; give the file that save() wrote")
+        raise ValueError(f"{told} is not a file; give a fit, the file that swirl fit or save() wrote")
     with path.open("rb") as raw:
         signature = raw.read(len(_HDF5_SIGNATURE))
     if not signature:
         raise ValueError(f"{told} is empty: it was cut short when copied; copy it again")
     if signature != _HDF5_SIGNATURE:
-        raise ValueError(f"{told} is not a netCDF-4 (HDF5) file; give the file that save() wrote")
+        raise ValueError(f"{told} is not a netCDF-4 (HDF5) file; give a fit, the file that swirl fit or save() wrote")
     if not _is_sealed(path):
         raise ValueError(f"{told} is truncated or damaged (its SHA-256 has changed); copy it again from the original")
     with hdf5.explained(path, _DAMAGED), h5py.File(path, "r") as file:

@@ -357,7 +357,11 @@ def _of_sheet(path: Path, wanted: str | None, notes: list[str]) -> bytes:
     found = sheets(path)
     names = some([repr(name) for name in found], 20)
     if wanted is None and len(found) > 1:
-        refuse(path, f"it has {len(found)} sheets ({names}): say which with --sheet (sheet= in Python)")
+        refuse(
+            path,
+            f"it has {len(found)} sheets ({names}): say which with --sheet (sheet= in Python). Where each animal has a "
+            "sheet, join them in one, with a column of the animal",
+        )
     if wanted is not None and wanted not in found:
         refuse(path, f"there is no sheet {wanted!r} with data: it has {names}")
     name = next(iter(found)) if wanted is None else wanted

@@ -7,7 +7,7 @@ from typing import Any
 from swirl.data.trajectories import Trajectories
 from swirl.errors import Faults
 from swirl.io import open_table
-from swirl.text import counted, some
+from swirl.text import counted, same_but_capitals, some
 
 EXPECTED = "expected a CSV with the columns name (of the session), and subject or group or both"
 
@@ -110,13 +110,9 @@ def _contradictions(sessions: Trajectories, labels: dict[str, list[str | None]],
         elif changed:
             told = some([f"{before!r} → {now!r}" for before, now in dict.fromkeys(one[1:] for one in changed)])
             notes.append(f"{column}s of the recordings were replaced by those of {index}: {told}")
-        spelled: dict[str, list[str]] = {}
-        for value in dict.fromkeys(value for value in given if value is not None):
-            spelled.setdefault("".join(value.split()).casefold(), []).append(value)
-        for alike in spelled.values():
-            if len(alike) > 1:
-                notes.append(
-                    f"BEWARE: the {column}s {some([repr(value) for value in alike])} of {index} differ only in "
-                    f"capitals or spaces, and are {len(alike)} {column}s now: if they are one, write them alike"
-                )
+        for alike in same_but_capitals([value for value in given if value is not None]):
+            notes.append(
+                f"BEWARE: the {column}s {some([repr(value) for value in alike])} of {index} differ only in "
+                f"capitals or spaces, and are {len(alike)} {column}s now: if they are one, write them alike"
+            )
     return notes

@@ -16,12 +16,15 @@ from swirl.errors import Faults, renamed
 from swirl.io.label_runs import runs
 from swirl.io.notes import two_clocks
 from swirl.io.tracks import Track
-from swirl.text import counted, some
+from swirl.text import counted, percent, some
 
 MAX_BREAK = {"seconds": 0.5, "frames": 5.0}
 SKIPPED = ("gap", "shortest", "error")
 _CLOSE = 1e-6  # of a duration: three frames of 1/30 s are 0.1 s, whatever the last bit says
 _MOST = 0.5
+_OUTSIDE = 0.1  # of the positions, from which it is asked why
+_FEW = 0.01  # of the positions: hand-drawn zones overlap a little at their borders
+_SAMPLE = 50_000  # positions that are looked at once more
 _MANY = 0.05  # of the moves: then something is wrong with the places
 _CANNOT = "No sessions can be made of the tracks"
 
@@ -111,7 +114,7 @@ def visits(
         signals=signals,
         state_names=places.state_names,
         action_names=places.action_names,
-        notes=_notes(tracks, tally, min_dwell, max_break, on_skip),
+        notes=(*_notes(tracks, tally, min_dwell, max_break, on_skip), *_place_notes(tracks, places)),
     )
 
 
@@ -301,8 +304,7 @@ def _means(signal: np.ndarray, times: np.ndarray, path: _Path) -> np.ndarray:
 
 def _why_none(tracks: Iterable[Track], places: Any, min_dwell: float, short: int) -> str:
     """Why nothing is left: most often positions and places are in different units, or visits were all too short."""
-    flat = np.concatenate([track.positions for track in tracks])
-    flat = flat[np.isfinite(flat).all(1)]
+    flat = _known(tracks)
     if not len(flat):
         return "no frame has a position; lower min_confidence when reading them"
 
@@ -310,7 +312,8 @@ def _why_none(tracks: Iterable[Track], places: Any, min_dwell: float, short: int
         (left, bottom), (right, top) = points.min(0), points.max(0)
         return f"x {left:g} to {right:g}, y {bottom:g} to {top:g}"
 
-    inside = int(np.count_nonzero(places.assign(flat) >= 0))
+    place = places.assign(flat)
+    inside = int(np.count_nonzero(place >= 0))
     told = f"no animal moved from a place to another; {inside:,} of {counted(len(flat), 'position')} are in a place. "
     if short:
         unit = "frames" if next(iter(tracks)).time_unit == "frames" else "s"
@@ -318,10 +321,49 @@ def _why_none(tracks: Iterable[Track], places: Any, min_dwell: float, short: int
             f"{told}{counted(short, 'visit')} shorter than min_dwell={min_dwell:g} {unit} (--min-dwell) were taken "
             "out: is the frame rate right (fps, --fps)? Else give a shorter min_dwell"
         )
+    there = np.unique(place[place >= 0])
+    if len(there) == 1 and inside > _MOST * len(flat):
+        name = places.state_names[there[0]]
+        return (
+            f"{told}All of these are in {name!r}. Where places overlap, the first one in the file counts: list the "
+            "small ones before those around them; else give smaller places"
+        )
     return (
         f"{told}Positions have {extent(flat)}, the places lie at {extent(np.asarray(places.coordinates))}: "
         "are both in the same unit (pixels, cm)?"
     )
+
+
+def _known(tracks: Iterable[Track]) -> np.ndarray:
+    """All positions that are known."""
+    flat = np.concatenate([track.positions for track in tracks])
+    return flat[np.isfinite(flat).all(1)]
+
+
+def _place_notes(tracks: list[Track], places: Any) -> list[str]:
+    """What positions say of the places: x and y that are swapped, places that overlap, and those that never count."""
+    flat, notes = _known(tracks), []
+    flat = flat[:: max(1, len(flat) // _SAMPLE)]
+    outside, swapped = (float(np.mean(places.assign(xy) < 0)) for xy in (flat, flat[:, ::-1]))
+    if outside > _OUTSIDE and swapped < outside / 4:
+        notes.append(
+            f"BEWARE: {percent(outside, space=' ')} of the positions lie in no place; if x and y of the places were "
+            f"swapped, it would be {percent(swapped, space=' ')}. Do they have x first, then y, as positions have?"
+        )
+    if hasattr(places, "overlaps"):
+        several, names, under = places.overlaps(flat)
+        notes += [
+            f"BEWARE: {small!r} is never counted, as {large!r} comes before it in the file and covers it: list the "
+            "smaller one first"
+            for small, large in under.items()
+        ]
+        if several >= _FEW:
+            share = percent(several, space=" ")
+            notes.append(
+                f"{share} of the positions are in several places at once ({some(names)}): each counts for the first of "
+                "them in the file"
+            )
+    return notes
 
 
 def _notes(tracks: list[Track], tally: _Tally, min_dwell: Any, max_break: float, on_skip: str) -> tuple[str, ...]:

@@ -131,9 +131,9 @@ def restart_matrix(
     >>> import numpy as np
     >>> ax = restart_matrix(np.array([[1.0, 0.8], [0.8, 1.0]]), [3, 0], np.array([0.0, 2.1]))
     >>> [tick.get_text() for tick in ax.get_yticklabels()]
-    ['3 (best)', '0 (−2.1)']
+    ['3 (best)', '0 (2.1)']
     """
-    gaps = ["best", *(f"−{gap:.1f}" if gap >= 0.05 else "0.0" for gap in behind[1:])]
+    gaps = ["best", *(f"{max(gap, 0.0):.1f}" for gap in behind[1:])]
     names = [f"{restart} ({gap})" for restart, gap in zip(restarts, gaps, strict=True)]
     ax = new_axes(2.2 + 0.55 * len(names), 1.0 + 0.45 * len(names)) if ax is None else ax
     agreement_matrix(values, names, title=title, xlabel="restart", ylabel="restart (nats behind)", ax=ax)

@@ -187,8 +187,9 @@ def signal_correlation(
                 markeredgewidth=0.9, linestyle="none", label=names[mode], zorder=3,
             )  # fmt: skip
             said = _p_words(test.p_value[mode], test.corrected_p_value[mode], test.n_tests).replace(" (", "\n(")
-            ax.annotate(said, (mode, test.correlation[mode]), (0, 6),
-                        textcoords="offset points", ha="center", va="bottom", fontsize=SMALLEST,
+            up = test.correlation[mode] >= 0  # away from the line at 0, which would strike it through
+            ax.annotate(said, (mode, test.correlation[mode]), (0, 6 if up else -6),
+                        textcoords="offset points", ha="center", va="bottom" if up else "top", fontsize=SMALLEST,
                         color=SOFT_INK)  # fmt: skip
         else:
             ax.annotate("n/a", (mode, 0), (0, 3), textcoords="offset points", ha="center", va="bottom",

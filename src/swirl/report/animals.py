@@ -282,7 +282,19 @@ def _reversed(here: dict[str, Any], there: dict[str, Any], mode_names: list[str]
 
 
 def _points(difference: float) -> str:
-    return minus(f"{100 * difference:+.0f} {'point' if round(abs(100 * difference)) == 1 else 'points'}")
+    signed = _signed(difference)
+    return f"{signed} {'point' if signed[1:] == '1' else 'points'}"
+
+
+def _signed(difference: float) -> str:
+    """A difference of shares in points, with a decimal where it is less than one.
+
+    >>> _signed(0.262), _signed(-0.004), _signed(-0.0003)
+    ('+26', '−0.4', '0')
+    """
+    points = 100 * difference
+    words = f"{points:+.{1 if abs(points) < 0.95 else 0}f}"
+    return minus(words) if float(words) else "0"
 
 
 def _tested(
@@ -296,11 +308,11 @@ def _tested(
         index = pd.MultiIndex.from_tuples([(row["group"], row["name"]) for row in rows], names=["group", "subject"])
         two = compare_groups(pd.DataFrame(shares, index=index, columns=list(mode_names)), groups)
         spans = ", ".join(
-            f"{name} {minus(percent(d))} ({minus(percent(low))} to {minus(percent(high))})"
+            f"{name} {_points(d)} ({_signed(low)} to {_signed(high)})"
             for name, d, low, high in zip(mode_names, two.difference, two.low, two.high, strict=True)
         )
         ways = f"{'all' if two.exact else 'random'} {two.n_ways:,} ways"
-        of = f"in shares of an animal’s {facts['of']}, with {two.level:.0%} intervals"
+        of = f"in shares of an animal’s {facts['of']}, with {percent(two.level)} intervals"
         told = [f"{groups[1]} minus {groups[0]}, {of}: {spans}."]
         return {"p": two.p_value, "corrected": two.corrected_p_value, "least": two.least_p_value, "ways": ways,
                 "intervals": told, "difference": two.difference}  # fmt: skip

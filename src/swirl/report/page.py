@@ -1,5 +1,6 @@
 """What stands on the page: the sections that apply, in order, and what its script reads."""
 
+import shlex
 from collections.abc import Callable
 from dataclasses import fields
 from datetime import UTC, datetime
@@ -54,6 +55,7 @@ def contents(
     run: dict[str, Any] | None = None,
     n_draws: int = 0,
     intervals: Any = None,
+    fit_file: Any = None,
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """What the template fills in, and the JSON that the page's script reads."""
     if comparison is not None and not isinstance(comparison, Comparison):
@@ -67,6 +69,7 @@ def contents(
         run=run,
         n_draws=n_draws,
         intervals=read_intervals(decoded, intervals),
+        file="fit.nc" if fit_file is None else shlex.quote(str(fit_file)),
     )
     sections = [section for make in SECTIONS if (section := make(fit)) is not None]
     colours = named_mode_colours(fit.mode_names)

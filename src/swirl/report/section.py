@@ -34,6 +34,8 @@ class ReportedFit(DecodedFit):
     n_draws: int = 0
     """Simulated data sets for the predictive checks."""
     intervals: Intervals | None = None
+    file: str = "fit.nc"
+    """Where the fit is saved, as a command has it."""
     _found: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def once(self, find: Callable[["ReportedFit"], Found]) -> Found:

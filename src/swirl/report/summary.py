@@ -1,12 +1,13 @@
 """Summary: whether to trust the fit, what the data are, how the fit ended, and each mode in a sentence."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from swirl.analysis.decoded import DecodedFit
+from swirl.analysis.decoded import OF_STATES, DecodedFit
 from swirl.estimators.base import PER, quietly
-from swirl.estimators.fit_warnings import SAME_MODES, RestartAgreement, Verdict, cautions_of, verdict_of
+from swirl.estimators.fit_warnings import SAME_MODES, RestartAgreement, Verdict, cautions_of, is_gain, verdict_of
 from swirl.plots.style import named_mode_colours
 from swirl.report.maps import map_facts
 from swirl.report.modes import expected_shares, mode_facts, mode_sentence, unclear_sentence
@@ -25,10 +26,13 @@ def summary_section(fit: ReportedFit) -> Section:
     found = verdict_of(fit.model, agreement)
     values = {
         "verdict": _verdict(found, fit.n_modes),
-        "next": [*cautions.values(), *next_steps(found, fit.n_modes, named=fit.model.mode_names_ is not None)],
+        "next": [
+            *cautions.values(),
+            *next_steps(found, fit.n_modes, named=fit.model.mode_names_ is not None, file=fit.file),
+        ],
         "what": fit.model.description,
         "tiles": _tiles(fit, cautions),
-        "words": [data_sentence(data, fit.nouns["state"])],
+        "words": [data_sentence(data, fit.nouns)],
         "ended": ended_line(ended["converged"], agreement, sound=not cautions),
         "ended_words": fit_sentences(ended, data),
         "of": "steps" if modes[0]["time"] is None else "time",
@@ -117,8 +121,8 @@ def _scores(fit: DecodedFit) -> dict[str, tuple[float, int] | None]:
     }
 
 
-def data_sentence(facts: dict[str, Any], noun: str = "state") -> str:
-    """Say what the data are; where states are syllables, actions are the next ones and go without saying.
+def data_sentence(facts: dict[str, Any], nouns: Mapping[str, str] = OF_STATES) -> str:
+    """Say what the data are; where actions are the next states, they go without saying.
 
     >>> data_sentence({"sessions": 3, "steps": 240, "shortest": 80, "longest": 80, "subjects": 0, "groups": 0,
     ...                "states": 25, "visited_states": 20, "actions": 5, "observed_actions": 240,
@@ -135,9 +139,9 @@ def data_sentence(facts: dict[str, Any], noun: str = "state") -> str:
     )
     parts = [
         f"{counted(facts['sessions'], 'session')}{of}{groups} of {span} steps{whole}",
-        f"{counted(facts['states'], noun)}, {visited}",
+        f"{counted(facts['states'], nouns['state'])}, {visited}",
     ]
-    if noun == "state":  # the last step of a session has no action: that goes without saying
+    if nouns["action"] == "action":  # the last step of a session has no action: that goes without saying
         known = facts["observed_actions"] / (facts["observed_actions"] + facts["missing_actions"] or 1)
         where = "known at all steps" if known == 1 else f"known at {percent(known)} of the steps"
         where = where if facts["observed_actions"] else "none recorded"
@@ -208,7 +212,7 @@ def _verdict(found: Verdict | None, n_modes: int) -> dict[str, Any] | None:
     return {"kind": found.level.replace(" ", "-").replace("'", ""), "words": words, "reasons": reasons}
 
 
-def next_steps(found: Verdict | None, n_modes: int, *, named: bool) -> list[str]:
+def next_steps(found: Verdict | None, n_modes: int, *, named: bool, file: str = "fit.nc") -> list[str]:
     """What to do about the verdict, beside what `fit_warnings.cautions` says of the fit itself.
 
     >>> from swirl.estimators.fit_warnings import Halves
@@ -223,18 +227,18 @@ def next_steps(found: Verdict | None, n_modes: int, *, named: bool) -> list[str]
     halves, steps = found.halves, []
     if halves is None and found.level == "with care":
         steps.append("Look at the modes below, but do not build on them before this is settled.")
-    if halves is not None and halves.over_one is not None and halves.over_one[0] <= halves.over_one[1]:
+    if halves is not None and halves.over_one is not None and not is_gain(halves.over_one):
         steps.append("Do not claim modes: one mode predicts as well. Fit it (--modes 1), or record more sessions.")
     if halves is not None and n_modes > 1 and halves.agreement < SAME_MODES:
         steps.append(
             "Other sessions would give other modes. Do not interpret single bouts. Fit fewer modes or a simpler model, "
             "or record more sessions."
         )
-    if halves is not None and halves.more is not None and halves.more[0] > halves.more[1]:
+    if halves is not None and halves.more is not None and is_gain(halves.more):
         steps.append(
             f"Fit {n_modes + 1} modes as well (--modes {n_modes + 1}), or let swirl compare choose the number."
         )
-    if halves is not None and halves.counts is not None and halves.counts[0] > halves.counts[1]:
+    if halves is not None and halves.counts is not None and is_gain(halves.counts):
         steps.append("Try a longer history (--history 2 or more): the model misses something of the last steps.")
     if found.level == "trust":
         steps.append(
@@ -242,7 +246,7 @@ def next_steps(found: Verdict | None, n_modes: int, *, named: bool) -> list[str]
             f"{'fit' if n_modes == 1 else 'modes'}; it does not say what they mean to the animal."
         )
         if n_modes > 1 and not named:
-            steps.append("Name the modes once you know what they are: swirl name fit.nc NAME NAME …")
+            steps.append(f"Name the modes once you know what they are: swirl name {file} NAME NAME …")
     return steps
 
 

@@ -43,6 +43,7 @@ def uncertainty_section(fit: ReportedFit) -> Section | None:
         "restart_words": restart_sentence(agreement),
         "restarts": restarts,
         "max_rows": MAX_ROWS,
+        "file": fit.file,
     }
     return Section("uncertainty", "How sure is it?", values, figures)
 

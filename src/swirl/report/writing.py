@@ -26,6 +26,7 @@ def write(
     run: dict[str, Any] | None = None,
     n_draws: int = 5,
     intervals: Any = None,
+    fit_file: Any = None,
     overwrite: bool = False,
 ) -> Path:
     """Write a report on a fitted model as one HTML file and return its path; see `build` for the arguments.
@@ -51,6 +52,7 @@ def write(
         run=run,
         n_draws=n_draws,
         intervals=intervals,
+        fit_file=fit_file,
     )
     return write_text(path, page, overwrite=overwrite)
 
@@ -68,6 +70,7 @@ def build(
     run: dict[str, Any] | None = None,
     n_draws: int = 5,
     intervals: Any = None,
+    fit_file: Any = None,
 ) -> str:
     """Make a report on a fitted model as one self-contained HTML page.
 
@@ -93,6 +96,8 @@ def build(
     intervals
         What `swirl.uncertainty.information` or `swirl.uncertainty.bootstrap` returned; or ``"information"``, or a
         number of refits for a bootstrap (the data must then be those of the fit). None: the page says how to get them.
+    fit_file
+        Where the model is saved, for commands that the page proposes; None: they say fit.nc.
 
     Examples
     --------
@@ -118,6 +123,7 @@ def build(
         run=run,
         n_draws=n_draws,
         intervals=intervals,
+        fit_file=fit_file,
     )
     return environment.get_template("page.html.j2").render(
         **page,

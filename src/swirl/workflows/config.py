@@ -25,7 +25,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSeriali
 from swirl.errors import Faults
 from swirl.priors import Adaptive, Bouts, Cauchy, Dirichlet, Gaussian, GoalDirected, HabitGoals
 from swirl.rewards.forms import FORMS
-from swirl.text import did_you_mean
+from swirl.text import did_you_mean, expected
 
 MOST = 1000  # modes, states of a history, restarts: beyond is a slip of the pen
 OPTIONS = (
@@ -316,5 +316,5 @@ def _words(error: Any, form: type[Section]) -> str:
         return f"no such field{hint}"
     if error["type"] == "missing":
         return "missing; give it in the file or on the command line"
-    text = error["msg"].removeprefix("Value error, ")
+    text = expected(error["msg"])
     return text if error["type"] == "value_error" else f"got {error['input']!r}; {text[:1].lower()}{text[1:]}"

@@ -171,13 +171,17 @@ def open_fit(path: Any) -> Any:
     return load(path)
 
 
-def sessions_of(model: Any, data: Any = None, *, some: bool = False) -> Trajectories:
+def sessions_of(
+    model: Any, data: Any = None, *, columns: dict[str, Any] | None = None, some: bool = False
+) -> Trajectories:
     """Sessions read as the fit read its own: the same columns and labels.
 
     Parameters
     ----------
     data
         A table of sessions; None: the fit's own, if the file is still where it was and still the same.
+    columns
+        Names of columns that differ from those of the fit's own table.
     some
         Of a fit that was streamed take some that stand for all; else it has to be said which.
     """
@@ -196,7 +200,7 @@ def sessions_of(model: Any, data: Any = None, *, some: bool = False) -> Trajecto
     if streamed and not some:
         raise ValueError(f"{path} was streamed: say which of its files, or which other sessions, with --data FILE")
     read: Any = stream_sessions if streamed else read_sessions
-    sessions, _ = read(path, config.get("columns"), env=model.env)
+    sessions, _ = read(path, {**(config.get("columns") or {}), **(columns or {})} or None, env=model.env)
     if data is None and run.get("data_fingerprint") not in (None, sessions.fingerprint()):
         raise ValueError(f"{path} has changed since the fit: give the sessions to use with --data {path}")
     if streamed:

@@ -107,6 +107,25 @@ class Polygons:
             place[_inside(xy, corners)] = state
         return place
 
+    def overlaps(self, positions: Any) -> tuple[float, tuple[str, ...], dict[str, str]]:
+        """Which share of the positions is in several polygons, in which, and polygons that lie under one before them.
+
+        >>> nest, arena = [(0, 0), (1, 0), (1, 1), (0, 1)], [(0, 0), (9, 0), (9, 9), (0, 9)]
+        >>> where = [[0.5, 0.5], [0.2, 0.1], [5, 5], [6, 6]]
+        >>> Polygons({"nest": nest, "arena": arena}).overlaps(where)
+        (0.5, ('nest', 'arena'), {})
+        >>> Polygons({"arena": arena, "nest": nest}).overlaps(where)
+        (0.5, ('arena', 'nest'), {'nest': 'arena'})
+        """
+        xy = points(positions)
+        inside = np.stack([_inside(xy, corners) for corners in self._corners])
+        several, first, under = inside.sum(axis=0) > 1, inside.argmax(axis=0), {}
+        for state, own in enumerate(inside):
+            if own.any() and not (first[own] == state).any():
+                under[self.state_names[state]] = self.state_names[np.bincount(first[own]).argmax()]
+        involved = tuple(self.state_names[state] for state in np.flatnonzero(inside[:, several].any(axis=1)))
+        return float(several.mean()) if len(xy) else 0.0, involved, under
+
     def joined_where_they_touch(self) -> "Polygons | None":
         """The same polygons with ways between those that touch; None where some would then be out of reach.
 

@@ -5,7 +5,7 @@ Everything is counted over all steps at once; sessions are looped over only wher
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -17,7 +17,7 @@ from swirl.data.mdp import MDP
 from swirl.data.segments import step_durations
 from swirl.data.trajectories import Trajectories
 from swirl.data.trajectory_checks import MISSING
-from swirl.text import between, counted, one_decimal, some
+from swirl.text import between, counted, one_decimal, same_but_capitals, some
 from swirl.workflows.check.findings import LISTED, SHOWN, Notes, fraction, percent
 
 OFF_BEAT = 0.1  # how far a step's duration may lie from the session's median, relative to it
@@ -225,6 +225,7 @@ def count_transitions(notes: Notes, moves: Moves) -> dict[str, Any]:
         level, advice = ("note", "staying-recorded") if chosen else ("warning", None)
         notes.add(level, "staying", f"{percent(staying)} of steps stay in the same state.", advice=advice)
     _never_stays(notes, len(moves.here), int(moves.count[stays].sum()))
+    _no_choice(notes, moves)
     return {
         "moves": len(moves.here),
         "kinds": len(np.unique(moves.state * notes.n_states + moves.following)),
@@ -250,6 +251,19 @@ def _never_stays(notes: Notes, n_moves: int, n_stays: int) -> None:
         names = some([notes.action(label) for label in np.unique(a[stays]).tolist()])
         says = f"The environment lets the animal stay where it is (action {names}), but no step of the data does."
         notes.add("warning", "never-stays", says)
+
+
+def _no_choice(notes: Notes, moves: Moves) -> None:
+    """Warn where only one state can follow each, as in a T-maze whose visits to the same arm in a row were merged."""
+    if len(moves.here) < ENOUGH or notes.data.n_states < 2:
+        return
+    pairs = moves.state * notes.n_states + moves.following
+    if notes.env is not None:
+        s, _, to, _ = support(notes.env)
+        pairs = np.append(pairs, (s * notes.n_states + to)[np.isin(s, moves.state)])
+    if np.bincount(np.unique(pairs) // notes.n_states).max() == 1:
+        says = "The animal had no choice at any step: from each state only one other can follow."
+        notes.add("warning", "no-choice", says)
 
 
 MIN_COPY = 10  # shorter sessions are alike by chance
@@ -278,6 +292,8 @@ def count_sessions(notes: Notes) -> dict[str, Any]:
         if still:
             says = f"{counted(len(still), 'session')} never left one state: {notes.sessions(still)}."
             notes.add("warning", "constant-sessions", says)
+    for noun, labels in (("subject", data.subjects), ("group", data.groups)):
+        _alike(notes, noun, [label for label in dict.fromkeys(labels) if isinstance(label, str)])
     _copies(notes)
     n_bins = min(20, int(np.ptp(lengths)) + 1)
     edges = np.unique(np.linspace(lengths.min(), lengths.max() + 1, n_bins + 1).round().astype(np.int64))
@@ -313,6 +329,13 @@ def _groups(data: Trajectories) -> list[dict[str, Any]]:
     for group, subject in zip(data.groups, data.subjects, strict=True):
         animals.setdefault(str(group), set()).update([] if subject is None else [subject])
     return [{**group, "subjects": len(animals[group["name"]])} for group in _tally(data.groups, data.lengths)]
+
+
+def _alike(notes: Notes, noun: str, names: Sequence[str]) -> None:
+    """Warn of names that are one but for capitals and spaces."""
+    for alike in same_but_capitals(names):
+        says = f"The {noun}s {some([repr(name) for name in alike])} differ only in capitals or spaces."
+        notes.add("warning", "names-alike", says)
 
 
 def _subjects(notes: Notes) -> list[dict[str, Any]]:
@@ -450,6 +473,8 @@ def count_states(notes: Notes) -> dict[str, Any]:
         )
         words = notes.at(at, "state", lambda t: f"state {notes.state(flat.states[t])}")
         notes.add("fault", "states-outside", says, words)
+    names = [notes.data.state_names[s] for s in np.flatnonzero(steps).tolist()] if notes.data.state_names else []
+    _alike(notes, "state", names)
     never, once = np.flatnonzero(inside == 0), np.flatnonzero(inside == 1)
     if never.size:
         says = f"{len(never):,} of {counted(len(inside), 'state')} never visited: {notes.states(never)}."

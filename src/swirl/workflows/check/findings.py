@@ -54,6 +54,9 @@ ADVICE = {
     "there. If to stay is a choice that the animal makes at each step, keep the rows.",
     "staying-recorded": "Nothing, if to stay is a choice that the animal makes at each step. If a row is a tick of a "
     "clock, make one step of the rows in which it stays: swirl import table FILE --merge.",
+    "no-choice": "Such moves say nothing of what the animal wants, and modes mean nothing. If it may choose the "
+    "same place again, as in a T-maze, each row is a choice: import the table without --merge. Else give finer places.",
+    "names-alike": "If they are one, write them alike in the table, and import it again.",
     "never-stays": "If the rows of a stay were merged, write the environment without an action that stays (swirl env "
     "without --stay): else the model has to explain why the animal never stays, and modes come out wrong.",
     "actions-inferred": "Nothing: such a step is scored by the state that it led to, which determines the action.",
