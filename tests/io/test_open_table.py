@@ -459,6 +459,14 @@ def test_a_header_of_numbers_is_doubted(tmp_path):
         ValueError, match=r"is the line of column names missing\? Add that line, as in: t,subject,state"
     ):
         read_data(path)
+    for text in (  # tags of animals; an event of another kind
+        "1,8,E5ED\n2,7,85ED\n",
+        "6419\t30 Jun 17\t51\tCt\n6420\t30 Jun 17\t51\tCt\n",
+        "obs 1,25.0,s,LONG,1.8,8.125\nobs 1,25.0,p,POINT,10.25,23.35\n",
+    ):
+        path.write_text(text)
+        with pytest.raises(ValueError, match="column names missing"):
+            read_data(path)
     for text in (
         "0,1,2\n5,6,7\n8,9,9\n",
         "zone,1,2,3\n5,6,7,1\n8,9,9,1\n",

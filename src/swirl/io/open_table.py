@@ -105,8 +105,9 @@ class OpenTable:
         numbers = [name for name in self.header if not np.isnan(number(name))]
         if len(numbers) < 2 or numbers == [*map(str, range(len(numbers)))]:  # pandas counts columns from 0
             return ""
-        words = any(_is_name(name, below) for name, below in zip(self.header, self._first, strict=False))
-        if words and len({*self.header}) == len(self.header):
+        pairs = [*zip(self.header, self._first, strict=False)]
+        again = any(name.strip() == below and re.search(r"[^\W\d_]", name) for name, below in pairs)
+        if any(_is_name(*pair) for pair in pairs) and not again and len({*self.header}) == len(self.header):
             return ""
         return f". {self.word.capitalize()} {self.end} holds {some(numbers, 3)}: is the line of column names missing?"
 
@@ -114,18 +115,14 @@ class OpenTable:
 def _is_name(cell: str, below: str) -> bool:
     """Whether a cell of the first line can be the name of a column, as no number, date or time can, nor a label.
 
-    Labels stand below their like: "STATE" over "STATE" is the first bout of two, A1 over A2 the first of two visits.
+    Labels stand below their like: "STATE" over "STATE" is the first bout of two, A1 over B12 the first of two visits.
 
     >>> [_is_name(*pair) for pair in (("time_s", "0"), ("13:00:07 h", "0"), ("STATE", "STATE"), ("A1", "B12"))]
     [True, False, False, False]
     """
     begins_as_one = re.match(r"[\W_]*[^\W\d_]", cell) is not None and np.isnan(number(cell))
-    return begins_as_one and _shape(cell) != _shape(below)
-
-
-def _shape(cell: str) -> str:
-    """A cell with 0 for its numbers, and where it has one with a for its words."""
-    return re.sub(r"[^\W\d_]+", "a", re.sub(r"\d+", "0", cell)) if re.search(r"\d", cell) else cell
+    numbered = all(re.search(r"\d", one) and re.search(r"[^\W\d_]", one) for one in (cell, below))
+    return begins_as_one and cell.strip() != below and not numbered
 
 
 def open_table(path: Path, *, sheet: str | None = None, blank_rows: bool = False) -> OpenTable:

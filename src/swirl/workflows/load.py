@@ -100,10 +100,10 @@ def _to_the_nearest(coordinates: np.ndarray) -> np.ndarray:
     >>> _to_the_nearest(np.array([[0.0, 0], [0, 2], [0, 3], [0, 3]]))
     array([2., 1., 1.])
     """
-    from scipy.spatial import cKDTree
+    from scipy.spatial import KDTree
 
     places = np.unique(coordinates, axis=0)
-    return cKDTree(places).query(places, k=2)[0][:, 1] if len(places) > 1 else np.zeros(1)
+    return KDTree(places).query(places, k=2)[0][:, 1] if len(places) > 1 else np.zeros(1)
 
 
 def _is_drawn(coordinates: np.ndarray, apart: np.ndarray) -> bool:
@@ -115,7 +115,9 @@ def _is_drawn(coordinates: np.ndarray, apart: np.ndarray) -> bool:
     if not np.allclose(apart, 1):
         return False
     whole = (coordinates == np.round(coordinates)).all() and (coordinates.min(axis=0) == 0).all()
-    return bool(whole) or (len(coordinates) > 2 and np.allclose(coordinates, ring(len(coordinates)).coordinates))
+    return bool(whole) or (
+        len(coordinates) > 2 and np.allclose(coordinates, np.asarray(ring(len(coordinates)).coordinates))
+    )
 
 
 def _is_scaled(here: np.ndarray, there: np.ndarray, near: float) -> bool:
