@@ -413,7 +413,13 @@ def test_groups_and_names_that_nobody_has_given_yet(results, tmp_path):
     assert f"{tmp_path / 'syll_info.csv'} has no names yet, so syllables are called by their numbers" in notes
     assert not any("names of syllables are from" in note for note in notes)
     pd.DataFrame({"name": names, "group": ["default", "drug"]}).to_csv(tmp_path / "index.csv", index=False)
-    assert f"groups are from {tmp_path / 'index.csv'}" in read_moseq(results, fps=10).notes
+    found = read_moseq(results, fps=10).notes
+    assert f"groups are from {tmp_path / 'index.csv'}" in found
+    assert any("groups are compared by animal: give it in the column subject of index.csv" in note for note in found)
+    assert not any("groups are compared by animal" in note for note in notes)  # all are of one group
+    index = pd.DataFrame({"name": names, "group": ["default", "drug"], "subject": ["m1", "m2"]})
+    index.to_csv(tmp_path / "index.csv", index=False)
+    assert not any("groups are compared by animal" in note for note in read_moseq(results, fps=10).notes)
     with pytest.raises(ValueError, match="has names of syllables, as syll_info"):
         read_moseq(tmp_path / "syll_info.csv")
 

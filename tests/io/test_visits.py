@@ -361,6 +361,8 @@ def test_places_that_overlap_are_told_and_those_that_never_count():
     assert "50 % of the positions are in several places at once (nest, far, arena)" in " ".join(good.notes)
     hidden = visits([track], Polygons({"far": far, "arena": arena, "nest": nest}))
     assert any(note.startswith("BEWARE: 'nest' is never counted, as 'arena' comes before it") for note in hidden.notes)
+    both = visits([track], Polygons({"edge": box(2, 0, 3, 1), "arena": arena, "nest": nest, "far": far}))
+    assert any("'nest', 'far' are never counted, as 'arena' comes before them" in note for note in both.notes)
     apart = visits([track], Polygons({"west": box(0, 0, 2, 3), "east": box(2, 0, 3, 3)}))
     assert not any("several places" in note for note in apart.notes)
     with pytest.raises(ValueError, match=r"All of these are in 'arena'.*list the small ones before"):

@@ -534,6 +534,11 @@ def read_moseq(
         names=called,
         min_run=min_run,
     )
+    if len(set(sessions.groups) - {None}) > 1 and set(sessions.subjects) == {None}:
+        notes.append(
+            "which animal each recording is of is not known, and groups are compared by animal: give it in the column "
+            "subject of index.csv"
+        )
     if FRAMES in kinds:
         notes.append("BEWARE: times and durations are in frames, as the frame rate is not known: give fps (--fps)")
     elif STAMPS in kinds:

@@ -352,11 +352,13 @@ def _place_notes(tracks: list[Track], places: Any) -> list[str]:
         )
     if hasattr(places, "overlaps"):
         several, names, under = places.overlaps(flat)
-        notes += [
-            f"BEWARE: {small!r} is never counted, as {large!r} comes before it in the file and covers it: list the "
-            "smaller one first"
-            for small, large in under.items()
-        ]
+        for large in dict.fromkeys(under.values()):
+            small = [repr(name) for name, over in under.items() if over == large]
+            is_, it = ("is", "it") if len(small) == 1 else ("are", "them")
+            notes.append(
+                f"BEWARE: {some(small)} {is_} never counted, as {large!r} comes before {it} in the file and covers "
+                f"{it}: list small places before those around them"
+            )
         if several >= _FEW:
             share = percent(several, space=" ")
             notes.append(
