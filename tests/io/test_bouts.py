@@ -260,7 +260,7 @@ def test_overlaps_are_refused_with_a_way_out(tmp_path):
 
 def test_a_behaviour_that_overlaps_itself(tmp_path):
     path = written(tmp_path, "start,stop,behavior\n0,5,walk\n1,6,walk\n6,7,rear\n")
-    refused(path, "Where a behaviour overlaps itself: if there are several animals or observers", "--subject")
+    refused(path, "1 overlap of a behaviour with itself in 1 session", "channels in one session, name the", "--subject")
     sessions = read_bout_tables(path, priority=["walk"])
     assert named(sessions) == {"bouts": ["walk", "rear"]}
     assert sessions.signals["duration"][0].tolist() == [6, 1]
@@ -449,3 +449,30 @@ def test_another_length_beside_events_is_no_rounded_one(tmp_path, length):
     text = "start,stop,label,length\n" + "".join(f"{a},{b},{label},{length}\n" for a, b, label in rows)
     data = read_bout_tables(written(tmp_path, text), drop=["sneeze"])
     assert named(data) == {"bouts": ["rear", "groom", "rear"]}
+
+
+@pytest.mark.parametrize(("more", "also"), [("", False), ("4,4,sneeze\n", True)])
+def test_bouts_of_one_label_alone_are_told(tmp_path, more, also):
+    path = written(tmp_path, f"start,stop,behavior\n0,1,rear\n2,3,rear\n5,6,rear\n{more}")
+    found = read_bout_tables(path)
+    assert told(found, "BEWARE: every bout is 'rear', and of one label alone nothing can be learned")
+    assert told(found, "--points takes the point events too") == also
+    assert not told(read_bout_tables(path, pauses="state"), "every bout is")
+
+
+@pytest.mark.parametrize(
+    ("top", "length", "said"),
+    [
+        ("onset,offset,label", "2700", True),
+        ("onset_s,offset_s,label", "2700", False),  # the unit is said
+        ("onset,offset,label", "2700.5", False),
+        ("onset,offset,label", "3", False),  # seconds that somebody wrote down
+    ],
+)
+def test_whole_numbers_may_be_frames_or_samples(tmp_path, top, length, said):
+    step = float(length)
+    rows = [f"{2 * i * step:g},{(2 * i + 1) * step:g},{'ab'[i % 2]}" for i in range(30)]
+    path = written(tmp_path, "\n".join([top, *rows]) + "\n")
+    assert told(read_bout_tables(path), "are whole numbers, and the median bout lasts 2,700 s if they are") == said
+    if said:
+        assert read_bout_tables(path, fps=1000).signals["duration"][0][0] == pytest.approx(2.701)

@@ -143,8 +143,11 @@ def test_labels_that_look_like_units_are_data(tmp_path, content):
 @pytest.mark.parametrize(
     ("content", "told"),
     [
-        ("t,state\n0,1,5\n1,2,5\n2,1,5\n", "line 2 has 3 values for 2 columns"),  # no preamble: the header is short
-        ("a note\n1,2,3\n4,5,6\n7,8,9\n", "line 2 has 3 values for 1 columns"),  # and no header at all
+        (
+            "t,state\n0,1,5\n1,2,5\n2,1,5\n",
+            "line 1 has 2 values, but the 3 lines below have 3: give each",
+        ),  # a short header
+        ("a note\n1,2,3\n4,5,6\n7,8,9\n", "is the line of column names missing"),  # and no header at all
         ("t,state\n0,home\n1,home,x,y\n2,water,x,y\n3,home,x,y\n", "line 3 has 4 values for 2 columns"),
     ],
 )
@@ -277,7 +280,7 @@ def test_a_behaviour_that_is_on_twice_overlaps_itself(tmp_path):
         ValueError, match=r"'sniff' from 1 to 5 s \(line 2\) and 'sniff' from 2 to 3 s \(line 3\)"
     ) as told:
         read_bout_tables(tmp_path / "a.csv")
-    assert "Where a behaviour overlaps itself" in str(told.value)
+    assert "1 overlap of a behaviour with itself" in str(told.value)
     data = read_bout_tables(tmp_path / "a.csv", priority=["sniff", "groom"])
     assert [data.state_names[s] for s in data.states[0]][-1] == "groom"
     assert sum(data.signals["duration"][0][:-1]) == 4.0
@@ -479,3 +482,21 @@ def test_a_header_of_numbers_is_doubted(tmp_path):
     path.write_text("time_s,stat,12,15\n0,1,0.5,1\n1,2,0.7,2\n")
     with pytest.raises(ValueError, match="did you mean 'stat'"):
         read_data(path)
+
+
+def test_several_lines_of_names_are_told_with_the_line_where_the_numbers_begin(tmp_path):
+    path = tmp_path / "a.csv"
+    top = ["Take,maze 1,rate,100", "", ",Name,tag1,tag1,tag1,tag1", ",,Rotation,Position,Position,Position"]
+    path.write_text("\n".join([*top, "Frame,Time,X,X,Y,Z", *(f"{i},{i}.5,1,2,3,4" for i in range(30))]) + "\n")
+    with pytest.raises(ValueError, match="several lines of names stand above them") as error:
+        open_table(path)
+    assert "line 1 has 4 values, but the 33 lines below have 6, and the numbers begin in line 6" in str(error.value)
+
+
+@pytest.mark.parametrize(("cell", "doubted"), [("0413A 01/18/16 13:46:06", True), ("head dip", False)])
+def test_lines_of_one_value_that_holds_several_are_doubted(tmp_path, cell, doubted):
+    path = tmp_path / "a.txt"
+    path.write_text(f"READER10\n{cell}\n{cell}\n")
+    with pytest.raises(ValueError, match="cannot be read") as error:
+        read_data(path)
+    assert ("is the line of column names missing? Columns are set apart by" in str(error.value)) == doubted

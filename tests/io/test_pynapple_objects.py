@@ -87,11 +87,13 @@ def epochs(labels, start=(0, 1, 2, 4), stop=(1, 2, 3, 5), column="label"):
 
 
 def test_labelled_intervals_are_read_as_a_table_of_them_is(tmp_path):
-    labels = ["rear", "groom", "groom", "rear"]
-    pd.DataFrame({"start": [0, 1, 2, 4], "stop": [1, 2, 3, 5], "label": labels}).to_csv(tmp_path / "b.csv", index=False)
+    labels = ["rear", "groom", "groom", "rear", "rest"]
+    pd.DataFrame({"start": [0, 1, 2, 4, 5], "stop": [1, 2, 3, 5, 7], "label": labels}).to_csv(
+        tmp_path / "b.csv", index=False
+    )
     for options in ({}, {"pauses": "gap"}, {"pauses": "state"}, {"drop": ["groom"]}, {"max_pause": 0.5}):
         theirs = Trajectories.from_bouts(tmp_path / "b.csv", **options)
-        ours = Trajectories.from_bouts(epochs(labels), **options)
+        ours = Trajectories.from_bouts(epochs(labels, (0, 1, 2, 4, 5), (1, 2, 3, 5, 7)), **options)
         assert ours.state_names == theirs.state_names
         assert [x.tolist() for x in (ours.states[0], ours.gaps[0])] == [
             x.tolist() for x in (theirs.states[0], theirs.gaps[0])

@@ -316,7 +316,7 @@ CSV_FAULTS = {
     "header only": (b"session,state\n", "column names and nothing else"),
     "long row": (b"t,state\n0,1\n\n1,2,3\n", "line 4 has 3 values for 2 columns"),
     "cut short": (b"session,t,state\na,0,1\na,1", "line 3 has 2 values for 3 columns: the file ends there: was it cut"),
-    "many ragged": (b"t,state\n" + b"1,2,3\n" * 9, "4 more lines of this kind"),
+    "many ragged": (b"t,state\n" + b"1,2,3\n" * 9, "line 1 has 2 values, but the 9 lines below have 3"),
     "ragged, quoted": (b't,state\n0,"a\nb"\n1,"c",3\n', "line 4 has 3 values"),
     "open quote": (b't,state\n0,1\n1,"c\n2,3\n', "line 3: unexpected end of data"),
     "no known alphabet": (b"session,state\nm\x81use,1\n", "line 2 holds the byte 0x81, which is not UTF-8"),
@@ -806,3 +806,23 @@ def test_a_clock_that_is_too_coarse_is_told(tmp_path):
     with pytest.raises(ValueError, match="where the clock is too coarse, leave the times away"):
         read_csv(path)
     assert read_csv(path, {"time": None}).states[0].tolist() == [0, 1, 0]
+
+
+def test_times_with_am_and_pm(tmp_path):
+    path = tmp_path / "a.csv"
+    clocks = ("2019-01-23 11:59:58am", "2019-01-23 12:00:01PM", "2019-01-23 1:00:00 p.m.", "2019-01-24 12:30 am")
+    path.write_text("\n".join(["state,t", *(f"{i % 2},{clock}" for i, clock in enumerate(clocks))]) + "\n")
+    assert lists(read_csv(path).times) == [[0, 3, 3602, 45_002]]
+
+
+def test_a_choice_of_minus_one_and_one(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("state\n-1\n1\n\n-1\n")
+    read = read_csv(path)
+    assert (read.state_names, lists(read.states)) == (("-1", "1"), [[0, 1, 0]])
+    assert from_frame(pd.DataFrame({"state": [1.0, np.nan, -1.0]})).state_names == ("-1", "1")
+    path.write_text("state\n-1\n1\n0\n")  # −1 may be "not known" here
+    with pytest.raises(ValueError, match="leave it blank where it is not known; where it is a label of its own, write"):
+        read_csv(path)
+    path.write_text("state,action\n0,1\n1,-1\n")  # of an action it is
+    assert lists(read_csv(path).actions) == [[1, -1]]

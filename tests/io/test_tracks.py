@@ -14,6 +14,7 @@ import xarray as xr
 
 from swirl.io.body_point import bridged
 from swirl.io.pose_hdf5 import pickled_columns
+from swirl.io.poses import hand_labelled
 from swirl.io.tracks import Track, read_tracks
 
 RNG = np.random.default_rng(0)
@@ -940,3 +941,97 @@ def test_a_pickled_name_of_the_network_is_not_needed(tmp_path):
             np.testing.assert_array_equal(track.positions[:2], POSITION[:2])
         else:
             assert "the columns' names are pickled" in refusal(path, fps=10)
+
+
+@pytest.mark.parametrize("name", ["datetime", "date", "fixed at"])
+def test_dates_are_the_times_whatever_their_column_is_called(tmp_path, name):
+    path = tmp_path / "walk.csv"
+    rows = [f"{i},5,2016-11-01 0{i}:00:54,1" for i in range(4)]
+    path.write_text("\n".join([f"X,Y,{name},population", *rows]) + "\n")
+    [track] = read_tracks(path)
+    assert (track.time_unit, track.times.tolist()) == ("seconds", [0, 3600, 7200, 10_800])
+
+
+def test_a_day_alone_is_no_time_and_of_two_dates_none_is_taken(tmp_path):
+    path = tmp_path / "walk.csv"
+    for top, cells in (("date", "2016-11-01"), ("begun,ended", "2016-11-01 00:00:54,2016-11-01 00:00:58")):
+        path.write_text(f"x,y,{top}\n" + "".join(f"{i},5,{cells}\n" for i in range(3)))
+        assert read_tracks(path)[0].time_unit == "frames"
+
+
+@pytest.mark.parametrize(("ticks", "told"), [(1000, "milliseconds"), (10**6, "microseconds"), (10**9, "nanoseconds")])
+def test_a_clock_since_1970_says_its_unit(tmp_path, ticks, told):
+    path = tmp_path / "walk.csv"
+    clock = [(1_534_077_064 + 3 * i) * ticks for i in range(4)]
+    path.write_text("TIME,X,Y\n" + "".join(f"{when},{i},5\n" for i, when in enumerate(clock)))
+    [track] = read_tracks(path)
+    np.testing.assert_allclose(track.times, [1_534_077_064 + 3 * i for i in range(4)], rtol=1e-12)
+    assert f"'TIME' counts {told} since 1970 (it starts on 2018-08-12 12:31): made seconds of it" in track.notes
+
+
+def test_a_clock_of_the_machine_does_not_count_since_1970(tmp_path):
+    path = tmp_path / "walk.csv"
+    path.write_text("time,x,y\n" + "".join(f"{10**12 + 33 * 10**9 * i},{i},5\n" for i in range(11)))  # ns since a start
+    [track] = read_tracks(path)
+    assert track.times[0] == 10**12
+    assert not any("1970" in note for note in track.notes)
+
+
+BLOCKS = "2005-05-06 12:0{}:00,m1", "2004-12-27 12:0{}:00,m1", "2014-02-11 12:0{}:00,m2"
+
+
+def test_blocks_of_rows_are_put_in_the_order_of_their_dates(tmp_path):
+    path = tmp_path / "gps.csv"
+    rows = [f"{10 * k + i},5,{block.format(i)}" for k, block in enumerate(BLOCKS) for i in range(3)]
+    path.write_text("\n".join(["x,y,timestamp,animal", *rows]) + "\n")
+    first, second = read_tracks(path)
+    assert (first.positions[:, 0].tolist(), second.positions[:, 0].tolist()) == ([10, 11, 12, 0, 1, 2], [20, 21, 22])
+    assert (np.diff(first.times) > 0).all()
+    assert any("line 2: 2 blocks of rows of one animal were put in the order of timestamp" in x for x in first.notes)
+    rows[3:6] = [f"{i},5,2005-05-06 12:0{i}:30,m1" for i in range(3)]  # at the same time as the first block
+    path.write_text("\n".join(["x,y,timestamp,animal", *rows]) + "\n")
+    with pytest.raises(ValueError, match="line 5, column timestamp: 2005-05-06 12:00:30 is not after the row before"):
+        read_tracks(path)
+
+
+def test_seconds_that_start_anew_are_not_put_in_order(tmp_path):
+    path = tmp_path / "walk.csv"
+    path.write_text("x,y,t,animal\n" + "".join(f"{i},5,{t},m1\n" for i, t in enumerate((5, 6.5, 7, 0, 1.5, 2))))
+    with pytest.raises(ValueError, match="line 5, column t: 0 is not after the row before: sort the rows"):
+        read_tracks(path)
+
+
+class HandLabelled:
+    """What sleap-io makes of a project: here frames, each with so many animals, `tracked` or labelled by hand."""
+
+    def __init__(self, numbers, animals=1, tracked=False):
+        self.tracks = []
+        self.labeled_frames = [self.Frame(number, [None] * animals, tracked) for number in numbers]
+
+    class Frame:
+        def __init__(self, number, instances, tracked):
+            self.frame_idx, self.instances = number, instances
+            self.predicted_instances = instances if tracked else []
+
+
+def test_frames_of_sleap_that_were_labelled_by_hand_are_no_track():
+    for labels in (HandLabelled([3, 90, 41]), HandLabelled([0, 1, 2], animals=4)):
+        with pytest.raises(ValueError, match="3 frames were labelled by hand, and nothing was tracked"):
+            read_tracks(labels)
+    with pytest.raises(ValueError, match="the labels: no frame has an animal"):
+        read_tracks(HandLabelled([]))
+    assert hand_labelled(HandLabelled([0, 1, 2])) is None  # one animal in each frame
+    assert hand_labelled(HandLabelled([0, 50, 90], tracked=True)) is None
+
+
+def test_a_matlab_file_is_called_one_where_sleap_io_cannot_read_it(tmp_path, monkeypatch):
+    class SleapIo:
+        @staticmethod
+        def load_file(path):
+            raise ImportError("pymatreader is required")
+
+    monkeypatch.setitem(sys.modules, "sleap_io", SleapIo)
+    path = tmp_path / "walk.mat"
+    path.write_bytes(b"\x89HDF\r\n\x1a\n")
+    with pytest.raises(ValueError, match=r"is a MATLAB file \(.mat\) and not one of LEAP's"):
+        read_tracks(path)

@@ -1088,3 +1088,25 @@ def test_places_elsewhere_are_told_of_streamed_tables(tmp_path, monkeypatch):
     assert "BEWARE: 64 of 64 places" in elsewhere(stream_sessions, tmp_path, env=env)[0]
     monkeypatch.delattr("swirl.workflows.load._to_the_nearest")  # where nothing moved nothing is measured
     assert not elsewhere(stream_sessions, tmp_path / "one.parquet", env=env)
+
+
+def test_numbers_that_name_things_become_names(tmp_path):
+    path = tmp_path / "reads.csv"
+    path.write_text("animal,reader\n" + "".join(f"m1,{reader}\n" for reader in (2200, 2700, 2200, 2100, 2400)))
+    found = swirl.recordings.import_table(path, {"state": "reader", "session": "animal"})
+    assert found.data.state_names == ("state 2100", "state 2200", "state 2400", "state 2700")
+    assert found.data.states[0].tolist() == [1, 3, 1, 0, 2]
+    assert any("4 numbers up to 2,700 are the states" in note for note in found.data.notes)
+    swirl.recordings.save(found, tmp_path / "sessions.csv")
+    assert read_data(tmp_path / "sessions.csv").state_names == found.data.state_names
+    path.write_text("animal,reader\n" + "".join(f"m1,{reader}\n" for reader in (0, 80, 3, 99)))  # cells of a grid
+    assert swirl.recordings.import_table(path, {"state": "reader", "session": "animal"}).data.state_names is None
+
+
+def test_signals_called_as_our_columns_are_left_out(tmp_path):
+    path = tmp_path / "walk.csv"
+    path.write_text("X;Y;Speed;State\n" + "".join(f"{i};{i % 3};1.5;{i % 2}\n" for i in range(9)))
+    found = swirl.recordings.import_tracks(path, fps=25, grid="3x3")
+    assert set(found.data.signals) == {"dwell", "Speed"}
+    assert any("Left out 'State'" in note for note in found.data.notes)
+    swirl.recordings.save(found, tmp_path / "sessions.csv")

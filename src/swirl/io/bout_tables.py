@@ -493,9 +493,31 @@ def _of_intervals(
     if fps is not None:
         start, stop = start / fps, (stop + (~points & (pair[1] != "duration"))) / fps  # the last frame counts too
     _note(notes, "a row for each bout", found, (*pair, "label", "subject", "session"))
+    if fps is None and (told := _of_whole_numbers(file, found, pair, (stop - start)[named & ~points])):
+        notes[f"BEWARE: {told}"] = 1
     _note_blank(notes, file, named)
     rows = np.flatnonzero(named)
     return _parted(file, found, start[rows], stop[rows], rows, fps)
+
+
+_WHOLE, _LONG, _ENOUGH = re.compile(r"-?[0-9]+(\.0*)?"), 30.0, 20
+
+
+def _of_whole_numbers(
+    file: _File, found: dict[str, str], pair: tuple[str, str], lengths: Float[np.ndarray, " bout"]
+) -> str:
+    """What to say of times that may count frames or samples: all are whole, long, and of no unit; else nothing."""
+    columns = [found[role] for role in pair]
+    if len(lengths) < _ENOUGH or not (usual := float(np.median(lengths))) >= _LONG:
+        return ""
+    if any(seconds_in(name) != 1 or bare(name) != re.sub(r"[^a-z0-9]+", "", plain(name)) for name in columns):
+        return ""  # their names say the unit
+    if not all(all(file.each(name, lambda value: not value or bool(_WHOLE.fullmatch(value)))) for name in columns):
+        return ""
+    return (
+        f"{' and '.join(map(repr, columns))} are whole numbers, and the median bout lasts {usual:,.4g} s if they are "
+        "seconds. If they count frames or samples, say how many there are in a second: --fps"
+    )
 
 
 def _refuse_rounded(

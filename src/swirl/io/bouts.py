@@ -177,6 +177,12 @@ def bout_sessions(
         raise ValueError(
             f"{CANNOT}: no bout is left{f' ({told})' if told else ''}. Labels: {some(there, 20) or 'none'}"
         )
+    if pauses != "state" and len(only := {label for bouts in kept for label in bouts.labels}) == 1:
+        also = "; --points takes the point events too" if any("point event" in note for note in notes) else ""
+        notes.append(
+            f"BEWARE: every bout is {next(iter(only))!r}, and of one label alone nothing can be learned. Where the "
+            f"time between bouts is a behaviour too: --pauses state makes it a state of its own, 'none'{also}"
+        )
     rank = {label: i for i, label in enumerate(priority or ())}
     _check_overlaps(kept, rank, faults)
     faults.raise_if_any(CANNOT)
@@ -266,7 +272,16 @@ def _check_overlaps(sessions: list[Bouts], rank: dict[str, int], faults: Faults)
             lengths.setdefault(bouts.labels[i], []).append(float(bouts.stop[i] - bouts.start[i]))
     short_first = sorted(lengths, key=lambda label: (plain(label) in NOTHING, float(np.median(lengths[label]))))
     do = f"the most important first, as in --priority {','.join([*rank, *short_first])!r} (the others are cut)"
-    twice = "" if all(bouts.labels[a] != bouts.labels[b] for bouts, a, b in pairs) else (
+    same = [bouts.labels[a] == bouts.labels[b] for bouts, a, b in pairs]
+    if all(same):
+        faults.add(
+            f"{counted(len(pairs), 'overlap')} of a behaviour with itself in {counted(n_sessions, 'session')}, but an "
+            f"animal is in one state at a time: {'; '.join(shown)}{more}. If there are several animals, observers or "
+            "channels in one session, name the column that tells them apart (--subject, --session); if there are not, "
+            f"let the later bout cut the earlier one: --priority {','.join([*rank, *short_first])!r}"
+        )
+        return
+    twice = "" if not any(same) else (
         ". Where a behaviour overlaps itself: if there are several animals or observers in one session, name the "
         "column that tells them apart (--subject, --session)"
     )  # fmt: skip

@@ -75,6 +75,9 @@ def read_labels(
 
     series = table.columns[column]
     if pd.api.types.is_numeric_dtype(series.dtype) and not pd.api.types.is_bool_dtype(series.dtype):
+        if noun == "state" and set(series.dropna().unique().tolist()) == {-1, 1}:  # a choice: −1 is no "not known"
+            series = series.map({-1: "-1", 1: "1"})
+            return _named(table, noun, column, *_codes(series), ("-1", "1") if names is None else names)
         values = series.to_numpy(np.float64, na_value=np.nan) if series.hasnans else series.to_numpy()
         return _numbered(table, noun, column, values, names), names
     codes, values = _codes(series)
@@ -97,6 +100,14 @@ def read_labels(
     if names is None:
         filled = [x for x, seen in zip(text, used, strict=True) if x.strip() and (seen or ordered)]
         names = tuple(filled if ordered else sorted(set(filled)))
+    return _named(table, noun, column, codes, text, names)
+
+
+def _named(
+    table: Table, noun: str, column: str, codes: np.ndarray, text: list[str], names: tuple[str, ...]
+) -> tuple[Int[np.ndarray, " row"], tuple[str, ...]]:
+    """Labels that are names, which have to be among `names`."""
+    used = np.bincount(codes[codes >= 0], minlength=len(text)) > 0
     number = {name: i for i, name in enumerate(names)}
     unknown = [i for i, x in enumerate(text) if used[i] and x not in number]
     if unknown:
@@ -119,7 +130,8 @@ def _numbered(
     wrong |= False if whole else (values != np.floor(values)) & ~blank
     if wrong.any():
         at = np.flatnonzero(wrong)
-        leave = "leave it blank where it is not known" if values[at[0]] < 0 else "give whole numbers from 0, or names"
+        below = "leave it blank where it is not known; where it is a label of its own, write a name (left, right)"
+        leave = below if values[at[0]] < 0 else "give whole numbers from 0, or names"
         table.faults.add(f"{column} is {values[at[0]]:g} in {table.where(at)}: not a label; {leave}")
         return np.where(blank, MISSING, 0)
     labels = values.astype(np.int64) if whole else np.where(blank, MISSING, values).astype(np.int64)
@@ -243,7 +255,7 @@ def read_times(table: Table, column: str) -> np.ndarray:
         either = ""
         if (numbers.isna().to_numpy() & ~blank).any():
             rest = series.where(numbers.isna())
-            dates: Any = pd.to_datetime(rest, format="ISO8601", utc=True, errors="coerce")
+            dates: Any = iso_dates(rest)
             if dates.notna().sum() == 0:
                 slashed, told = _slashed_dates(rest, column)
                 if slashed is not None and slashed.notna().any():
@@ -266,6 +278,30 @@ def read_times(table: Table, column: str) -> np.ndarray:
     times = series.to_numpy(na_value=np.nan) if series.hasnans else series.to_numpy()
     times = times if times.dtype.kind == "f" else times.astype(np.float64)
     return times if np.isfinite(times).all() else np.where(np.isfinite(times), times, np.nan)
+
+
+_HALF_DAY = re.compile(r"(\d{4}-\d\d-\d\d)[ T]+(\d{1,2}:\d\d)(:\d\d)?\s*([ap]\.?m)\.?", re.IGNORECASE)
+
+
+def iso_dates(series: Any) -> Any:
+    """Dates such as 2025-03-01 09:30:00, also 9:30:00am; NaT where there is none.
+
+    >>> import pandas as pd
+    >>> iso_dates(pd.Series(["2019-01-23 12:10:40pm", "2019-01-23 1:00 PM", "soon"])).dt.hour.tolist()
+    [12.0, 13.0, nan]
+    """
+    import pandas as pd
+
+    dates = pd.to_datetime(series, format="ISO8601", utc=True, errors="coerce")
+    rest = series[dates.isna() & series.notna()].astype(str).str.strip()
+    found = rest.str.extract(_HALF_DAY) if len(rest) else rest
+    if not len(rest) or not (there := found[0].notna()).any():
+        return dates
+    found = found[there]
+    text = found[0] + " " + found[1] + found[2].fillna(":00") + found[3].str.replace(".", "")
+    dates = dates.copy()
+    dates[text.index] = pd.to_datetime(text, format="%Y-%m-%d %I:%M:%S%p", utc=True, errors="coerce")
+    return dates
 
 
 _SLASHED = re.compile(r"(\d{1,2})([/.-])(\d{1,2})\2(\d{4})[ ,T]+\d{1,2}:\d\d")

@@ -102,6 +102,14 @@ class OpenTable:
     @property
     def doubt(self) -> str:
         """What to add to an error about columns where the names look like data; "" where they do not."""
+        if len(self.header) == 1:
+            [cell] = self.columns({0: "names"})[0].iloc[:1].tolist() or [None]
+            if sum(any(map(str.isdigit, word)) for word in str(cell).split()) < 2:
+                return ""
+            return (
+                f". Each {self.word} is one value, such as {str(cell)[:60]!r}: is the line of column names missing? "
+                "Columns are set apart by commas, semicolons or tabs."
+            )
         numbers = [name for name in self.header if not np.isnan(number(name))]
         if len(numbers) < 2 or numbers == [*map(str, range(len(numbers)))]:  # pandas counts columns from 0
             return ""
@@ -454,6 +462,8 @@ def records(
             if named and notes is not None:
                 notes.append(f"no {word} has a value for {some(named)}: left out")
     faults, ragged = Faults(), np.flatnonzero(counts != len(header))
+    if (told := _other_lengths(data, lines, counts, separator, word)) is not None:
+        refuse(path, told)
     for i in ragged[:5].tolist():
         cut = not data.endswith(b"\n") and i == len(lines) - 1 and counts[i] < len(header)
         remedy = "the file ends there: was it cut short?" if cut else f"each {separator!r} starts a new column"
@@ -465,6 +475,32 @@ def records(
         faults.add(f"{counted(len(ragged) - 5, f'more {word}')} of this kind")
     faults.raise_if_any(f"{path} cannot be read")
     return lines[1:], header, end
+
+
+def _other_lengths(data: bytes, lines: np.ndarray, counts: np.ndarray, separator: str, word: str) -> str | None:
+    """What to say where the lines below the first have another number of values, and all the same; else None.
+
+    >>> data = b"sensor 7\\n0,1,5\\n1,2,5\\n2,2,6\\n"
+    >>> _other_lengths(data, np.array([1, 2, 3, 4]), np.array([1, 3, 3, 3]), ",", "line")
+    "line 1 has 1 value ('sensor 7'), but the 3 lines below have 3: is the line of column names missing?"
+    """
+    usual, n = Counter(counts[1:].tolist()).most_common(1)[0] if len(counts) > 3 else (0, 0)
+    if usual < 2 or counts[0] == usual or n < 0.9 * (len(counts) - 1):
+        return None
+    top = [line.decode(errors="replace") for line in data[: 2**16].split(b"\n")]
+    rows = [(i, top[i - 1].split(separator)) for i in lines[:20].tolist() if i <= len(top)]
+    begin = next((i for i, cells in rows[1:] if not np.isnan(number(cells[0].strip(' "')))), None)
+    values = counted(int(counts[0]), "value")
+    values += f" ({top[lines[0] - 1].strip()[:60]!r})" if counts[0] == 1 else ""
+    told = f"{word} {lines[0]} has {values}, but the {n:,} {word}s below have {usual}"
+    if begin is not None and begin > lines[1]:
+        return (
+            f"{told}, and the numbers begin in {word} {begin}: several {word}s of names stand above them. Leave one, "
+            f"with a name for each column, no name twice, right above {word} {begin}"
+        )
+    if counts[0] == 1:
+        return f"{told}: is the line of column names missing?"
+    return f"{told}: give each column one name (each {separator!r} starts a new column)"
 
 
 def _plain_records(data: bytes, separator: str) -> tuple[np.ndarray, np.ndarray]:

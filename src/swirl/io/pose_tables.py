@@ -10,13 +10,14 @@ import io
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from swirl.errors import Faults
-from swirl.io.columns import bare, key_parts, plain, seconds, seconds_in
+from swirl.io.columns import bare, iso_dates, key_parts, plain, seconds, seconds_in
 from swirl.io.open_table import ETHOVISION, EXCEL, MAX_TEXT, UNITS, OpenTable, of_text, separator_of, sheets, table_text
 from swirl.io.poses import EXPECTED, FRAMES, SECONDS, WITHOUT_Z, Poses, cutoff, from_columns, recording
 from swirl.io.session_keys import PARTS, SESSIONS, joined_name
@@ -33,7 +34,7 @@ _WORDS = {
     "longitude lon locationlong",
     "y": "y ycenter ycentre centrepositiony centerpositiony posy ypos yposition positiony ycoord ycentroid centroidy "
     "latitude lat locationlat",
-    "t": "t time times timestamp timestamps seconds trialtime timesincestart elapsedtime",
+    "t": "t time times timestamp timestamps datetime seconds trialtime timesincestart elapsedtime",
     "frame": "frame frames framenumber frameidx frameindex fnum",
     "session": "session sessionid arena",
     "subject": "subject subjectid individual animal animalid ind track trackid individuallocalidentifier",
@@ -212,20 +213,33 @@ def _numbers(column: Any, title: str, where: str, row: Row, faults: Faults) -> n
 
 
 def _increasing(
-    title: str, times: np.ndarray, rows: np.ndarray, where: str, row: Row, faults: Faults, apart: str = ""
+    title: str,
+    times: np.ndarray,
+    rows: np.ndarray,
+    where: str,
+    row: Row,
+    faults: Faults,
+    apart: str = "",
+    cells: Any = None,
 ) -> None:
-    """Fault times that do not increase; `apart` is what to say where several animals or sessions are in one table."""
+    """Fault times that do not increase.
+
+    `apart` is what to say where several animals or sessions are in one table, `cells` is what stands in the table.
+    """
     empty, late = rows[~np.isfinite(times[rows])], rows[1:][np.diff(times[rows]) <= 0]
     if empty.size:
         faults.add(f"{where}, {row(empty[:4])}, column {title}: no time; give one to each row")
     elif late.size:
-        got = f"{where}, {row(late[:4])}, column {title}: {times[late[0]]:g}"
+        value = f"{times[late[0]]:g}" if cells is None else cells.iloc[late[0]]
+        got = f"{where}, {row(late[:4])}, column {title}: {value}"
         equal = (np.diff(times[rows]) >= 0).all()
         remedy = "the times are equal: if they are rounded, export more digits" if equal else "sort the rows"
-        apart = apart or "say which column tells them apart (--subject, --session)"
-        faults.add(
-            f"{got} is not after the row before: {remedy}; if several animals or sessions are in one table, {apart}"
-        )
+        several = "if several animals or sessions are in one table, "
+        if apart:
+            said = f"{several}{apart}; else {remedy}"
+        else:
+            said = f"{remedy}; {several}say which column tells them apart (--subject, --session)"
+        faults.add(f"{got} is not after the row before: {said}")
 
 
 def _owner(read: Mapping[int, Any], names: list[str], times: np.ndarray, rows: np.ndarray, used: set[int]) -> str:
@@ -258,6 +272,41 @@ def _advice(owner: str, title: Mapping[str, str]) -> str:
     session = f"--session {','.join(dict.fromkeys([*animal, *known, owner]))!r}"
     part = re.sub(r"(id|no|nr|num|number|name|index|\d+)$", "", _key(owner)) in NO_ANIMAL
     return f"say {session}" if part or "subject" in title else f"say --subject {owner!r} or {session}"
+
+
+def _is_dated(column: Any) -> bool:
+    """Whether the first time of a column is a date: a clock that never starts anew.
+
+    >>> import pandas
+    >>> _is_dated(pandas.Series(["2014-02-11 21:35"])), _is_dated(pandas.Series(["0:35"]))
+    (True, False)
+    """
+    there = column.dropna()
+    return column.dtype.kind not in "iuf" and len(there) > 0 and bool(_DATE.match(str(there.iloc[0]).strip()))
+
+
+_DATE = re.compile(r"\d{4}-\d{1,2}-\d{1,2}([ T]+\d|$)")
+_DATE_AND_TIME = re.compile(r"\d{4}-\d{1,2}-\d{1,2}[ T]+\d{1,2}:\d\d")
+
+
+def _blocks_in_order(rows: np.ndarray, times: np.ndarray, title: str, where: str) -> tuple[np.ndarray, tuple[str, ...]]:
+    """Rows of one animal in the order of their dates, where they stand in blocks that do not overlap; and a note.
+
+    >>> _blocks_in_order(np.arange(4), np.array([7.0, 8, 1, 2]), "date", "a.csv, line 2")[0]
+    array([2, 3, 0, 1])
+    """
+    when = times[rows]
+    if not np.isfinite(when).all():
+        return rows, ()
+    begins = np.flatnonzero(np.diff(when, prepend=-np.inf) < 0)
+    if not begins.size or len(begins) > len(rows) / 2:
+        return rows, ()
+    blocks = np.split(rows, begins)
+    blocks.sort(key=lambda block: times[block[0]])
+    if any(times[a[-1]] >= times[b[0]] for a, b in pairwise(blocks)):
+        return rows, ()  # two recordings at the same time
+    told = f"{where}: {len(blocks)} blocks of rows of one animal were put in the order of {title}"
+    return np.concatenate(blocks), (told,)
 
 
 # ---------------------------------------------------------------------- plain and wide tables
@@ -358,6 +407,7 @@ def _of_table(table: OpenTable, columns: Mapping[str, str] | None, time_unit: st
     named_above = _above(columns or {}, names, table.above)
     asked = {role: name for role, name in (columns or {}).items() if role not in named_above}
     at = _meanings(names, asked, faults, table.above)
+    at |= _dates_of(table, names, at)
     if not {"x", "y"} <= set(at) and (doubt := table.doubt):
         faults.add(f"no column x, y among {some(names, 6)}{doubt} Add that line, as in: frame,subject,x,y")
     faults.raise_if_any(f"No tracks can be read from {where}")
@@ -390,6 +440,17 @@ def _of_table(table: OpenTable, columns: Mapping[str, str] | None, time_unit: st
         )
         for one in poses
     ]
+
+
+def _dates_of(table: OpenTable, names: list[str], at: Mapping[str, int]) -> dict[str, int]:
+    """Where the times stand, if no column is called so but one alone holds dates with a time of day."""
+    if {"t", "frame"} & set(at) or not len(table.lines):
+        return {}
+    line = int(table.lines[0])
+    first = table.data.split(b"\n", line)[line - 1].decode(errors="replace")
+    cells = next(csv.reader([first], delimiter=table.separator, skipinitialspace=True), [])
+    found = [i for i, cell in enumerate(cells[: len(names)]) if _DATE_AND_TIME.match(cell.strip())]
+    return {"t": found[0]} if len(found) == 1 and found[0] not in at.values() else {}
 
 
 def _above(columns: Mapping[str, str], names: list[str], above: Mapping[str, str]) -> dict[str, str]:
@@ -433,10 +494,10 @@ table also say 'Drug': --subject and --group take such a line by its name."))
 
 def _seconds(column: Any, title: str, unit: str, where: str, row: Row, faults: Faults) -> tuple[np.ndarray, bool]:
     """Times in seconds, from numbers, h:mm:ss or dates; and whether their unit is known."""
-    import pandas as pd
-
     read, wrong = as_numbers(column)
     if not wrong.size:
+        if not unit and (ticks := since_1970(read)):
+            return read * ticks, True
         factor = seconds_in(f"{title} ({unit})" if unit else title)
         return read.astype(float, copy=False) * factor, factor != 1.0 or bool(unit)
     if 2 * len(wrong) < np.isfinite(read).sum():
@@ -448,7 +509,7 @@ def _seconds(column: Any, title: str, unit: str, where: str, row: Row, faults: F
         values = {value: seconds(value) for value in text.unique()}
         found = text.map(values).to_numpy(float)
     else:
-        dates = pd.to_datetime(column, errors="coerce", utc=True, format="ISO8601")
+        dates = iso_dates(column)
         found = (dates - dates.min()).dt.total_seconds().to_numpy(float)
     bad = np.flatnonzero(~np.isfinite(found) & column.notna().to_numpy())
     if bad.size:
@@ -459,6 +520,24 @@ def _seconds(column: Any, title: str, unit: str, where: str, row: Row, faults: F
 
 RISING = 5
 """Rows over which a column rises that may be the time, at least: in fewer any other may."""
+
+_CLOCKS = {1e-3: "milliseconds", 1e-6: "microseconds", 1e-9: "nanoseconds"}
+_FROM, _TO, _LONGEST = 978e6, 2_082e6, 315e6  # 2001 to 2035, ten years: in seconds
+
+
+def since_1970(times: np.ndarray) -> float:
+    """Seconds in the unit of a clock that counts milliseconds (or less) since 1970; 0 where it is another clock.
+
+    >>> since_1970(np.array([1534077064110.0, 1534077073109.0])), since_1970(np.array([0.0, 33.0]))
+    (0.001, 0.0)
+    """
+    there = times[np.isfinite(times)]
+    if not there.size:
+        return 0.0
+    low, high = float(there.min()), float(there.max())
+    fitting = [x for x in _CLOCKS if low * x >= _FROM and high * x <= _TO and (high - low) * x < _LONGEST]
+    return fitting[0] if fitting else 0.0
+
 
 MAY_BE_MS = (5.0, 1000.0)
 """Rows that are so far apart, in seconds if the numbers are seconds, are milliseconds more often than not."""
@@ -537,9 +616,11 @@ def _poses(
         faults.add(f"no column {some(missing)} among {some([name for name in names if name], 10)}: {EXPECTED}")
     faults.raise_if_any(cannot)
     title, clock, known, times, of_day = {name: names[i] for name, i in at.items()}, None, True, None, False
+    dated = False
     for name in ("t", "frame"):
         if name in at and at[name] in read and times is None:
             if name == "t":
+                dated = _is_dated(read[at[name]])
                 times, known = _seconds(read[at[name]], title[name], units.get(title[name], ""), where, row, faults)
                 of_day = read[at[name]].dtype.kind not in "iuf" and bool(as_numbers(read[at[name]])[1].size)
             else:
@@ -579,6 +660,11 @@ def _poses(
     others = {names[i]: i for i in read if i not in taken and names[i] and "unnamed" not in names[i].lower()}
     signals = {name: i for name, i in others.items() if read[i].dtype.kind in "iuf"}
     notes = _notes(title, times, known or clock != "t", units)
+    if clock == "t" and times is not None and not of_day and title["t"] not in units:
+        raw = as_numbers(read[at["t"]])[0]
+        if ticks := since_1970(raw):
+            since = pd.Timestamp(float(np.nanmin(raw)) * ticks, unit="s").strftime("%Y-%m-%d %H:%M")
+            notes += (f"{title['t']!r} counts {_CLOCKS[ticks]} since 1970 (it starts on {since}): made seconds of it",)
     if any("z" in axes for axes in points.values()) or ("keypoint" in owner and "z" in map(_key, names)):
         notes += (WITHOUT_Z,)
     if clock != "t" and not frames_named and full.sum() >= RISING:
@@ -588,14 +674,17 @@ def _poses(
     whose = [owner[name][full] for name in ("session", "subject") if name in owner] or [np.zeros(len(there))]
     poses = []
     for _, mine in there.groupby(whose, sort=False):  # in the order of first appearance
-        rows = mine.to_numpy()
+        rows, told = mine.to_numpy(), ()
+        if dated and times is not None:
+            rows, told = _blocks_in_order(rows, times, title[clock or "t"], f"{where}, {row(rows[:1])}")
         session, subject, group = (owner[name][rows[0]] if name in owner else None for name in WHOSE)
         if group is not None and (other := rows[owner["group"][rows] != group]).size:
             faults.add(
                 f"{where}, {row(other[:4])}, column {title['group']}: {owner['group'][other[0]]!r}, but {group!r} "
                 "before: a session has one group; correct it, or say which column tells sessions apart (--session)"
             )
-        made: dict[str, Any] = {"unit": SECONDS if clock == "t" else FRAMES, "session": session, "notes": notes}
+        made: dict[str, Any] = {"unit": SECONDS if clock == "t" else FRAMES, "session": session}
+        made["notes"] = notes + told
         made["of_day"] = of_day and clock == "t"
         made["group"] = group
         if "keypoint" in owner and not wide:
@@ -607,7 +696,9 @@ def _poses(
         if times is not None:
             late = (np.diff(times[rows]) <= 0).any() and np.isfinite(times[rows]).all()
             own = _owner(read, names, times, rows, taken) if late else ""
-            _increasing(title[clock or "t"], times, rows, where, row, faults, _advice(own, title) if own else "")
+            cells = read[at[clock]] if clock and of_day else None
+            advice = _advice(own, title) if own else ""
+            _increasing(title[clock or "t"], times, rows, where, row, faults, advice, cells)
         made["signals"] = {
             name: read[i].iloc[rows].to_numpy(float, na_value=np.nan) for name, i in signals.items()
         } or None

@@ -164,6 +164,22 @@ def from_sleap(labels: Any) -> list[Poses]:
     return poses
 
 
+def hand_labelled(labels: Any) -> str | None:
+    """Why labels of SLEAP are no tracks: frames here and there were labelled by hand, or none was; None if they are."""
+    frames = [frame for frame in labels.labeled_frames if len(frame.instances)]
+    if not frames:
+        return "no frame has an animal, so there are no tracks"
+    if labels.tracks or any(len(frame.predicted_instances) for frame in frames):
+        return None
+    apart = np.diff(sorted(frame.frame_idx for frame in frames))
+    if max(len(frame.instances) for frame in frames) == 1 and not (len(apart) and np.median(apart) > 1):
+        return None
+    return (
+        f"{len(frames):,} frames were labelled by hand, and nothing was tracked: hand-labelled frames are no tracks, "
+        "give the file that SLEAP made of a video"
+    )
+
+
 def from_columns(columns: list[tuple[str, ...]], frames: np.ndarray, values: np.ndarray, where: str) -> list[Poses]:
     """Make poses of DeepLabCut's columns: (scorer, [individual,] bodypart, coordinate) each.
 

@@ -17,7 +17,17 @@ from swirl.io.body_point import Followed, body_length, bridged, followed, seen_p
 from swirl.io.columns import UNITS
 from swirl.io.pose_hdf5 import read_hdf5, read_netcdf
 from swirl.io.pose_tables import from_frame, read_pose_table
-from swirl.io.poses import EXPECTED, FRAMES, SECONDS, Poses, from_movement, from_sleap, recording, unseen_at_zero
+from swirl.io.poses import (
+    EXPECTED,
+    FRAMES,
+    SECONDS,
+    Poses,
+    from_movement,
+    from_sleap,
+    hand_labelled,
+    recording,
+    unseen_at_zero,
+)
 from swirl.io.pynapple_objects import is_frame, poses_of_frame
 from swirl.io.session_keys import name_of_animal
 from swirl.io.text_file import beginning
@@ -207,6 +217,8 @@ def poses_of(
     if is_frame(source):
         return "the TsdFrame", "track", poses_of_frame(source, columns)
     if hasattr(source, "labeled_frames"):
+        if (told := hand_labelled(source)) is not None:
+            raise ValueError(f"the labels: {told}")
         return "the labels", "track", from_sleap(source)
     if hasattr(source, "to_pandas"):
         source = source.to_pandas()
@@ -246,9 +258,17 @@ def _by_sleap_io(path: Path) -> list[Poses]:
             f"install it, or {export}; {EXPECTED}"
         ) from None
     try:
-        return from_sleap(sleap_io.load_file(str(path)))
+        labels = sleap_io.load_file(str(path))
+        if (told := hand_labelled(labels)) is None:
+            return from_sleap(labels)
     except Exception as error:  # whatever a stranger's file makes of a library
+        if path.suffix.lower() == ".mat":
+            raise ValueError(
+                f"{path} is a MATLAB file (.mat) and not one of LEAP's, as sleap-io reads it ({error}): in MATLAB save "
+                f"the positions as CSV with writetable; {EXPECTED}"
+            ) from None
         raise ValueError(f"{path} cannot be read by sleap-io ({error}): {export}; {EXPECTED}") from None
+    raise ValueError(f"{path}: {told}")
 
 
 def _chosen(poses: list[Poses], individual: str | None, faults: Faults) -> tuple[list[Poses], tuple[str, ...]]:

@@ -5,6 +5,7 @@
 Each format's reader is imported where it is called: a table is read before the readers of tracks would be loaded.
 """
 
+import copy
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -12,6 +13,8 @@ from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
 
 from swirl import system
 from swirl._version import __version__
@@ -23,7 +26,7 @@ from swirl.io import session_table
 from swirl.io.atomic_write import write_text
 from swirl.io.columns import MAX_LABEL
 from swirl.io.environment_files import environment_for, write_environment
-from swirl.io.export_tables import SUFFIXES, to_frame, write_table
+from swirl.io.export_tables import OURS, SUFFIXES, to_frame, write_table
 from swirl.io.label_runs import merge_stays
 from swirl.io.notes import warn_of
 from swirl.io.session_index import label_sessions
@@ -227,8 +230,36 @@ def import_table(
     >>> import_table(file, {"state": "arm"}).data.state_names
     ('home', 'water')
     """
-    sessions = session_table.read_table(path, columns or {}, signals=signals, sheet=sheet)
+    sessions = of_identifiers(session_table.read_table(path, columns or {}, signals=signals, sheet=sheet))
     return _told(Imported(_legible(merge_stays(sessions) if merge else sessions), None))
+
+
+_MANY_STATES, _FEW_OF_THEM = 100, 50
+
+
+def of_identifiers(sessions: Trajectories) -> Trajectories:
+    """Names in place of numbers that are no count, such as those of RFID readers: 2100, 2400, 2700.
+
+    Numbers are states as they stand, from 0 on. Where they go beyond 100 and one in fifty of them occurs at most, they
+    name things.
+
+    >>> read = of_identifiers(Trajectories([[2100, 2700, 2100]]))
+    >>> read.state_names, read.states[0].tolist()
+    (('state 2100', 'state 2700'), [0, 1, 0])
+    >>> of_identifiers(Trajectories([[0, 80]])).n_states
+    81
+    """
+    there = np.unique(np.concatenate(sessions.states))
+    if sessions.state_names is not None or there[-1] < max(_MANY_STATES, _FEW_OF_THEM * len(there)):
+        return sessions
+    names = [f"{_RENAMED}{number}" for number in there.tolist()]
+    renumbered = copy.copy(sessions)
+    renumbered.states = [np.searchsorted(there, states) for states in sessions.states]
+    told = (
+        f"{len(there)} numbers up to {there[-1]:,} are the states, so they name things and do not count them: "
+        f"{there[0]} is called {names[0]!r}, and so on"
+    )
+    return renumbered.with_labels(state_names=names, notes=(*sessions.notes, told))
 
 
 def import_moseq(
@@ -326,6 +357,24 @@ def numbered_tracks(tracks: Sequence[Any]) -> tuple[str, ...]:
         "that was lost may have several, and one number may be another animal in the next video. Name the tracks where "
         "they were made, or say whose they are with --index FILE (CSV: name of the session, subject)",
     )
+
+
+def without_ours(tracks: list[Any]) -> tuple[list[Any], tuple[str, ...]]:
+    """Tracks without signals that are called as a column of our own table is, such as AnimalTA's State; and a note.
+
+    >>> from swirl.io.tracks import Track
+    >>> without_ours([Track("m1", [0, 1], [[3, 4], [3, 5]], signals={"State": np.ones(2)})])[1]
+    ("Left out 'State': a table of sessions has a column of that name; rename yours to keep it as a signal.",)
+    """
+    ours = sorted({name for track in tracks for name in track.signals or {} if name.strip().casefold() in OURS})
+    if not ours:
+        return tracks, ()
+    kept = [
+        replace(track, signals={name: x for name, x in (track.signals or {}).items() if name not in ours} or None)
+        for track in tracks
+    ]
+    told = f"Left out {some([repr(name) for name in ours])}: a table of sessions has a column of that name"
+    return kept, (f"{told}; rename yours to keep it as a signal.",)
 
 
 def with_signals(tracks: list[Any], wanted: list[str]) -> list[Any]:
@@ -483,6 +532,9 @@ def import_tracks(
     found += _told_apart(others, read)
     if signals is not None:
         found = with_signals(found, signals)
+    else:
+        found, left = without_ours(found)
+        told += left
     told += () if index is not None else numbered_tracks(found)
     said = y_down is not None or (isinstance(where, Grid) and where.y_down)
     if y_down is None:

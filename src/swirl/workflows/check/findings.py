@@ -74,8 +74,8 @@ ADVICE = {
     "sessions of the first.",
     "short-segments": "Leave them out; many of them mean that too many gaps were set.",
     "states-never-visited": "Their rewards come from the prior; fine where the animal avoided some places.",
-    "states-visited-once": "Their rewards depend on the prior. See whether the name is a slip of the pen; leave rare ones out "
-    "(of syllables: swirl import moseq --min-usage).",
+    "states-visited-once": "Their rewards depend on the prior. See whether the name is a slip of the pen; leave rare "
+    "ones out (of syllables: swirl import moseq --min-usage).",
     "few-steps": "Record more, or use fewer states: rewards depend on the prior here.",
     "few-steps-per-history": "Fit with --history 1, or with a prior on rewards that backs off to shorter histories.",
     "time-jumps": "Mark a gap where the recording paused (column gap): history and modes then restart.",
