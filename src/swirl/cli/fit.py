@@ -295,7 +295,7 @@ def to_text(facts: dict[str, Any]) -> str:
         ("model", facts["model"]),
         *([("prior", f"{chosen}, chosen on folds")] if (chosen := facts.get("chosen_prior")) else []),
         ("fit", f"{facts['ended']} ({facts['seconds']:.1f} s)"),
-        ("modes", f"{len(facts['mode_shares'])}, with {shares} of the steps"),
+        ("modes", f"{len(facts['mode_shares'])}, expected at {shares} of the steps"),
         ("score", f"{facts['training_score']:.4f} nats per {per} on the sessions it was fitted to"),
     ]
     if "held_out_sessions" in facts:

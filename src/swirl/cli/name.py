@@ -35,4 +35,4 @@ def name(
         show_json({"names": known, "mode_shares": shares})
     elif not quiet:
         for i, share in enumerate(shares):
-            typer.echo(f"mode {i}  {'(no name)' if known is None else known[i]}  {share:.0%} of the steps")
+            typer.echo(f"mode {i}  {'(no name)' if known is None else known[i]}  expected at {share:.0%} of the steps")

@@ -147,7 +147,7 @@ def map_blocks(model: SWIRL, names: Sequence[str], dopamine: Rows) -> list[Block
     clear = [row["mode"] for row in tested if row["p, corrected"] <= LEVEL]
     words = TEXT.text(
         "correlation",
-        verdict=f"{listed(clear)} {'stands' if len(clear) == 1 else 'stand'} out" if clear else "No mode stands out",
+        verdict=f"{listed(clear)} {'stands' if len(clear) == 1 else 'stand'} out" if clear else "no mode stands out",
         level=LEVEL,
         n_modes=len(tested),
         single=dopamine[-1],

@@ -100,7 +100,7 @@ def habit_blocks(work: Work, fits: Mapping[tuple[str, int], Any]) -> list[Block]
             "modes": k,
             "test score": compared.scores[str(k)],
             **ahead(compared, str(k), "1", "gain over one mode"),
-            "least share of steps of a mode": float(fits[BEYOND, k].occupancy_.min()),
+            "least share of a mode (expected)": float(fits[BEYOND, k].occupancy_.min()),
         }
         for k in work.modes
     ]
