@@ -525,7 +525,7 @@ SECOND = (
          ("--state", "BehaviorCode", "--session", "Partner", "--time", "TimeSeconds"), compared="rows", sessions=2,
          first="right"),
     File("hddm-devs/hddm", "hddm/examples/rlddm_data.csv", "table",
-         ("--state", "response", "--session", "subj_idx", "--time", "trial"), "refused", "3 clocks by turns",
+         ("--state", "response", "--session", "subj_idx", "--time", "trial"), "refused", "the same in 3 rows each",
          first="refuses"),
     File("hddm-devs/hddm", "hddm/examples/rlddm_data.csv", "table",
          ("--state", "response", "--session", "subj_idx,split_by", "--time", "trial"), sessions=84, first="right"),

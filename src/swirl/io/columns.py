@@ -339,7 +339,7 @@ def _slashed_dates(series: Any, column: str) -> tuple[Any, str]:
         order, told = 0, "all of one day"
     else:
         return None, _EITHER
-    days, dates = ("%m/%d/%Y", "%d/%m/%Y")[order], pd.Series(pd.NaT, found.index, dtype="datetime64[ns, UTC]")
+    days, dates = ("%m/%d/%Y", "%d/%m/%Y")[order], pd.Series(pd.NaT, found.index, dtype="datetime64[us, UTC]")
     clock = text[found.index].str.replace(r"^(\d+)[/.-](\d+)[/.-](\d+)[ ,T]+", r"\1/\2/\3 ", regex=True)
     for hours in ("%H:%M:%S", "%H:%M:%S.%f", "%H:%M", "%I:%M:%S %p", "%I:%M %p"):  # whole seconds have no fraction
         left = dates.isna()
