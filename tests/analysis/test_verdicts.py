@@ -48,6 +48,11 @@ def told(**changes):
             "2 modes would predict better",
         ),
         ({"n_modes": 1, "over_one": None, "agreement": 1.0}, "trust", "2 modes would predict no better"),
+        (
+            {"n_modes": 1, "over_one": None, "more": (-1e-9, 1e-9), "agreement": 1.0},
+            "with care",
+            "had the animal a cho",
+        ),
     ],
 )
 def test_each_reason_has_its_level(changes, level, first):

@@ -500,3 +500,7 @@ def test_lines_of_one_value_that_holds_several_are_doubted(tmp_path, cell, doubt
     with pytest.raises(ValueError, match="cannot be read") as error:
         read_data(path)
     assert ("is the line of column names missing? Columns are set apart by" in str(error.value)) == doubted
+    path.write_text("t state\n0 1\n1 0\n")
+    with pytest.raises(ValueError, match="Each line is one value, such as '0 1': set columns apart by commas") as error:
+        read_data(path)
+    assert "names missing" not in str(error.value)

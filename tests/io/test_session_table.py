@@ -669,6 +669,8 @@ def test_days_of_one_mouse_that_alternate(tmp_path, suffix, later):
     # A clock that begins anew each day: what to type stands before what is wrong with the times.
     with pytest.raises(ValueError, match=r"1 fault\.\n  1\. " + re.escape(told)):
         read(two_recordings(later=0.0, first=0.0))
+    numbered = table.rename(columns={"Day": "session_no"}).assign(session_no=table["Day"] - 1)  # 0 and 1
+    assert any("session_no changes within session m1" in note for note in read(numbered).notes)
     both = read(table, session=("mouse", "Day"))
     assert (len(both), [note for note in both.notes if "BEWARE" in note]) == (4, [])
 
@@ -692,6 +694,8 @@ def test_clocks_that_alternate_without_a_day(dates):
     )
     with pytest.raises(ValueError, match=r"1 fault\.\n  1\. " + re.escape(coarse)):
         from_frame(of(two_recordings(later=0.0, first=0.0)).drop(columns="Day"), MOUSE)
+    after = of(two_recordings(later=30.0, first=0.0).drop(columns="Day"))  # the second begins where the first ends
+    assert f"BEWARE: t goes like 2 clocks by turns within session m1: {told}" in from_frame(after, MOUSE).notes
     three = of(pd.DataFrame({"t": [c * 500.0 + t for t in range(9) for c in range(3)], "state": [0, 1, 2] * 9}))
     assert "t goes like 3 clocks by turns: if rows of 3 recordings alternate" in " ".join(from_frame(three).notes)
 
@@ -794,10 +798,11 @@ def test_labels_that_count_from_one_are_told(tmp_path):
         path = tmp_path / "a.csv"
         path.write_text("state\n" + "".join(f"{label}\n" for label in labels))
         assert any(note.startswith(told) for note in read_csv(path).notes) == seen
-        for n in (3, 4):  # an environment of four has a 0 that is meant; in one of three there is no 3
-            env = MDP.deterministic([[(s + 1) % n] for s in range(n)])
-            notes = read_data(path, env=env).notes
-            assert any(note.startswith(told) for note in notes) == (seen and n == 3)
+        ring, line = ([[(s + 1) % 4] for s in range(4)], [[3], [2], [3], [0]])
+        # In a ring of four the moves would be possible one lower, too; from 0 to 1 there is no way in the other.
+        for ways, n_told in (([*ring[:2], [0]], 1), (ring, 1), (line, 0)):
+            notes = read_data(path, env=MDP.deterministic(ways)).notes
+            assert sum(note.startswith(told) for note in notes) == (seen and n_told)
 
 
 def test_a_clock_that_is_too_coarse_is_told(tmp_path):
@@ -819,8 +824,8 @@ def test_a_choice_of_minus_one_and_one(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("state\n-1\n1\n\n-1\n")
     read = read_csv(path)
-    assert (read.state_names, lists(read.states)) == (("-1", "1"), [[0, 1, 0]])
-    assert from_frame(pd.DataFrame({"state": [1.0, np.nan, -1.0]})).state_names == ("-1", "1")
+    assert (read.state_names, lists(read.states)) == (("state -1", "state 1"), [[0, 1, 0]])
+    assert from_frame(pd.DataFrame({"state": [1.0, np.nan, -1.0]})).state_names == ("state -1", "state 1")
     path.write_text("state\n-1\n1\n0\n")  # −1 may be "not known" here
     with pytest.raises(ValueError, match="leave it blank where it is not known; where it is a label of its own, write"):
         read_csv(path)

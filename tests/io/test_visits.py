@@ -352,6 +352,16 @@ def test_places_whose_x_and_y_are_swapped_are_pointed_out():
         assert not told or "if x and y of the places were swapped, it would be 0 %" in notes[0]
 
 
+@pytest.mark.parametrize("seen", [True, False])
+def test_never_counted_is_said_of_all_positions(monkeypatch, seen):
+    monkeypatch.setattr("swirl.io.visits._SAMPLE", 20)  # every fourth position is looked at
+    door = [1.05 if seen else 0.95, 0.5]
+    path = np.tile([[0.95, 0.5], door, door, [2.5, 0.5]], (20, 1))
+    zones = Polygons({"big": box(0, 0, 1, 1), "door": box(0.9, 0, 1.1, 1), "far": box(2, 0, 3, 1)})
+    notes = visits([Track("m1", 0.1 * np.arange(80), path)], zones).notes
+    assert any("'door' is never counted" in note for note in notes) == (not seen)
+
+
 def test_places_that_overlap_are_told_and_those_that_never_count():
     path = np.tile([[0.5, 0.5], [2.5, 0.5], [2.5, 2.5], [0.5, 2.5]], (20, 1))
     track = Track("m1", 0.1 * np.arange(len(path)), path)

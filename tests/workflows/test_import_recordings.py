@@ -723,10 +723,14 @@ def test_two_recordings_never_get_one_name(tmp_path):
         (tmp_path / folder).mkdir(parents=True)
         files.append(tmp_path / folder / "v.csv")
         files[-1].write_text("\n".join(rows))
-    with pytest.raises(ValueError, match=r"would both be called 'day1/m1 v': rename one of them, or its folder"):
-        import_tracks(files, grid="1x2")
+    names = import_tracks(files, grid="1x2").data.names
+    assert names == tuple(f"{day}/{mouse} v" for day in ("A/day1", "B/day1", "B/day2") for mouse in ("m1", "m2"))
     names = import_tracks(files[1:], grid="1x2").data.names
     assert names == ("day1/m1 v", "day1/m2 v", "day2/m1 v", "day2/m2 v")
+    files.append(tmp_path / "B" / "day2" / "v.txt")
+    files[-1].write_text("\n".join(rows).replace("0.1,", "0.15,"))
+    with pytest.raises(ValueError, match=r"are of one recording|would both be called 'day2/m1 v': rename one of them"):
+        import_tracks(files[2:], grid="1x2")
 
 
 def test_sessions_that_files_call_alike_are_named_after_the_files(tmp_path):
@@ -1099,8 +1103,27 @@ def test_numbers_that_name_things_become_names(tmp_path):
     assert any("4 numbers up to 2,700 are the states" in note for note in found.data.notes)
     swirl.recordings.save(found, tmp_path / "sessions.csv")
     assert read_data(tmp_path / "sessions.csv").state_names == found.data.state_names
-    path.write_text("animal,reader\n" + "".join(f"m1,{reader}\n" for reader in (0, 80, 3, 99)))  # cells of a grid
-    assert swirl.recordings.import_table(path, {"state": "reader", "session": "animal"}).data.state_names is None
+    for cells in ((0, 80, 3, 99), (385, 386, 385, 386)):  # of a grid, of a maze of 400
+        path.write_text("animal,reader\n" + "".join(f"m1,{cell}\n" for cell in cells))
+        assert swirl.recordings.import_table(path, {"state": "reader", "session": "animal"}).data.state_names is None
+
+
+def test_actions_that_are_the_next_state_are_named_as_it_is(tmp_path):
+    path = tmp_path / "reads.csv"
+    reads = [2200, 2700, 2200, 2100, 2400] * 6
+    rows = [f"m1,{here},{then}\n" for here, then in zip(reads, [*reads[1:], ""], strict=True)]
+    path.write_text("animal,state,action\n" + "".join(rows))
+    found = swirl.recordings.import_table(path, {"session": "animal"})
+    assert (found.data.n_states, found.data.n_actions) == (4, 4)
+    assert found.data.action_names == found.data.state_names
+    assert found.data.actions[0][:-1].tolist() == found.data.states[0][1:].tolist()
+    assert found.data.actions[0][-1] == -1
+    swirl.recordings.save(found, tmp_path / "sessions.csv")
+    done = run("check", tmp_path / "sessions.csv", "--env", "syllables")
+    assert done.exit_code == 0, done.output
+    path.write_text("animal,state,action\n" + "".join(f"m1,{here},{i % 3}\n" for i, here in enumerate(reads)))  # moves
+    moved = swirl.recordings.import_table(path, {"session": "animal"}).data
+    assert (moved.n_states, moved.n_actions, moved.action_names) == (4, 3, None)
 
 
 def test_signals_called_as_our_columns_are_left_out(tmp_path):

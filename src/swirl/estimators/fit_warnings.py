@@ -268,6 +268,8 @@ class Halves:
             more = counted(self.n_modes + 1, "mode")
             if is_gain(self.more):
                 found["with care"].append(f"{more} would predict better ({_worded(self.more)})")
+            elif self.n_modes == 1 and abs(self.more[0]) <= NOTHING:
+                found["with care"].append(f"{more} would predict just the same: had the animal a choice?")
             elif self.n_modes == 1:
                 found["trust"].append(f"{more} would predict no better ({_worded(self.more)})")
         if self.counts is not None and is_gain(self.counts):

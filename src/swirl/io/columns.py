@@ -76,8 +76,9 @@ def read_labels(
     series = table.columns[column]
     if pd.api.types.is_numeric_dtype(series.dtype) and not pd.api.types.is_bool_dtype(series.dtype):
         if noun == "state" and set(series.dropna().unique().tolist()) == {-1, 1}:  # a choice: −1 is no "not known"
-            series = series.map({-1: "-1", 1: "1"})
-            return _named(table, noun, column, *_codes(series), ("-1", "1") if names is None else names)
+            ours = names is None or "state -1" in names  # as an import calls them, too
+            called = {-1: "state -1", 1: "state 1"} if ours else {-1: "-1", 1: "1"}
+            return _named(table, noun, column, *_codes(series.map(called)), names or tuple(called.values()))
         values = series.to_numpy(np.float64, na_value=np.nan) if series.hasnans else series.to_numpy()
         return _numbered(table, noun, column, values, names), names
     codes, values = _codes(series)

@@ -104,8 +104,13 @@ class OpenTable:
         """What to add to an error about columns where the names look like data; "" where they do not."""
         if len(self.header) == 1:
             [cell] = self.columns({0: "names"})[0].iloc[:1].tolist() or [None]
-            if sum(any(map(str.isdigit, word)) for word in str(cell).split()) < 2:
+            words = str(cell).split()
+            if sum(any(map(str.isdigit, word)) for word in words) < 2:
                 return ""
+            if len(self.header[0].split()) == len(words):
+                return (
+                    f". Each {self.word} is one value, such as {str(cell)[:60]!r}: set columns apart by commas or tabs"
+                )
             return (
                 f". Each {self.word} is one value, such as {str(cell)[:60]!r}: is the line of column names missing? "
                 "Columns are set apart by commas, semicolons or tabs."

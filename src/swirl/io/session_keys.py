@@ -209,6 +209,9 @@ BY_TURNS = tuple(word for word in SESSIONS if word != "visit")
 OFF_AND_ON = {"0", "1", "False", "True"}
 """What a column holds that is no count of recordings, where it changes from row to row."""
 
+SWITCHES = ("day", "recording", "rec", "video")
+"""What is on or off, too: a light by day, a camera."""
+
 LONG = 5
 """Rows for which a column that tells sessions stays the same, on average at least."""
 
@@ -249,7 +252,7 @@ def unnamed_session(
             least, most = least_and_most((session, names), (codes, different))
             changing = np.flatnonzero(least < most)
             lasts = LONG * n_runs <= len(session)
-            switch = {str(value) for value in different} <= OFF_AND_ON  # a light, or whether the camera runs
+            switch = word in SWITCHES and {str(value) for value in different} <= OFF_AND_ON
             by_turns = word in BY_TURNS and not switch and _few_values(session, codes)
             if changing.size and (lasts or by_turns):
                 return column, names[int(changing[0])]
@@ -308,13 +311,19 @@ def recordings_by_turns(times: np.ndarray, states: np.ndarray) -> int:
 def _one_beat(times: np.ndarray) -> bool:
     """Whether times, when they are sorted, are those of one clock, but for a few that are lost.
 
+    Rows that were written late stand not far from their place; two recordings, one after the other in time, do.
+
     >>> _one_beat(np.array([0.0, 3, 1, 2, 4])), _one_beat(np.array([0.0, 500, 1, 501])), _one_beat(np.zeros(4))
     (True, False, False)
+    >>> _one_beat(np.stack([np.arange(30.0), np.arange(30.0, 60.0)], axis=1).ravel())
+    False
     """
-    apart = np.diff(np.sort(times))
+    apart, back = np.diff(np.sort(times)), times[:-1] - times[1:]
     if not len(apart) or not (apart > 0).all():
         return False
     beat = float(np.median(apart))
+    if (back > 0).any() and np.median(back[back > 0]) > max(2 * LONG, len(times) / 4) * beat:
+        return False
     return bool(np.mean(np.abs(apart - beat) <= beat / 5) >= 0.95 and apart.max() <= LONG * beat)
 
 

@@ -5,6 +5,7 @@ there; several together may tell a session (`session_keys`).  They are found by 
 called otherwise.  Everything is done on whole columns: ten million rows are read in seconds.
 """
 
+import copy
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -334,11 +335,8 @@ def read_data(path: Any, columns: dict[str, Any] | None = None, *, env: MDP | No
             f"{env.n_states} states: which is which is not known. Write the names into the environment (`swirl env` "
             "--labels), or the numbers into the table"
         )
-    if env is not None:  # where its numbers go as far, the 0 that never occurs is meant
-        kinds = (("state", env.state_names, env.n_states - data.n_states),
-                 ("action", env.action_names, env.n_actions - data.n_actions))  # fmt: skip
-        meant = tuple(AS_NAMED.format(noun=noun) for noun, names, more in kinds if names is None and more >= 0)
-        data = data.with_labels(notes=[note for note in data.notes if not note.endswith(meant)])
+    if env is not None and (meant := _meant_as_counted(data, env)):
+        data = data.with_labels(notes=[note for note in data.notes if note not in meant])
     # The data's own numbers of labels, where larger, are for `check` to tell.
     if env is not None and data.state_names is None:
         data.n_states = max(data.n_states, env.n_states)
@@ -470,6 +468,34 @@ def place_of(data: Trajectories, session: int, step: int) -> str | None:
     'row 1'
     """
     return None if data.source_lines is None else f"{data.source_noun} {data.source_lines[session][step]}"
+
+
+def _meant_as_counted(data: Trajectories, env: MDP) -> tuple[str, ...]:
+    """Needless notes on labels that count from 1: of an environment whose 0 is meant, as the moves say.
+
+    All moves are ways of the environment as they are, and would not be, were the labels lower by one.
+    """
+    found = []
+    for noun, names in (("state", env.state_names), ("action", env.action_names)):
+        notes = [note for note in data.notes if note.endswith(AS_NAMED.format(noun=noun))]
+        if names is not None or not notes or not _goes(data, env):
+            continue
+        lower = copy.copy(data)
+        if noun == "state":
+            lower.states = [states - 1 for states in data.states]
+        else:
+            lower.actions = [np.where(actions == MISSING, MISSING, actions - 1) for actions in data.actions]
+        found += [] if _goes(lower, env) else notes
+    return tuple(found)
+
+
+def _goes(data: Trajectories, env: MDP) -> bool:
+    """Whether all moves are possible in the environment."""
+    try:
+        env.check(data)
+    except ValueError:
+        return False
+    return True
 
 
 def _hint_at_sessions(

@@ -342,8 +342,8 @@ def _known(tracks: Iterable[Track]) -> np.ndarray:
 
 def _place_notes(tracks: list[Track], places: Any) -> list[str]:
     """What positions say of the places: x and y that are swapped, places that overlap, and those that never count."""
-    flat, notes = _known(tracks), []
-    flat = flat[:: max(1, len(flat) // _SAMPLE)]
+    known, notes = _known(tracks), []
+    flat = known[:: max(1, len(known) // _SAMPLE)]
     outside, swapped = (float(np.mean(places.assign(xy) < 0)) for xy in (flat, flat[:, ::-1]))
     if outside > _OUTSIDE and swapped < outside / 4:
         notes.append(
@@ -352,6 +352,8 @@ def _place_notes(tracks: list[Track], places: Any) -> list[str]:
         )
     if hasattr(places, "overlaps"):
         several, names, under = places.overlaps(flat)
+        if under and len(flat) < len(known):  # "never" is said of all positions
+            under = places.overlaps(known)[2]
         for large in dict.fromkeys(under.values()):
             small = [repr(name) for name, over in under.items() if over == large]
             is_, it = ("is", "it") if len(small) == 1 else ("are", "them")

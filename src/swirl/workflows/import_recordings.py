@@ -21,6 +21,7 @@ from swirl._version import __version__
 from swirl.data.environments import environment_of_places
 from swirl.data.mdp import MDP
 from swirl.data.trajectories import Trajectories
+from swirl.data.trajectory_checks import MISSING
 from swirl.errors import Faults
 from swirl.io import session_table
 from swirl.io.atomic_write import write_text
@@ -234,14 +235,14 @@ def import_table(
     return _told(Imported(_legible(merge_stays(sessions) if merge else sessions), None))
 
 
-_MANY_STATES, _FEW_OF_THEM = 100, 50
+_MANY_STATES, _FEW_OF_THEM = 1_000, 50
 
 
 def of_identifiers(sessions: Trajectories) -> Trajectories:
     """Names in place of numbers that are no count, such as those of RFID readers: 2100, 2400, 2700.
 
-    Numbers are states as they stand, from 0 on. Where they go beyond 100 and one in fifty of them occurs at most, they
-    name things.
+    Numbers are states as they stand, from 0 on. Where they go beyond 1,000 and one in fifty of them occurs at most,
+    they name things. An action that is the next state is named as it is.
 
     >>> read = of_identifiers(Trajectories([[2100, 2700, 2100]]))
     >>> read.state_names, read.states[0].tolist()
@@ -249,17 +250,26 @@ def of_identifiers(sessions: Trajectories) -> Trajectories:
     >>> of_identifiers(Trajectories([[0, 80]])).n_states
     81
     """
-    there = np.unique(np.concatenate(sessions.states))
+    there, done = (np.unique(np.concatenate(labels)) for labels in (sessions.states, sessions.actions))
     if sessions.state_names is not None or there[-1] < max(_MANY_STATES, _FEW_OF_THEM * len(there)):
         return sessions
+    done = done[done != MISSING]
+    are_states = sessions.action_names is None and done.size > 0 and np.isin(done, there).all()
     names = [f"{_RENAMED}{number}" for number in there.tolist()]
     renumbered = copy.copy(sessions)
     renumbered.states = [np.searchsorted(there, states) for states in sessions.states]
+    if are_states:
+        renumbered.actions = [
+            np.where(actions == MISSING, MISSING, np.searchsorted(there, actions)) for actions in sessions.actions
+        ]
     told = (
         f"{len(there)} numbers up to {there[-1]:,} are the states, so they name things and do not count them: "
-        f"{there[0]} is called {names[0]!r}, and so on"
+        f"{there[0]} is called {names[0]!r}, and so on. For an environment of your own that has them as numbers, give "
+        "your table as it is to swirl fit"
     )
-    return renumbered.with_labels(state_names=names, notes=(*sessions.notes, told))
+    return renumbered.with_labels(
+        state_names=names, action_names=names if are_states else None, notes=(*sessions.notes, told)
+    )
 
 
 def import_moseq(
@@ -410,8 +420,29 @@ def _is_named_after(track: Any, path: Path) -> bool:
     return any(not rest or rest.startswith(("DLC", "DeepCut", ".")) for rest in rests)
 
 
+def _fronts(files: Sequence[Path]) -> dict[Path, str]:
+    """What stands in front of a name that several files have: the file's own, or as few folders as tell them apart.
+
+    >>> for files in (["v.csv", "w.csv"], ["a/v.csv", "b/v.csv"], ["a/t/v.csv", "b/t/v.csv"]):
+    ...     print(list(_fronts([Path(file) for file in files]).values()))
+    ['v ', 'w ']
+    ['a/', 'b/']
+    ['a/t/', 'b/t/']
+    """
+    folders = {path: path.resolve().parts[:-1] for path in files}
+    for n_folders in range(max(map(len, folders.values())) + 1):
+        for own in (False, True):
+            fronts = {
+                path: "".join(f"{part}/" for part in parts[len(parts) - n_folders :]) + (f"{path.stem} " if own else "")
+                for path, parts in folders.items()
+            }
+            if len(set(fronts.values())) == len(files):
+                return fronts
+    return {path: f"{parts[-1]}/" for path, parts in folders.items()}
+
+
 def _told_apart(paths: Sequence[Any], read: Sequence[list[Any]]) -> list[Any]:
-    """All tracks, those of one name with their file (or folder) in front; one video must not be there twice."""
+    """All tracks, those of one name with their file or folders in front; one video must not be there twice."""
     where: dict[str, dict[Path, Any]] = {}
     for path, tracks in zip(paths, read, strict=True):
         for track in tracks if isinstance(path, str | PathLike) else ():
@@ -426,14 +457,13 @@ def _told_apart(paths: Sequence[Any], read: Sequence[list[Any]]) -> list[Any]:
             told = f"{' and '.join(map(str, own))} are of one recording, {name!r}"
             faults.add(f"{told}: give only one of them, or rename them if they are not")
         elif len(files) > 1:
-            by_file = len({path.stem for path in files}) == len(files)
-            front[name] = (lambda path: f"{path.stem} ") if by_file else (lambda path: f"{path.resolve().parent.name}/")
+            front[name] = _fronts(list(files))
     found, files = [], {}
     for path, tracks in zip(paths, read, strict=True):
         for track in tracks:
             if isinstance(path, str | PathLike):
                 if track.name in front:
-                    track = replace(track, name=front[track.name](Path(path)) + track.name)
+                    track = replace(track, name=front[track.name][Path(path)] + track.name)
                 files.setdefault(track.name, {})[str(path)] = None
             found.append(track)
     for name, own in files.items():
