@@ -873,6 +873,35 @@ def test_a_row_with_a_word_alone_is_blank(tmp_path, last):
     assert "line 5, column time: no time" in refusal(write(tmp_path / "b.csv", rows + ",2,3,wt\n"))
 
 
+LOST_ROWS = {"video,x,y,behaviour": "v1,,,rest", "x,y,behaviour": ",,rest", "video,x,y": "v1,,", "x,y": ","}
+
+
+@pytest.mark.parametrize("top", LOST_ROWS)
+def test_without_a_clock_each_row_between_others_is_a_frame(tmp_path, top):
+    """Rows that hold words alone, or nothing, are frames in which the animal was not found: times go on."""
+    whole = {"video": "v1", "x": "{0}", "y": "{0}", "behaviour": "walk"}
+    row = ",".join(whole[name] for name in top.split(","))
+    rows = [LOST_ROWS[top] if 20 <= i < 30 else row.format(i) for i in range(40)]
+    path = write(tmp_path / "v1.csv", "\n".join([top, *rows]) + "\n")
+    table = pd.read_csv(path, skip_blank_lines=False)
+    for source in (path, table):
+        [track] = read_tracks(source, fps=10)
+        np.testing.assert_allclose(track.times, np.arange(40) / 10)
+        assert np.flatnonzero(np.isnan(track.positions[:, 0])).tolist() == [*range(20, 30)]
+        assert any("10 of 40 frames without a position" in note for note in track.notes)
+
+
+def test_without_a_clock_a_row_of_words_at_the_end_is_a_remark(tmp_path):
+    rows = "".join(f"{i},{i},wt\n" for i in range(5))
+    for end in (",,end of trial", ",,wt\n,,wt", ",,"):
+        [track] = read_tracks(write(tmp_path / "a.csv", f"x,y,genotype\n{rows}{end}\n"), fps=10)
+        assert len(track.times) == 5
+    # A blank line between two animals is nobody's frame; a name alone is one.
+    text = "animal,x,y\nm1,1,1\nm1,,\nm1,2,2\n,,\nm2,1,1\nm2,2,2\n"
+    one, two = read_tracks(write(tmp_path / "b.csv", text), fps=10)
+    assert (len(one.times), len(two.times)) == (3, 2)
+
+
 def test_times_of_day_a_second_apart_are_seconds(tmp_path):
     clock = "date,time,lon,lat\n" + "".join(f"2015-09-10,07:00:0{i},15.{i},-22.{i}\n" for i in range(5))
     [track] = read_tracks(write(tmp_path / "a.csv", clock))

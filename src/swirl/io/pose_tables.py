@@ -121,7 +121,7 @@ def from_frame(frame: Any, columns: Mapping[str, str] | None = None, time_unit: 
     at = _meanings(names, columns or {}, faults)
     faults.raise_if_any("No tracks can be read from the table")
     read = {i: frame.iloc[:, i] for i in range(frame.shape[1])}
-    blank = frame.isna().all(axis=1).to_numpy() if frame.shape[1] else np.zeros(len(frame), bool)
+    blank = _blank(read, names, at) if frame.shape[1] else np.zeros(len(frame), bool)
     units = {name: unit for name in names if (unit := unit_of(name))}
     units |= {} if time_unit is None or "t" not in at else {names[at["t"]]: time_unit}
     return _poses(read, names, at, blank, "the table", _rows, units, "frame" in (columns or {}))
@@ -411,25 +411,20 @@ def _of_table(table: OpenTable, columns: Mapping[str, str] | None, time_unit: st
     if not {"x", "y"} <= set(at) and (doubt := table.doubt):
         faults.add(f"no column x, y among {some(names, 6)}{doubt} Add that line, as in: frame,subject,x,y")
     faults.raise_if_any(f"No tracks can be read from {where}")
-    wide, _ = _wide(names, set(at.values())) if not {"x", "y"} <= set(at) else ({}, False)
-    measured = {at[name] for name in ("x", "y", "t", "frame", "confidence") if name in at}
-    measured |= {i for axes in wide.values() for i in axes.values()}
-    named = {i for role, i in at.items() if role.partition(" ")[0] in OWNERS}
+    measured, named = _measured(names, at), _named(at)
     kinds = {
         i: "names" if i in named else "measured" if i in measured else "aside" for i, name in enumerate(names) if name
     }
     lost = replace(table, lost=LOST)  # EthoVision's, in versions that do not count their header lines too
     read = {i: series for i, series in lost.columns(kinds).items() if len(series)}
-    # A word in a row without numbers is a remark, or was filled in all the way down.
-    numbers = [i for i, series in read.items() if i in measured or series.dtype.kind in "iufb"]
-    blank = np.all([read[i].isna().to_numpy() for i in numbers if i not in named], axis=0)
+    blank = _blank(read, names, at)
     units = dict(table.units) | {name: unit for name in names if (unit := unit_of(name))}
     units |= {} if time_unit is None or "t" not in at else {names[at["t"]]: time_unit}
 
     def row(rows: Any) -> str:
         return table.at(np.atleast_1d(rows)[:3])
 
-    poses = _poses(read, names, at, np.atleast_1d(blank), where, row, units, "frame" in asked)
+    poses = _poses(read, names, at, blank, where, row, units, "frame" in asked)
     whose, notes = _owners_above(table.above, named_above, table.path.name)
     return [
         replace(
@@ -440,6 +435,42 @@ def _of_table(table: OpenTable, columns: Mapping[str, str] | None, time_unit: st
         )
         for one in poses
     ]
+
+
+def _measured(names: list[str], at: Mapping[str, int]) -> set[int]:
+    """Where the positions, the confidence and the time or frame stand."""
+    wide, _ = _wide(names, set(at.values())) if not {"x", "y"} <= set(at) else ({}, False)
+    measured = {at[name] for name in ("x", "y", "t", "frame", "confidence") if name in at}
+    return measured | {i for axes in wide.values() for i in axes.values()}
+
+
+def _named(at: Mapping[str, int]) -> set[int]:
+    """Where the names of sessions, animals, groups and keypoints stand."""
+    return {i for role, i in at.items() if role.partition(" ")[0] in OWNERS}
+
+
+def _blank(read: Mapping[int, Any], names: list[str], at: Mapping[str, int]) -> np.ndarray:
+    """Rows that are no frames.
+
+    Where a column tells the time or frame these are rows without a number: a word that stands there alone is a remark,
+    or was filled in all the way down.  Without such a column a row between others is a frame, as the times would be
+    wrong from there on; not one that is all blank where the others have a name.
+
+    >>> import pandas
+    >>> read = {0: pandas.Series([1, None, 2, None]), 1: pandas.Series([1, None, 2, None])}
+    >>> _blank(read, ["x", "y"], {"x": 0, "y": 1})
+    array([False, False, False,  True])
+    """
+    measured, named = _measured(names, at), _named(at)
+    numbers = {i for i in read if i not in named and (i in measured or read[i].dtype.kind in "iufb")}
+    there, nothing = {i: read[i].notna().to_numpy() for i in read}, np.zeros(len(next(iter(read.values()), ())), bool)
+    without = ~np.any([nothing, *(there[i] for i in numbers)], axis=0)
+    if {"t", "frame"} & {role for role, i in at.items() if i in read}:
+        return without
+    rows = np.arange(len(without))
+    after = rows > np.max(rows, initial=-1, where=~without)
+    nobodys = ~np.any([nothing, *there.values()], axis=0) if named & set(read) else nothing
+    return without & (after | nobodys)
 
 
 def _dates_of(table: OpenTable, names: list[str], at: Mapping[str, int]) -> dict[str, int]:
