@@ -1023,6 +1023,49 @@ def test_blocks_of_rows_are_put_in_the_order_of_their_dates(tmp_path):
         read_tracks(path)
 
 
+def dated_blocks(top, *blocks):
+    """A table of two recordings, the later one first; `blocks` is what stands in front of each."""
+    days = [f"{told},2024-01-0{2 - k}" for k, told in enumerate(blocks)]
+    rows = [f"{day} 10:00:{i:02d}.{5 * (i % 2)},{i},{k}" for k, day in enumerate(days) for i in range(40)]
+    return "\n".join([f"{top},timestamp,x,y", *rows]) + "\n"
+
+
+@pytest.mark.parametrize("names", [("B", "A"), ("7", "8"), ("7.0", "8.0")])
+def test_blocks_of_two_animals_are_not_put_in_order_as_one(tmp_path, names):
+    path = write(tmp_path / "gps.csv", dated_blocks("collar", *names))
+    told = refusal(path)
+    assert "line 42, column timestamp: 2024-01-01 10:00:00.0 is not after the row before" in told
+    assert "say --subject 'collar' or --session 'collar'" in told
+    assert [len(track.times) for track in read_tracks(path, columns={"subject": "collar"})] == [40, 40]
+    path = write(tmp_path / "gps.csv", dated_blocks("animal,partner", *(f"m1,{name}" for name in names)))
+    assert "say --session 'animal,partner'" in refusal(path)
+
+
+@pytest.mark.parametrize("name", ["trial", "tag-local-identifier", "collar id"])  # an animal may wear two, by turns
+def test_blocks_of_two_trials_of_one_animal_are_put_in_order_and_told(tmp_path, name):
+    path = write(tmp_path / "gps.csv", dated_blocks(f"animal,{name}", "m1,2", "m1,1"))
+    [track] = read_tracks(path)
+    assert track.positions[[0, -1], 1].tolist() == [1, 0]
+    told = f"BEWARE: {name!r} differs between these blocks: if it tells sessions apart, say --session 'animal,{name}'"
+    assert told in track.notes
+    assert f"--session {name!r}" in refusal(write(tmp_path / "b.csv", dated_blocks(name, "2", "1")))
+
+
+@pytest.mark.parametrize(
+    ("top", "blocks"),
+    [
+        ("collar", ("B", "B")),
+        ("temperature", ("21.5", "19.25")),  # measured once a day
+        ("date", ("2024-01-02", "2024-01-01")),  # says no more than the time
+        ("day", ("2", "1")),
+    ],
+)
+def test_blocks_that_no_column_tells_apart_are_put_in_order(tmp_path, top, blocks):
+    [track] = read_tracks(write(tmp_path / "gps.csv", dated_blocks(top, *blocks)))
+    assert track.positions[[0, -1], 1].tolist() == [1, 0]
+    assert not any("BEWARE" in note for note in track.notes)
+
+
 def test_seconds_that_start_anew_are_not_put_in_order(tmp_path):
     path = tmp_path / "walk.csv"
     path.write_text("x,y,t,animal\n" + "".join(f"{i},5,{t},m1\n" for i, t in enumerate((5, 6.5, 7, 0, 1.5, 2))))

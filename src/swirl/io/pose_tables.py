@@ -8,7 +8,7 @@ nose_x, nose_y) or animal (idtracker.ai, AnimalTA: x1, y1).  Files are opened by
 import csv
 import io
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -58,6 +58,10 @@ ANIMALS = [
 ]
 NO_ANIMAL = frozenset((*map(bare, (*SESSIONS, *PARTS)), "cam", "camera", "arena", "phase", "epoch", "bout"))
 """What columns are called that tell sessions, or parts of them."""
+DEVICES = frozenset(("tag", "collar", "logger", "device", "sensor", "transmitter"))
+"""What columns are called that tell what an animal wears: others by turns, where the animal is known."""
+CALENDAR = frozenset(("date", "day", "week", "month", "year", "hour"))
+"""What columns are called that say no more than a date does."""
 GROUPS = ("group", "treatment", "condition", "genotype")
 _LINES = (
     "numberofheaderlines experiment trialname trialid arenaname arenaid subjectname subjectid arenasettings "
@@ -270,8 +274,13 @@ def _advice(owner: str, title: Mapping[str, str]) -> str:
     animal = [title["subject"]] if "subject" in title else []
     known = [name for role, name in title.items() if role.partition(" ")[0] == "session"]
     session = f"--session {','.join(dict.fromkeys([*animal, *known, owner]))!r}"
-    part = re.sub(r"(id|no|nr|num|number|name|index|\d+)$", "", _key(owner)) in NO_ANIMAL
+    part = _is_one_of(NO_ANIMAL, owner)
     return f"say {session}" if part or "subject" in title else f"say --subject {owner!r} or {session}"
+
+
+def _is_one_of(words: Collection[str], name: str) -> bool:
+    """Whether a column is called by one of these words, perhaps as its number or name: "Trial no"."""
+    return re.sub(r"(id|(local)?identifier|no|nr|num|number|name|index|\d+)$", "", _key(name)) in words
 
 
 def _is_dated(column: Any) -> bool:
@@ -307,6 +316,34 @@ def _blocks_in_order(rows: np.ndarray, times: np.ndarray, title: str, where: str
         return rows, ()  # two recordings at the same time
     told = f"{where}: {len(blocks)} blocks of rows of one animal were put in the order of {title}"
     return np.concatenate(blocks), (told,)
+
+
+def _owner_of_blocks(
+    read: Mapping[int, Any], names: list[str], times: np.ndarray, rows: np.ndarray, used: set[int], animal_known: bool
+) -> tuple[str, bool]:
+    """A column that tells blocks of rows apart, "" where none does; and whether it may tell animals.
+
+    A trial, a camera or a tag tells none where the animal is known.  What the date says too tells nothing, nor does
+    what was measured once a block: a fraction.
+
+    >>> import pandas
+    >>> read = {1: pandas.Series([0.5, 0.5, 1, 1]), 2: pandas.Series([5.0, 5, 6, 6])}
+    >>> _owner_of_blocks(read, ["time", "dose", "collar"], np.array([7.0, 8, 1, 2]), np.arange(4), {0}, False)
+    ('collar', True)
+    """
+    block, part = np.cumsum(np.diff(times[rows], prepend=-np.inf) < 0), ""
+    for i, column in read.items():
+        if i in used or len(column) < len(times) or _is_one_of(CALENDAR, names[i]) or _is_dated(column):
+            continue
+        mine = column.iloc[rows]
+        if column.dtype.kind == "f" and (mine.dropna() % 1 != 0).any():
+            continue
+        differs = mine.nunique() > 1 and (mine.groupby(block).nunique(dropna=False) == 1).all()
+        if differs or _owner({i: column}, names, times, rows, used):
+            if not (animal_known and _is_one_of(NO_ANIMAL | DEVICES, names[i])):
+                return names[i], True
+            part = part or names[i]
+    return part, False
 
 
 # ---------------------------------------------------------------------- plain and wide tables
@@ -705,9 +742,16 @@ def _poses(
     whose = [owner[name][full] for name in ("session", "subject") if name in owner] or [np.zeros(len(there))]
     poses = []
     for _, mine in there.groupby(whose, sort=False):  # in the order of first appearance
-        rows, told = mine.to_numpy(), ()
+        rows, told, own = mine.to_numpy(), (), ""
         if dated and times is not None:
-            rows, told = _blocks_in_order(rows, times, title[clock or "t"], f"{where}, {row(rows[:1])}")
+            ordered, told = _blocks_in_order(rows, times, title[clock or "t"], f"{where}, {row(rows[:1])}")
+            own, of_animals = (
+                _owner_of_blocks(read, names, times, rows, taken, "subject" in owner) if told else ("", False)
+            )
+            if own and not of_animals:
+                apart = f"if it tells sessions apart, {_advice(own, title)}"
+                told += (f"BEWARE: {own!r} differs between these blocks: {apart}",)
+            rows = rows if of_animals else ordered
         session, subject, group = (owner[name][rows[0]] if name in owner else None for name in WHOSE)
         if group is not None and (other := rows[owner["group"][rows] != group]).size:
             faults.add(
@@ -726,7 +770,7 @@ def _poses(
         when = np.arange(len(rows), dtype=float) if times is None else times[rows]
         if times is not None:
             late = (np.diff(times[rows]) <= 0).any() and np.isfinite(times[rows]).all()
-            own = _owner(read, names, times, rows, taken) if late else ""
+            own = own or _owner(read, names, times, rows, taken) if late else ""
             cells = read[at[clock]] if clock and of_day else None
             advice = _advice(own, title) if own else ""
             _increasing(title[clock or "t"], times, rows, where, row, faults, advice, cells)
