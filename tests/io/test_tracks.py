@@ -1006,6 +1006,57 @@ def test_a_clock_of_the_machine_does_not_count_since_1970(tmp_path):
     assert not any("1970" in note for note in track.notes)
 
 
+@pytest.mark.parametrize(
+    ("name", "unit", "tick"),
+    [
+        ("timestamp_us", None, 1e-6),
+        ("timestamp (us)", None, 1e-6),
+        ("timestamp (\u00b5s)", None, 1e-6),
+        ("time_ns", None, 1e-9),
+        ("time [nanoseconds]", None, 1e-9),
+        ("timestamp", "us", 1e-6),
+        ("timestamp", "ns", 1e-9),
+        ("timestamp", "\u00b5s", 1e-6),
+    ],
+)
+def test_a_unit_that_is_said_is_no_clock_since_1970(tmp_path, name, unit, tick):
+    """Twelve days of uptime in us would be 2002 in ms, and fifteen days 2011."""
+    for days in (12, 15):
+        start = round(days * 86400 / tick)
+        rows = "".join(f"{start + round(i * 0.04 / tick)},{i},5\n" for i in range(50))
+        path = write(tmp_path / "walk.csv", f"{name},x,y\n{rows}")
+        for source in (path, pd.read_csv(path)):
+            [track] = read_tracks(source, time_unit=unit)
+            np.testing.assert_allclose(track.times, days * 86400 + np.arange(50) * 0.04, rtol=1e-12)
+            assert not any("1970" in note or "time_unit" in note for note in track.notes)
+
+
+def test_twelve_days_in_microseconds_are_not_the_year_2002(tmp_path):
+    start = 12 * 86400 * 10**6
+    rows = "".join(f"{start + 40_000 * i},{i},5\n" for i in range(50))
+    [track] = read_tracks(write(tmp_path / "walk.csv", f"timestamp,x,y\n{rows}"))
+    assert track.times[0] == start
+    assert not any("1970" in note for note in track.notes)
+
+
+def test_a_unit_of_time_that_is_none_is_refused(tmp_path):
+    path = write(tmp_path / "a.csv", "t,x,y\n0,1,2\n3,1,2\n")
+    assert "time_unit='ps' (--time-unit): expected one of s, " in refusal(path, time_unit="ps")
+
+
+def test_dates_of_pandas_are_dates(tmp_path):
+    for zone in (None, "UTC"):
+        when = pd.date_range("2024-01-01 12:00", periods=5, freq="s", tz=zone)
+        for name in ("time", "timestamp"):
+            [track] = read_tracks(pd.DataFrame({name: when, "x": range(5), "y": range(5)}))
+            assert (track.time_unit, track.times.tolist(), track.notes) == ("seconds", [0, 1, 2, 3, 4], ())
+    [track] = read_tracks(pd.DataFrame({"t": pd.to_timedelta([1, 2, 4], unit="s"), "x": range(3), "y": range(3)}))
+    assert track.times.tolist() == [1, 2, 4]
+    when = when.to_series().reset_index(drop=True).mask(np.arange(5) == 3)
+    told = refusal(pd.DataFrame({"time": when, "x": range(5), "y": range(5)}))
+    assert "row 3, column time: no time; give one to each row" in told
+
+
 BLOCKS = "2005-05-06 12:0{}:00,m1", "2004-12-27 12:0{}:00,m1", "2014-02-11 12:0{}:00,m2"
 
 

@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 
 from swirl.errors import Faults
-from swirl.io.columns import bare, iso_dates, key_parts, plain, seconds, seconds_in
+from swirl.io.columns import UNITS as TIME_UNITS
+from swirl.io.columns import bare, iso_dates, key_parts, plain, seconds, seconds_in, time_unit_of
 from swirl.io.open_table import ETHOVISION, EXCEL, MAX_TEXT, UNITS, OpenTable, of_text, separator_of, sheets, table_text
 from swirl.io.poses import EXPECTED, FRAMES, SECONDS, WITHOUT_Z, Poses, cutoff, from_columns, recording
 from swirl.io.session_keys import PARTS, SESSIONS, joined_name
@@ -73,8 +74,9 @@ _LINES = (
 ETHOVISION_LINES = frozenset(_LINES.split())
 """What EthoVision itself writes above a table; the rest are variables of the user's trial list."""
 DEGREES = ("longitude", "lon", "locationlong")
-_LENGTHS = "|".join(sorted(map(re.escape, UNITS), key=len, reverse=True))
-_UNIT = re.compile(rf"[\s_]*[(\[]({_LENGTHS})[)\]]$|_(cm|mm|m|px|pixels?|s|secs?|seconds|ms|msec)$", re.IGNORECASE)
+_BRACKETED = "|".join(sorted(map(re.escape, {*UNITS, *TIME_UNITS}), key=len, reverse=True))
+_SUFFIX = "|".join(("cm", "mm", "m", "px", "pixels?", *(unit for unit in TIME_UNITS if unit != "min")))  # no x_min
+_UNIT = re.compile(rf"[\s_]*[(\[]({_BRACKETED})[)\]]$|_({_SUFFIX})$", re.IGNORECASE)
 _SCORES = "p|prob|score|likelihood|confidence|conf"
 _SUFFIXED = re.compile(rf"(?P<owner>.+?)[ _.:-]+(?P<axis>x|y|z|{_SCORES})", re.IGNORECASE)
 _PREFIXED = re.compile(r"(?P<axis>x|y|z)[ _.:-]*(?P<owner>\d+|[ _.:-].+)", re.IGNORECASE)
@@ -562,6 +564,9 @@ table also say 'Drug': --subject and --group take such a line by its name."))
 
 def _seconds(column: Any, title: str, unit: str, where: str, row: Row, faults: Faults) -> tuple[np.ndarray, bool]:
     """Times in seconds, from numbers, h:mm:ss or dates; and whether their unit is known."""
+    if column.dtype.kind in "mM":
+        apart = column if column.dtype.kind == "m" else column - column.min()
+        return apart.dt.total_seconds().to_numpy(float, na_value=np.nan), True
     read, wrong = as_numbers(column)
     if not wrong.size:
         if not unit and (ticks := since_1970(read)):
@@ -590,7 +595,7 @@ RISING = 5
 """Rows over which a column rises that may be the time, at least: in fewer any other may."""
 
 _CLOCKS = {1e-3: "milliseconds", 1e-6: "microseconds", 1e-9: "nanoseconds"}
-_FROM, _TO, _LONGEST = 978e6, 2_082e6, 315e6  # 2001 to 2035, ten years: in seconds
+_FROM, _TO, _LONGEST = 1_262e6, 2_082e6, 315e6  # 2010 to 2035, ten years: in seconds
 
 
 def since_1970(times: np.ndarray) -> float:
@@ -605,6 +610,16 @@ def since_1970(times: np.ndarray) -> float:
     low, high = float(there.min()), float(there.max())
     fitting = [x for x in _CLOCKS if low * x >= _FROM and high * x <= _TO and (high - low) * x < _LONGEST]
     return fitting[0] if fitting else 0.0
+
+
+def _since_1970(times: np.ndarray, title: str) -> str:
+    """What to say of a clock that counts since 1970; nothing of another."""
+    import pandas as pd
+
+    if not (ticks := since_1970(times)):
+        return ""
+    start = pd.Timestamp(float(np.nanmin(times)) * ticks, unit="s").strftime("%Y-%m-%d %H:%M")
+    return f"{title!r} counts {_CLOCKS[ticks]} since 1970 (it starts on {start}): made seconds of it"
 
 
 MAY_BE_MS = (5.0, 1000.0)
@@ -684,13 +699,15 @@ def _poses(
         faults.add(f"no column {some(missing)} among {some([name for name in names if name], 10)}: {EXPECTED}")
     faults.raise_if_any(cannot)
     title, clock, known, times, of_day = {name: names[i] for name, i in at.items()}, None, True, None, False
-    dated = False
+    dated, since = False, ""
     for name in ("t", "frame"):
         if name in at and at[name] in read and times is None:
             if name == "t":
                 dated = _is_dated(read[at[name]])
-                times, known = _seconds(read[at[name]], title[name], units.get(title[name], ""), where, row, faults)
-                of_day = read[at[name]].dtype.kind not in "iuf" and bool(as_numbers(read[at[name]])[1].size)
+                column, said = read[at[name]], units.get(title[name]) or time_unit_of(title[name])
+                times, known = _seconds(column, title[name], said, where, row, faults)
+                of_day = column.dtype.kind in "mM" or bool(as_numbers(column)[1].size)
+                since = "" if said or of_day else _since_1970(as_numbers(column)[0], title[name])
             else:
                 times = _numbers(read[at[name]], title[name], where, row, faults)
             clock = name
@@ -728,11 +745,7 @@ def _poses(
     others = {names[i]: i for i in read if i not in taken and names[i] and "unnamed" not in names[i].lower()}
     signals = {name: i for name, i in others.items() if read[i].dtype.kind in "iuf"}
     notes = _notes(title, times, known or clock != "t", units)
-    if clock == "t" and times is not None and not of_day and title["t"] not in units:
-        raw = as_numbers(read[at["t"]])[0]
-        if ticks := since_1970(raw):
-            since = pd.Timestamp(float(np.nanmin(raw)) * ticks, unit="s").strftime("%Y-%m-%d %H:%M")
-            notes += (f"{title['t']!r} counts {_CLOCKS[ticks]} since 1970 (it starts on {since}): made seconds of it",)
+    notes += (since,) if since and clock == "t" else ()
     if any("z" in axes for axes in points.values()) or ("keypoint" in owner and "z" in map(_key, names)):
         notes += (WITHOUT_Z,)
     if clock != "t" and not frames_named and full.sum() >= RISING:

@@ -14,7 +14,7 @@ from jaxtyping import Float
 
 from swirl.errors import Faults, renamed
 from swirl.io.body_point import Followed, body_length, bridged, followed, seen_points
-from swirl.io.columns import UNITS
+from swirl.io.columns import UNITS, plain
 from swirl.io.pose_hdf5 import read_hdf5, read_netcdf
 from swirl.io.pose_tables import from_frame, read_pose_table
 from swirl.io.poses import (
@@ -146,7 +146,7 @@ def read_tracks(
     unit
         Unit of x and y (px, cm, …), for the notes; by default what the file says.
     time_unit
-        Unit of the times in a plain table: s, ms or min; by default what the file says, else seconds.
+        Unit of the times in a plain table: s, ms, us, ns or min; by default what the file says, else seconds.
     sheet
         Of an Excel file that has several.
 
@@ -163,7 +163,7 @@ def read_tracks(
     >>> track.name, track.times
     ('a', array([0.        , 0.03333333]))
     """
-    if time_unit is not None and time_unit not in UNITS:
+    if time_unit is not None and plain(time_unit) not in UNITS:
         raise ValueError(f"time_unit={time_unit!r} (--time-unit): expected one of {', '.join(UNITS)}")
     where, name, poses = poses_of(source, columns, time_unit, sheet)
     poses = [unseen_at_zero(one) for one in poses]
