@@ -981,6 +981,91 @@ def test_dates_are_the_times_whatever_their_column_is_called(tmp_path, name):
     assert (track.time_unit, track.times.tolist()) == ("seconds", [0, 3600, 7200, 10_800])
 
 
+def of_dates(top, date, *, lost=(), n=40):
+    """A table in which `date` is what stands in row i in the column of dates; x is i."""
+    cells = {"frame": "{0}", "time": "{1}", "elapsed": "{1}", "individual": "m{2}"}
+    cells |= dict.fromkeys(("x", "lon", "nose_x"), "{0}") | dict.fromkeys(("y", "lat", "nose_y"), "5")
+    rows = []
+    for i in range(n):
+        row = [cells[name] if name in cells else "" if i in lost else date(i) for name in top.split(",")]
+        rows.append(",".join(row).format(i, i / 10, i // 20))
+    return "\n".join([top, *rows]) + "\n"
+
+
+def whole_second(i):
+    return f"2024-01-02 12:00:{i // 10:02d}"
+
+
+def constant(i):
+    return "2024-01-02 12:00:00"
+
+
+NO_CLOCKS = {
+    "whole seconds beside frames": ("frame,datetime,x,y", whole_second, 10, "'frame' is there"),
+    "constant beside frames": ("frame,datetime,x,y", constant, 10, "'frame' is there"),
+    "whole seconds beside times": ("datetime,time,x,y", whole_second, None, "'time' is there"),
+    "not told which is the month": ("frame,DateTime,x,y", lambda i: "01/02/2024 12:00:00", 10, "'frame' is there"),
+    "constant": ("started,x,y", constant, 10, "rows are frames, fps=10"),
+    "constant, wide": ("nose_x,nose_y,video_start", constant, 10, "rows are frames, fps=10"),
+    "rising, but fps is given": ("datetime,x,y", lambda i: f"2024-01-02 12:00:{i:02d}", 10, "rows are frames, fps=10"),
+    "constant, no fps": ("started,x,y", constant, None, "all rows"),
+    "constant beside what may be seconds": ("started,elapsed,x,y", constant, None, "all rows"),
+    "the first row alone": ("started,x,y", constant, None, "blank in 39 rows"),
+    "blank somewhere": ("datetime,x,y", lambda i: f"2024-01-02 12:00:{i:02d}", None, "blank in 1 row"),
+    "rounded": ("individual,datetime,lon,lat", lambda i: f"2024-01-02 12:{i // 2:02d}", None, "does not rise"),
+    "no dates": ("DateTime,x,y", lambda i: f"01/02/2024 12:00:{i:02d}", None, "is no time"),
+}
+
+
+@pytest.mark.parametrize("case", NO_CLOCKS)
+def test_a_column_of_dates_is_no_clock_where_it_cannot_be_one(tmp_path, case):
+    top, date, rate, why = NO_CLOCKS[case]
+    lost = range(1, 40) if case == "the first row alone" else [7] if case == "blank somewhere" else ()
+    tracks = read_tracks(write(tmp_path / "a.csv", of_dates(top, date, lost=lost)), fps=rate)
+    own = np.concatenate([track.times for track in tracks])
+    own = own + 20 * (own[0] == own[-20]) * (np.arange(40) >= 20) if len(tracks) == 2 else own
+    np.testing.assert_allclose(own, np.arange(40) / (10 if rate or "time" in top.split(",") else 1))
+    name = next(x for x in top.split(",") if x.lower() in ("datetime", "started", "video_start"))
+    [said] = {note for track in tracks for note in track.notes if "was not taken as the time" in note}
+    assert said.startswith(f"{name!r} was not taken as the time: ")
+    assert why in said
+    assert said.endswith(f"; --time {name!r} takes it")
+
+
+def test_a_time_of_day_comes_before_a_date(tmp_path):
+    text = "datetime,time,x,y\n" + "".join(f"2024-01-02,12:00:0{i},{i},1\n" for i in range(5))
+    [track] = read_tracks(write(tmp_path / "a.csv", text))
+    assert (track.time_unit, (track.times - track.times[0]).tolist()) == ("seconds", [0, 1, 2, 3, 4])
+
+
+def test_a_column_of_dates_that_is_named_is_the_time(tmp_path):
+    text = of_dates("frame,datetime,x,y", lambda i: f"2024-01-02 12:{i:02d}:00")
+    [track] = read_tracks(write(tmp_path / "a.csv", text), columns={"time": "datetime"})
+    assert (track.time_unit, track.times[2], track.notes) == ("seconds", 120, ())
+    assert "is not after the row before" in refusal(
+        write(tmp_path / "b.csv", of_dates("datetime,x,y", whole_second)), columns={"time": "datetime"}
+    )
+
+
+def test_dates_that_rise_for_each_animal_or_in_blocks_are_the_time(tmp_path):
+    text = of_dates("individual,datetime,lon,lat", lambda i: f"2024-01-02 12:{i % 20:02d}")
+    assert [track.times[-1] for track in read_tracks(write(tmp_path / "a.csv", text))] == [1140, 1140]
+    text = dated_blocks("trial", "1", "1").replace("timestamp", "datetime")
+    [track] = read_tracks(write(tmp_path / "b.csv", text))
+    assert any("2 blocks of rows of one animal were put in the order of datetime" in note for note in track.notes)
+    text = dated_blocks("collar", "B", "A").replace("timestamp", "datetime")
+    assert "say --subject 'collar'" in refusal(write(tmp_path / "c.csv", text))
+
+
+def test_dates_beside_frames_of_pandas_are_no_clock():
+    table = pd.DataFrame({"datetime": pd.Timestamp("2024-01-02"), "frame": range(5), "x": range(5), "y": range(5)})
+    [track] = read_tracks(table, fps=10)
+    np.testing.assert_allclose(track.times, np.arange(5) / 10)
+    assert any("'datetime' was not taken as the time: 'frame' is there" in note for note in track.notes)
+    table["datetime"] = pd.date_range("2024-01-02", periods=5, freq="min")
+    assert read_tracks(table.drop(columns="frame"))[0].times.tolist() == [0, 60, 120, 180, 240]
+
+
 def test_a_day_alone_is_no_time_and_of_two_dates_none_is_taken(tmp_path):
     path = tmp_path / "walk.csv"
     for top, cells in (("date", "2016-11-01"), ("begun,ended", "2016-11-01 00:00:54,2016-11-01 00:00:58")):

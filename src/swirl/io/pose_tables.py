@@ -24,7 +24,7 @@ from swirl.io.poses import EXPECTED, FRAMES, SECONDS, WITHOUT_Z, Poses, cutoff, 
 from swirl.io.session_keys import PARTS, SESSIONS, joined_name
 from swirl.io.text_file import ZIPPED, beginning
 from swirl.io.text_table import as_numbers
-from swirl.text import did_you_mean, some
+from swirl.text import counted, did_you_mean, some
 
 Row = Callable[[Any], str]
 """How rows are named in errors."""
@@ -35,7 +35,7 @@ _WORDS = {
     "longitude lon locationlong",
     "y": "y ycenter ycentre centrepositiony centerpositiony posy ypos yposition positiony ycoord ycentroid centroidy "
     "latitude lat locationlat",
-    "t": "t time times timestamp timestamps datetime seconds trialtime timesincestart elapsedtime",
+    "t": "t time times timestamp timestamps seconds trialtime timesincestart elapsedtime",
     "frame": "frame frames framenumber frameidx frameindex fnum",
     "session": "session sessionid arena",
     "subject": "subject subjectid individual animal animalid ind track trackid individuallocalidentifier",
@@ -83,11 +83,16 @@ _PREFIXED = re.compile(r"(?P<axis>x|y|z)[ _.:-]*(?P<owner>\d+|[ _.:-].+)", re.IG
 
 
 def read_pose_table(
-    path: Path, columns: Mapping[str, str] | None = None, time_unit: str | None = None, sheet: str | None = None
+    path: Path,
+    columns: Mapping[str, str] | None = None,
+    time_unit: str | None = None,
+    sheet: str | None = None,
+    fps: float | int | None = None,
 ) -> tuple[str, str, list[Poses]]:
     """What to call a file in errors, the recording's name, and its poses.
 
-    `columns` says what those of a plain table are called (`ROLES`), where that is not usual. Of an Excel file with
+    `columns` says what those of a plain table are called (`ROLES`), where that is not usual; with `fps` rows are frames
+    where no column is called time or frame, whatever dates are there. Of an Excel file with
     several sheets EthoVision's are all read, one session each; of others one must be named.
     """
     if sheet is None and beginning(path).startswith(ZIPPED) and path.suffix.lower() in EXCEL:
@@ -95,7 +100,7 @@ def read_pose_table(
         if len(found) > 1 and all(ETHOVISION in text[:200].decode(errors="ignore").lower() for text in found.values()):
             poses = []
             for name, text in found.items():
-                mine = _of_table(of_text(path, text, f"sheet {name!r}, row"), columns, time_unit)
+                mine = _of_table(of_text(path, text, f"sheet {name!r}, row"), columns, time_unit, fps)
                 poses += [
                     replace(one, session=name if one.session is None else f"{name} {one.session}") for one in mine
                 ]
@@ -108,13 +113,19 @@ def read_pose_table(
             return where, name, [replace(one, notes=(*notes, *one.notes)) for one in poses]
         data = b"\n\n" + data.split(b"\n", 2)[2]  # SimBA: nose_x, nose_y, … stand in the third line
     opened = of_text(path, data, word, sheet, notes=notes)
-    return str(path), opened.name, _of_table(opened, columns, time_unit)
+    return str(path), opened.name, _of_table(opened, columns, time_unit, fps)
 
 
-def from_frame(frame: Any, columns: Mapping[str, str] | None = None, time_unit: str | None = None) -> list[Poses]:
+def from_frame(
+    frame: Any,
+    columns: Mapping[str, str] | None = None,
+    time_unit: str | None = None,
+    fps: float | int | None = None,
+) -> list[Poses]:
     """Poses of a pandas frame: DeepLabCut's, whose columns have several levels, or a plain or a wide one.
 
-    `columns` says what those of a plain one are called (`ROLES`), where that is not usual.
+    `columns` says what those of a plain one are called (`ROLES`), where that is not usual; for `fps` see
+    `read_pose_table`.
 
     >>> import pandas
     >>> from_frame(pandas.DataFrame({"nose_x": [1.0], "nose_y": [2.0], "nose_p": [0.9]}))[0].keypoints
@@ -127,10 +138,12 @@ def from_frame(frame: Any, columns: Mapping[str, str] | None = None, time_unit: 
     at = _meanings(names, columns or {}, faults)
     faults.raise_if_any("No tracks can be read from the table")
     read = {i: frame.iloc[:, i] for i in range(frame.shape[1])}
+    at, told = _with_dates(read, names, at, _called_datetime(names, at, columns or {}), fps, "the table", _rows)
     blank = _blank(read, names, at) if frame.shape[1] else np.zeros(len(frame), bool)
     units = {name: unit for name in names if (unit := unit_of(name))}
     units |= {} if time_unit is None or "t" not in at else {names[at["t"]]: time_unit}
-    return _poses(read, names, at, blank, "the table", _rows, units, "frame" in (columns or {}))
+    poses = _poses(read, names, at, blank, "the table", _rows, units, "frame" in (columns or {}))
+    return [replace(one, notes=(*told, *one.notes)) for one in poses]
 
 
 def _rows(rows: Any) -> str:
@@ -437,7 +450,9 @@ def _wide(names: list[str], used: set[int]) -> tuple[dict[str, dict[str, int]], 
     return {}, False
 
 
-def _of_table(table: OpenTable, columns: Mapping[str, str] | None, time_unit: str | None) -> list[Poses]:
+def _of_table(
+    table: OpenTable, columns: Mapping[str, str] | None, time_unit: str | None, fps: float | int | None
+) -> list[Poses]:
     """Poses of a table with one row per frame (and animal, or keypoint)."""
     where, faults = str(table.path), Faults()
     names = [name.strip() for name in table.header]
@@ -446,23 +461,25 @@ def _of_table(table: OpenTable, columns: Mapping[str, str] | None, time_unit: st
     named_above = _above(columns or {}, names, table.above)
     asked = {role: name for role, name in (columns or {}).items() if role not in named_above}
     at = _meanings(names, asked, faults, table.above)
-    at |= _dates_of(table, names, at)
+    dates = _called_datetime(names, at, asked)
+    dates = _dates_of(table, names, at) if dates is None else dates
     if not {"x", "y"} <= set(at) and (doubt := table.doubt):
         faults.add(f"no column x, y among {some(names, 6)}{doubt} Add that line, as in: frame,subject,x,y")
     faults.raise_if_any(f"No tracks can be read from {where}")
-    measured, named = _measured(names, at), _named(at)
+    measured, named = _measured(names, at) | ({dates} - {None}), _named(at)
     kinds = {
         i: "names" if i in named else "measured" if i in measured else "aside" for i, name in enumerate(names) if name
     }
     lost = replace(table, lost=LOST)  # EthoVision's, in versions that do not count their header lines too
     read = {i: series for i, series in lost.columns(kinds).items() if len(series)}
-    blank = _blank(read, names, at)
-    units = dict(table.units) | {name: unit for name in names if (unit := unit_of(name))}
-    units |= {} if time_unit is None or "t" not in at else {names[at["t"]]: time_unit}
 
     def row(rows: Any) -> str:
         return table.at(np.atleast_1d(rows)[:3])
 
+    at, told = _with_dates(read, names, at, dates, fps, where, row)
+    blank = _blank(read, names, at)
+    units = dict(table.units) | {name: unit for name in names if (unit := unit_of(name))}
+    units |= {} if time_unit is None or "t" not in at else {names[at["t"]]: time_unit}
     poses = _poses(read, names, at, blank, where, row, units, "frame" in asked)
     whose, notes = _owners_above(table.above, named_above, table.path.name)
     return [
@@ -470,7 +487,7 @@ def _of_table(table: OpenTable, columns: Mapping[str, str] | None, time_unit: st
             one,
             individual=one.individual or whose.get("subject"),
             group=one.group or whose.get("group"),
-            notes=(*table.notes, *notes, *one.notes),
+            notes=(*table.notes, *notes, *told, *one.notes),
         )
         for one in poses
     ]
@@ -512,15 +529,83 @@ def _blank(read: Mapping[int, Any], names: list[str], at: Mapping[str, int]) -> 
     return without & (after | nobodys)
 
 
-def _dates_of(table: OpenTable, names: list[str], at: Mapping[str, int]) -> dict[str, int]:
-    """Where the times stand, if no column is called so but one alone holds dates with a time of day."""
+def _called_datetime(names: list[str], at: Mapping[str, int], asked: Mapping[str, str]) -> int | None:
+    """Where a column called datetime stands that has no other role; None where the user has named the time or frame."""
+    called = [i for i, name in enumerate(names) if _key(name) == "datetime" and i not in at.values()]
+    return called[0] if called and not {"time", "frame"} & set(asked) else None
+
+
+def _dates_of(table: OpenTable, names: list[str], at: Mapping[str, int]) -> int | None:
+    """Where dates with a time of day stand, if no column is called as times are and one alone holds them."""
     if {"t", "frame"} & set(at) or not len(table.lines):
-        return {}
+        return None
     line = int(table.lines[0])
     first = table.data.split(b"\n", line)[line - 1].decode(errors="replace")
     cells = next(csv.reader([first], delimiter=table.separator, skipinitialspace=True), [])
     found = [i for i, cell in enumerate(cells[: len(names)]) if _DATE_AND_TIME.match(cell.strip())]
-    return {"t": found[0]} if len(found) == 1 and found[0] not in at.values() else {}
+    return found[0] if len(found) == 1 and found[0] not in at.values() else None
+
+
+def _with_dates(
+    read: Mapping[int, Any],
+    names: list[str],
+    at: dict[str, int],
+    dates: int | None,
+    fps: float | int | None,
+    where: str,
+    row: Row,
+) -> tuple[dict[str, int], tuple[str, ...]]:
+    """The roles, with the column of dates as the time if it can be that; and a note where it cannot.
+
+    >>> import pandas
+    >>> read = dict(enumerate(map(pandas.Series, ([1, 2], [3, 4], ["2024-01-02 12:00", "2024-01-02 12:01"]))))
+    >>> _with_dates(read, ["x", "y", "begun"], {"x": 0, "y": 1}, 2, None, "a.csv", str)
+    ({'x': 0, 'y': 1, 't': 2}, ())
+    >>> _with_dates(read, ["x", "y", "begun"], {"x": 0, "y": 1}, 2, 30, "a.csv", str)[1]
+    ("'begun' was not taken as the time: rows are frames, fps=30; --time 'begun' takes it",)
+    """
+    if dates is None or dates not in read or not read[dates].notna().any():
+        return at, ()
+    if clocks := [names[at[role]] for role in ("t", "frame") if role in at]:
+        why = f"{clocks[0]!r} is there"
+    elif fps is not None:
+        why = f"rows are frames, fps={fps:g}"
+    else:
+        why = _why_no_clock(read, names, at, dates, where, row)
+    if not why:
+        return at | {"t": dates}, ()
+    return at, (f"{names[dates]!r} was not taken as the time: {why}; --time {names[dates]!r} takes it",)
+
+
+def _why_no_clock(
+    read: Mapping[int, Any], names: list[str], at: dict[str, int], dates: int, where: str, row: Row
+) -> str:
+    """Why a column of dates that nobody named cannot be the time; "" where it can.
+
+    It is that where all dates are there and rise for each animal, also in blocks that can be put in order, or where
+    another column tells animals apart for which they do.
+    """
+    import pandas as pd
+
+    column, rows = read[dates], np.flatnonzero(~_blank(read, names, at | {"t": dates}))
+    raw = as_numbers(column)[0]
+    if column.dtype.kind in "iuf" and not since_1970(raw):
+        return f"it holds numbers, such as {column.dropna().iloc[0]}"
+    if empty := int(column.iloc[rows].isna().sum()):
+        return f"it is blank in {counted(empty, 'row')}"
+    times, _ = _seconds(column, names[dates], "", where, row, Faults())
+    if (bad := rows[~np.isfinite(times[rows])]).size:
+        return f"it holds {str(column.iloc[bad[0]])!r}, which is no time"
+    if len(rows) > 1 and (times[rows] == times[rows[0]]).all():
+        return "it is the same in all rows"
+    apart = [i for role, i in at.items() if role.partition(" ")[0] in ("session", "subject", "keypoint") and i in read]
+    whose = [read[i].astype(str).to_numpy(object)[rows] for i in apart] or [np.zeros(len(rows))]
+    for _, mine in pd.Series(rows).groupby(whose, sort=False):
+        own = mine.to_numpy()
+        own = _blocks_in_order(own, times, names[dates], where)[0] if _is_dated(column) else own
+        if not (np.diff(times[own]) > 0).all() and not _owner(read, names, times, own, {dates, *at.values()}):
+            return "it does not rise from row to row"
+    return ""
 
 
 def _above(columns: Mapping[str, str], names: list[str], above: Mapping[str, str]) -> dict[str, str]:
