@@ -535,3 +535,20 @@ def test_whole_numbers_may_be_frames_or_samples(tmp_path, top, length, said):
     assert told(read_bout_tables(path), "are whole numbers, and the median bout lasts 2,700 s if they are") == said
     if said:
         assert read_bout_tables(path, fps=1000).signals["duration"][0][0] == pytest.approx(2.701)
+
+
+@pytest.mark.parametrize(
+    ("epoch", "shift", "said"),
+    [(60, 0, False), (4, 0, False), (10, 0, False), (30, 0, False), (2, 0, False), (30, 1, True), (64, 0, True)],
+)
+def test_whole_epochs_are_no_frames(tmp_path, epoch, shift, said):
+    """Sleep is scored by epochs of some seconds; frames and samples have no common divisor, or a power of two."""
+    lasts = [epoch * max(1, round(60 / epoch) + i % 3) for i in range(30)]
+    ends = np.cumsum(lasts)
+    for form in ("{}", "{}.0"):
+        rows = [
+            f"{form.format(end - n + shift * (i == 7))},{form.format(end)},{'ab'[i % 2]}\n"
+            for i, (end, n) in enumerate(zip(ends, lasts, strict=True))
+        ]
+        path = written(tmp_path, "start,stop,label\n" + "".join(rows))
+        assert told(read_bout_tables(path), "are whole numbers, and the median bout lasts") == said

@@ -501,18 +501,23 @@ def _of_intervals(
 
 
 _WHOLE, _LONG, _ENOUGH = re.compile(r"-?[0-9]+(\.0*)?"), 30.0, 20
+_EPOCHS = frozenset((2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 30, 40, 60, 90, 120, 180, 240, 300, 600))
+"""Seconds by which sleep and states are scored: times that count frames or samples share no such divisor."""
 
 
 def _of_whole_numbers(
     file: _File, found: dict[str, str], pair: tuple[str, str], lengths: Float[np.ndarray, " bout"]
 ) -> str:
-    """What to say of times that may count frames or samples: all are whole, long, and of no unit; else nothing."""
+    """What to say of times that may count frames or samples: all are whole, long, of no unit and no epochs."""
     columns = [found[role] for role in pair]
     if len(lengths) < _ENOUGH or not (usual := float(np.median(lengths))) >= _LONG:
         return ""
     if any(seconds_in(name) != 1 or bare(name) != re.sub(r"[^a-z0-9]+", "", plain(name)) for name in columns):
         return ""  # their names say the unit
     if not all(all(file.each(name, lambda value: not value or bool(_WHOLE.fullmatch(value)))) for name in columns):
+        return ""
+    numbers = np.concatenate([file.each(name, seconds) for name in columns])
+    if int(np.gcd.reduce(numbers[np.isfinite(numbers)].astype(np.int64))) in _EPOCHS:
         return ""
     return (
         f"{' and '.join(map(repr, columns))} are whole numbers, and the median bout lasts {usual:,.4g} s if they are "
