@@ -1212,13 +1212,15 @@ def test_seconds_that_start_anew_are_not_put_in_order(tmp_path):
 class HandLabelled:
     """What sleap-io makes of a project: here frames, each with so many animals, `tracked` or labelled by hand."""
 
-    def __init__(self, numbers, animals=1, tracked=False):
+    def __init__(self, *videos, animals=1, tracked=False):
         self.tracks = []
-        self.labeled_frames = [self.Frame(number, [None] * animals, tracked) for number in numbers]
+        self.labeled_frames = [
+            self.Frame(video, number, [None] * animals, tracked) for video in videos for number in video
+        ]
 
     class Frame:
-        def __init__(self, number, instances, tracked):
-            self.frame_idx, self.instances = number, instances
+        def __init__(self, video, number, instances, tracked):
+            self.video, self.frame_idx, self.instances = video, number, instances
             self.predicted_instances = instances if tracked else []
 
 
@@ -1229,6 +1231,10 @@ def test_frames_of_sleap_that_were_labelled_by_hand_are_no_track():
     with pytest.raises(ValueError, match="the labels: no frame has an animal"):
         read_tracks(HandLabelled([]))
     assert hand_labelled(HandLabelled([0, 1, 2])) is None  # one animal in each frame
+    # Frames of two videos are not apart from each other.
+    assert hand_labelled(HandLabelled([0, 1, 2], [500, 501, 502])) is None
+    assert "6 frames were labelled by hand" in hand_labelled(HandLabelled([0, 40, 80], [1, 41, 81]))
+    assert "3 frames were labelled by hand" in hand_labelled(HandLabelled([7], [8], [9]))
     assert hand_labelled(HandLabelled([0, 50, 90], tracked=True)) is None
 
 
