@@ -1013,6 +1013,12 @@ NO_CLOCKS = {
     "the first row alone": ("started,x,y", constant, None, "blank in 39 rows"),
     "blank somewhere": ("datetime,x,y", lambda i: f"2024-01-02 12:00:{i:02d}", None, "blank in 1 row"),
     "rounded": ("individual,datetime,lon,lat", lambda i: f"2024-01-02 12:{i // 2:02d}", None, "does not rise"),
+    "days of a spreadsheet": (
+        "datetime,x,y",
+        lambda i: f"{45_000 + i / 86_400}",
+        None,
+        "it holds numbers, such as 45000",
+    ),
     "no dates": ("DateTime,x,y", lambda i: f"01/02/2024 12:00:{i:02d}", None, "is no time"),
 }
 
