@@ -451,6 +451,65 @@ def test_another_length_beside_events_is_no_rounded_one(tmp_path, length):
     assert named(data) == {"bouts": ["rear", "groom", "rear"]}
 
 
+def bouts_with_lengths(length, n=30):
+    """Bouts in whole seconds, of which each third lasts none; `length` is made of the row and of how long it lasts."""
+    rows = [(10 * i, 10 * i + (0 if i % 3 == 2 else 1 + i % 4), "ab"[i % 2], i) for i in range(n)]
+    return "start,stop,label,length\n" + "".join(f"{a},{b},{name},{length(i, b - a)}\n" for a, b, name, i in rows)
+
+
+@pytest.mark.parametrize(
+    "length",
+    [
+        lambda i, s: 1000 * s + 7 * i if s else 400,  # ms
+        lambda i, s: 25 * s + i % 5 if s else 9,  # frames
+        lambda i, s: 25 * s - 8 + i % 17 if s else 3 + i % 7,
+        lambda i, s: s + 0.3 if s else 0.4,
+        lambda i, s: 40 + i if s else 10 + i % 5,  # not near, but the shorter ones are those of no length
+    ],
+)
+def test_rounded_times_are_refused_whatever_the_unit_of_the_lengths(tmp_path, length):
+    path = written(tmp_path, bouts_with_lengths(length))
+    refused(path, "the same in 10 rows of 30, although length is above 0: the times are rounded", "another name")
+
+
+@pytest.mark.parametrize(
+    "length",
+    [
+        lambda i, s: 600,
+        lambda i, s: 80 + 7 * i % 11,  # of the animal
+        lambda i, s: 25 * s,  # 0 where a bout lasts none
+        lambda i, s: 25 * s or "",
+        lambda i, s: 5 if s else 50 + i,
+    ],
+)
+def test_lengths_of_something_else_are_no_rounded_bouts(tmp_path, length):
+    sessions = read_bout_tables(written(tmp_path, bouts_with_lengths(length)))
+    assert told(sessions, "left out 10 point events")
+    assert sum(map(len, sessions.states)) == 20
+
+
+@pytest.mark.parametrize("few", [2, 3])
+def test_a_few_rounded_times_are_refused(tmp_path, few):
+    rows = "".join(f"{10 * i},{10 * i + 2 + i},b,{40 + 20 * i}\n" for i in range(few))
+    refused(written(tmp_path, f"start,stop,label,length\n{rows}90,90,a,9\n"), "in 1 row of", "the times are rounded")
+
+
+def test_bouts_whose_stop_is_their_start_are_not_called_rounded(tmp_path):
+    rows = "".join(f"{2.5 * i},{2.5 * i},{'ab'[i % 2]},{{}}\n" for i in range(1, 13))
+    top = "start,stop,label,duration\n"
+    path = written(tmp_path, top + rows.replace("{}", "0.5"))
+    refused(path, "the same in 12 rows of 12, although duration is above 0: delete the column stop, and duration says")
+    with pytest.raises(ValueError) as caught:
+        read_bout_tables(path)
+    assert "rounded" not in str(caught.value)
+    lines = [line.split(",") for line in path.read_text().splitlines()]
+    path = written(tmp_path, "".join(f"{a},{c},{d}\n" for a, _, c, d in lines), "b.csv")
+    assert set(read_bout_tables(path).signals["duration"][0]) == {0.5}
+    # A length of the video does not fit in between: these are point events.
+    sessions = read_bout_tables(written(tmp_path, top + rows.replace("{}", "600")), points=True)
+    assert len(sessions.states[0]) == 12
+
+
 @pytest.mark.parametrize(("more", "also"), [("", False), ("4,4,sneeze\n", True)])
 def test_bouts_of_one_label_alone_are_told(tmp_path, more, also):
     path = written(tmp_path, f"start,stop,behavior\n0,1,rear\n2,3,rear\n5,6,rear\n{more}")
@@ -476,3 +535,20 @@ def test_whole_numbers_may_be_frames_or_samples(tmp_path, top, length, said):
     assert told(read_bout_tables(path), "are whole numbers, and the median bout lasts 2,700 s if they are") == said
     if said:
         assert read_bout_tables(path, fps=1000).signals["duration"][0][0] == pytest.approx(2.701)
+
+
+@pytest.mark.parametrize(
+    ("epoch", "shift", "said"),
+    [(60, 0, False), (4, 0, False), (10, 0, False), (30, 0, False), (2, 0, False), (30, 1, True), (64, 0, True)],
+)
+def test_whole_epochs_are_no_frames(tmp_path, epoch, shift, said):
+    """Sleep is scored by epochs of some seconds; frames and samples have no common divisor, or a power of two."""
+    lasts = [epoch * max(1, round(60 / epoch) + i % 3) for i in range(30)]
+    ends = np.cumsum(lasts)
+    for form in ("{}", "{}.0"):
+        rows = [
+            f"{form.format(end - n + shift * (i == 7))},{form.format(end)},{'ab'[i % 2]}\n"
+            for i, (end, n) in enumerate(zip(ends, lasts, strict=True))
+        ]
+        path = written(tmp_path, "start,stop,label\n" + "".join(rows))
+        assert told(read_bout_tables(path), "are whole numbers, and the median bout lasts") == said

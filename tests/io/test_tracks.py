@@ -873,6 +873,35 @@ def test_a_row_with_a_word_alone_is_blank(tmp_path, last):
     assert "line 5, column time: no time" in refusal(write(tmp_path / "b.csv", rows + ",2,3,wt\n"))
 
 
+LOST_ROWS = {"video,x,y,behaviour": "v1,,,rest", "x,y,behaviour": ",,rest", "video,x,y": "v1,,", "x,y": ","}
+
+
+@pytest.mark.parametrize("top", LOST_ROWS)
+def test_without_a_clock_each_row_between_others_is_a_frame(tmp_path, top):
+    """Rows that hold words alone, or nothing, are frames in which the animal was not found: times go on."""
+    whole = {"video": "v1", "x": "{0}", "y": "{0}", "behaviour": "walk"}
+    row = ",".join(whole[name] for name in top.split(","))
+    rows = [LOST_ROWS[top] if 20 <= i < 30 else row.format(i) for i in range(40)]
+    path = write(tmp_path / "v1.csv", "\n".join([top, *rows]) + "\n")
+    table = pd.read_csv(path, skip_blank_lines=False)
+    for source in (path, table):
+        [track] = read_tracks(source, fps=10)
+        np.testing.assert_allclose(track.times, np.arange(40) / 10)
+        assert np.flatnonzero(np.isnan(track.positions[:, 0])).tolist() == [*range(20, 30)]
+        assert any("10 of 40 frames without a position" in note for note in track.notes)
+
+
+def test_without_a_clock_a_row_of_words_at_the_end_is_a_remark(tmp_path):
+    rows = "".join(f"{i},{i},wt\n" for i in range(5))
+    for end in (",,end of trial", ",,wt\n,,wt", ",,"):
+        [track] = read_tracks(write(tmp_path / "a.csv", f"x,y,genotype\n{rows}{end}\n"), fps=10)
+        assert len(track.times) == 5
+    # A blank line between two animals is nobody's frame; a name alone is one.
+    text = "animal,x,y\nm1,1,1\nm1,,\nm1,2,2\n,,\nm2,1,1\nm2,2,2\n"
+    one, two = read_tracks(write(tmp_path / "b.csv", text), fps=10)
+    assert (len(one.times), len(two.times)) == (3, 2)
+
+
 def test_times_of_day_a_second_apart_are_seconds(tmp_path):
     clock = "date,time,lon,lat\n" + "".join(f"2015-09-10,07:00:0{i},15.{i},-22.{i}\n" for i in range(5))
     [track] = read_tracks(write(tmp_path / "a.csv", clock))
@@ -952,6 +981,97 @@ def test_dates_are_the_times_whatever_their_column_is_called(tmp_path, name):
     assert (track.time_unit, track.times.tolist()) == ("seconds", [0, 3600, 7200, 10_800])
 
 
+def of_dates(top, date, *, lost=(), n=40):
+    """A table in which `date` is what stands in row i in the column of dates; x is i."""
+    cells = {"frame": "{0}", "time": "{1}", "elapsed": "{1}", "individual": "m{2}"}
+    cells |= dict.fromkeys(("x", "lon", "nose_x"), "{0}") | dict.fromkeys(("y", "lat", "nose_y"), "5")
+    rows = []
+    for i in range(n):
+        row = [cells[name] if name in cells else "" if i in lost else date(i) for name in top.split(",")]
+        rows.append(",".join(row).format(i, i / 10, i // 20))
+    return "\n".join([top, *rows]) + "\n"
+
+
+def whole_second(i):
+    return f"2024-01-02 12:00:{i // 10:02d}"
+
+
+def constant(i):
+    return "2024-01-02 12:00:00"
+
+
+NO_CLOCKS = {
+    "whole seconds beside frames": ("frame,datetime,x,y", whole_second, 10, "'frame' is there"),
+    "constant beside frames": ("frame,datetime,x,y", constant, 10, "'frame' is there"),
+    "whole seconds beside times": ("datetime,time,x,y", whole_second, None, "'time' is there"),
+    "not told which is the month": ("frame,DateTime,x,y", lambda i: "01/02/2024 12:00:00", 10, "'frame' is there"),
+    "constant": ("started,x,y", constant, 10, "rows are frames, fps=10"),
+    "constant, wide": ("nose_x,nose_y,video_start", constant, 10, "rows are frames, fps=10"),
+    "rising, but fps is given": ("datetime,x,y", lambda i: f"2024-01-02 12:00:{i:02d}", 10, "rows are frames, fps=10"),
+    "constant, no fps": ("started,x,y", constant, None, "all rows"),
+    "constant beside what may be seconds": ("started,elapsed,x,y", constant, None, "all rows"),
+    "the first row alone": ("started,x,y", constant, None, "blank in 39 rows"),
+    "blank somewhere": ("datetime,x,y", lambda i: f"2024-01-02 12:00:{i:02d}", None, "blank in 1 row"),
+    "rounded": ("individual,datetime,lon,lat", lambda i: f"2024-01-02 12:{i // 2:02d}", None, "does not rise"),
+    "days of a spreadsheet": (
+        "datetime,x,y",
+        lambda i: f"{45_000 + i / 86_400}",
+        None,
+        "it holds numbers, such as 45000",
+    ),
+    "no dates": ("DateTime,x,y", lambda i: f"01/02/2024 12:00:{i:02d}", None, "is no time"),
+}
+
+
+@pytest.mark.parametrize("case", NO_CLOCKS)
+def test_a_column_of_dates_is_no_clock_where_it_cannot_be_one(tmp_path, case):
+    top, date, rate, why = NO_CLOCKS[case]
+    lost = range(1, 40) if case == "the first row alone" else [7] if case == "blank somewhere" else ()
+    tracks = read_tracks(write(tmp_path / "a.csv", of_dates(top, date, lost=lost)), fps=rate)
+    own = np.concatenate([track.times for track in tracks])
+    own = own + 20 * (own[0] == own[-20]) * (np.arange(40) >= 20) if len(tracks) == 2 else own
+    np.testing.assert_allclose(own, np.arange(40) / (10 if rate or "time" in top.split(",") else 1))
+    name = next(x for x in top.split(",") if x.lower() in ("datetime", "started", "video_start"))
+    [said] = {note for track in tracks for note in track.notes if "was not taken as the time" in note}
+    assert said.startswith(f"{name!r} was not taken as the time: ")
+    assert why in said
+    assert said.endswith(f"; --time {name!r} takes it")
+
+
+def test_a_time_of_day_comes_before_a_date(tmp_path):
+    text = "datetime,time,x,y\n" + "".join(f"2024-01-02,12:00:0{i},{i},1\n" for i in range(5))
+    [track] = read_tracks(write(tmp_path / "a.csv", text))
+    assert (track.time_unit, (track.times - track.times[0]).tolist()) == ("seconds", [0, 1, 2, 3, 4])
+
+
+def test_a_column_of_dates_that_is_named_is_the_time(tmp_path):
+    text = of_dates("frame,datetime,x,y", lambda i: f"2024-01-02 12:{i:02d}:00")
+    [track] = read_tracks(write(tmp_path / "a.csv", text), columns={"time": "datetime"})
+    assert (track.time_unit, track.times[2], track.notes) == ("seconds", 120, ())
+    assert "is not after the row before" in refusal(
+        write(tmp_path / "b.csv", of_dates("datetime,x,y", whole_second)), columns={"time": "datetime"}
+    )
+
+
+def test_dates_that_rise_for_each_animal_or_in_blocks_are_the_time(tmp_path):
+    text = of_dates("individual,datetime,lon,lat", lambda i: f"2024-01-02 12:{i % 20:02d}")
+    assert [track.times[-1] for track in read_tracks(write(tmp_path / "a.csv", text))] == [1140, 1140]
+    text = dated_blocks("trial", "1", "1").replace("timestamp", "datetime")
+    [track] = read_tracks(write(tmp_path / "b.csv", text))
+    assert any("2 blocks of rows of one animal were put in the order of datetime" in note for note in track.notes)
+    text = dated_blocks("collar", "B", "A").replace("timestamp", "datetime")
+    assert "say --subject 'collar'" in refusal(write(tmp_path / "c.csv", text))
+
+
+def test_dates_beside_frames_of_pandas_are_no_clock():
+    table = pd.DataFrame({"datetime": pd.Timestamp("2024-01-02"), "frame": range(5), "x": range(5), "y": range(5)})
+    [track] = read_tracks(table, fps=10)
+    np.testing.assert_allclose(track.times, np.arange(5) / 10)
+    assert any("'datetime' was not taken as the time: 'frame' is there" in note for note in track.notes)
+    table["datetime"] = pd.date_range("2024-01-02", periods=5, freq="min")
+    assert read_tracks(table.drop(columns="frame"))[0].times.tolist() == [0, 60, 120, 180, 240]
+
+
 def test_a_day_alone_is_no_time_and_of_two_dates_none_is_taken(tmp_path):
     path = tmp_path / "walk.csv"
     for top, cells in (("date", "2016-11-01"), ("begun,ended", "2016-11-01 00:00:54,2016-11-01 00:00:58")):
@@ -977,6 +1097,57 @@ def test_a_clock_of_the_machine_does_not_count_since_1970(tmp_path):
     assert not any("1970" in note for note in track.notes)
 
 
+@pytest.mark.parametrize(
+    ("name", "unit", "tick"),
+    [
+        ("timestamp_us", None, 1e-6),
+        ("timestamp (us)", None, 1e-6),
+        ("timestamp (\u00b5s)", None, 1e-6),
+        ("time_ns", None, 1e-9),
+        ("time [nanoseconds]", None, 1e-9),
+        ("timestamp", "us", 1e-6),
+        ("timestamp", "ns", 1e-9),
+        ("timestamp", "\u00b5s", 1e-6),
+    ],
+)
+def test_a_unit_that_is_said_is_no_clock_since_1970(tmp_path, name, unit, tick):
+    """Twelve days of uptime in us would be 2002 in ms, and fifteen days 2011."""
+    for days in (12, 15):
+        start = round(days * 86400 / tick)
+        rows = "".join(f"{start + round(i * 0.04 / tick)},{i},5\n" for i in range(50))
+        path = write(tmp_path / "walk.csv", f"{name},x,y\n{rows}")
+        for source in (path, pd.read_csv(path)):
+            [track] = read_tracks(source, time_unit=unit)
+            np.testing.assert_allclose(track.times, days * 86400 + np.arange(50) * 0.04, rtol=1e-12)
+            assert not any("1970" in note or "time_unit" in note for note in track.notes)
+
+
+def test_twelve_days_in_microseconds_are_not_the_year_2002(tmp_path):
+    start = 12 * 86400 * 10**6
+    rows = "".join(f"{start + 40_000 * i},{i},5\n" for i in range(50))
+    [track] = read_tracks(write(tmp_path / "walk.csv", f"timestamp,x,y\n{rows}"))
+    assert track.times[0] == start
+    assert not any("1970" in note for note in track.notes)
+
+
+def test_a_unit_of_time_that_is_none_is_refused(tmp_path):
+    path = write(tmp_path / "a.csv", "t,x,y\n0,1,2\n3,1,2\n")
+    assert "time_unit='ps' (--time-unit): expected one of s, " in refusal(path, time_unit="ps")
+
+
+def test_dates_of_pandas_are_dates(tmp_path):
+    for zone in (None, "UTC"):
+        when = pd.date_range("2024-01-01 12:00", periods=5, freq="s", tz=zone)
+        for name in ("time", "timestamp"):
+            [track] = read_tracks(pd.DataFrame({name: when, "x": range(5), "y": range(5)}))
+            assert (track.time_unit, track.times.tolist(), track.notes) == ("seconds", [0, 1, 2, 3, 4], ())
+    [track] = read_tracks(pd.DataFrame({"t": pd.to_timedelta([1, 2, 4], unit="s"), "x": range(3), "y": range(3)}))
+    assert track.times.tolist() == [1, 2, 4]
+    when = when.to_series().reset_index(drop=True).mask(np.arange(5) == 3)
+    told = refusal(pd.DataFrame({"time": when, "x": range(5), "y": range(5)}))
+    assert "row 3, column time: no time; give one to each row" in told
+
+
 BLOCKS = "2005-05-06 12:0{}:00,m1", "2004-12-27 12:0{}:00,m1", "2014-02-11 12:0{}:00,m2"
 
 
@@ -994,6 +1165,49 @@ def test_blocks_of_rows_are_put_in_the_order_of_their_dates(tmp_path):
         read_tracks(path)
 
 
+def dated_blocks(top, *blocks):
+    """A table of two recordings, the later one first; `blocks` is what stands in front of each."""
+    days = [f"{told},2024-01-0{2 - k}" for k, told in enumerate(blocks)]
+    rows = [f"{day} 10:00:{i:02d}.{5 * (i % 2)},{i},{k}" for k, day in enumerate(days) for i in range(40)]
+    return "\n".join([f"{top},timestamp,x,y", *rows]) + "\n"
+
+
+@pytest.mark.parametrize("names", [("B", "A"), ("7", "8"), ("7.0", "8.0")])
+def test_blocks_of_two_animals_are_not_put_in_order_as_one(tmp_path, names):
+    path = write(tmp_path / "gps.csv", dated_blocks("collar", *names))
+    told = refusal(path)
+    assert "line 42, column timestamp: 2024-01-01 10:00:00.0 is not after the row before" in told
+    assert "say --subject 'collar' or --session 'collar'" in told
+    assert [len(track.times) for track in read_tracks(path, columns={"subject": "collar"})] == [40, 40]
+    path = write(tmp_path / "gps.csv", dated_blocks("animal,partner", *(f"m1,{name}" for name in names)))
+    assert "say --session 'animal,partner'" in refusal(path)
+
+
+@pytest.mark.parametrize("name", ["trial", "tag-local-identifier", "collar id"])  # an animal may wear two, by turns
+def test_blocks_of_two_trials_of_one_animal_are_put_in_order_and_told(tmp_path, name):
+    path = write(tmp_path / "gps.csv", dated_blocks(f"animal,{name}", "m1,2", "m1,1"))
+    [track] = read_tracks(path)
+    assert track.positions[[0, -1], 1].tolist() == [1, 0]
+    told = f"BEWARE: {name!r} differs between these blocks: if it tells sessions apart, say --session 'animal,{name}'"
+    assert told in track.notes
+    assert f"--session {name!r}" in refusal(write(tmp_path / "b.csv", dated_blocks(name, "2", "1")))
+
+
+@pytest.mark.parametrize(
+    ("top", "blocks"),
+    [
+        ("collar", ("B", "B")),
+        ("temperature", ("21.5", "19.25")),  # measured once a day
+        ("date", ("2024-01-02", "2024-01-01")),  # says no more than the time
+        ("day", ("2", "1")),
+    ],
+)
+def test_blocks_that_no_column_tells_apart_are_put_in_order(tmp_path, top, blocks):
+    [track] = read_tracks(write(tmp_path / "gps.csv", dated_blocks(top, *blocks)))
+    assert track.positions[[0, -1], 1].tolist() == [1, 0]
+    assert not any("BEWARE" in note for note in track.notes)
+
+
 def test_seconds_that_start_anew_are_not_put_in_order(tmp_path):
     path = tmp_path / "walk.csv"
     path.write_text("x,y,t,animal\n" + "".join(f"{i},5,{t},m1\n" for i, t in enumerate((5, 6.5, 7, 0, 1.5, 2))))
@@ -1004,13 +1218,15 @@ def test_seconds_that_start_anew_are_not_put_in_order(tmp_path):
 class HandLabelled:
     """What sleap-io makes of a project: here frames, each with so many animals, `tracked` or labelled by hand."""
 
-    def __init__(self, numbers, animals=1, tracked=False):
+    def __init__(self, *videos, animals=1, tracked=False):
         self.tracks = []
-        self.labeled_frames = [self.Frame(number, [None] * animals, tracked) for number in numbers]
+        self.labeled_frames = [
+            self.Frame(video, number, [None] * animals, tracked) for video in videos for number in video
+        ]
 
     class Frame:
-        def __init__(self, number, instances, tracked):
-            self.frame_idx, self.instances = number, instances
+        def __init__(self, video, number, instances, tracked):
+            self.video, self.frame_idx, self.instances = video, number, instances
             self.predicted_instances = instances if tracked else []
 
 
@@ -1021,6 +1237,10 @@ def test_frames_of_sleap_that_were_labelled_by_hand_are_no_track():
     with pytest.raises(ValueError, match="the labels: no frame has an animal"):
         read_tracks(HandLabelled([]))
     assert hand_labelled(HandLabelled([0, 1, 2])) is None  # one animal in each frame
+    # Frames of two videos are not apart from each other.
+    assert hand_labelled(HandLabelled([0, 1, 2], [500, 501, 502])) is None
+    assert "6 frames were labelled by hand" in hand_labelled(HandLabelled([0, 40, 80], [1, 41, 81]))
+    assert "3 frames were labelled by hand" in hand_labelled(HandLabelled([7], [8], [9]))
     assert hand_labelled(HandLabelled([0, 50, 90], tracked=True)) is None
 
 

@@ -416,7 +416,8 @@ def tracks(
         str | None, typer.Option(metavar="UNIT", help="Unit of x and y, for the record: px, cm, ….")
     ] = None,
     time_unit: Annotated[
-        str | None, typer.Option(metavar="UNIT", help="Unit of the time: s, ms or min; by default as the file says.")
+        str | None,
+        typer.Option(metavar="UNIT", help="Unit of the time: s, ms, us, ns or min; by default as the file says."),
     ] = None,
     sheet: Sheet = None,
     index: Index = None,

@@ -487,7 +487,7 @@ def _of_intervals(
         )
         faults.add(f"{file.at([row])}: {what}; correct or delete the row")
     if pair[1] == "stop" and fps is None:
-        _refuse_rounded(file, found, stop - start, named & ~points, faults)
+        _refuse_rounded(file, found, start, stop, named & ~points, faults)
     if len(faults) > before:
         return []
     if fps is not None:
@@ -501,18 +501,23 @@ def _of_intervals(
 
 
 _WHOLE, _LONG, _ENOUGH = re.compile(r"-?[0-9]+(\.0*)?"), 30.0, 20
+_EPOCHS = frozenset((2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 30, 40, 60, 90, 120, 180, 240, 300, 600))
+"""Seconds by which sleep and states are scored: times that count frames or samples share no such divisor."""
 
 
 def _of_whole_numbers(
     file: _File, found: dict[str, str], pair: tuple[str, str], lengths: Float[np.ndarray, " bout"]
 ) -> str:
-    """What to say of times that may count frames or samples: all are whole, long, and of no unit; else nothing."""
+    """What to say of times that may count frames or samples: all are whole, long, of no unit and no epochs."""
     columns = [found[role] for role in pair]
     if len(lengths) < _ENOUGH or not (usual := float(np.median(lengths))) >= _LONG:
         return ""
     if any(seconds_in(name) != 1 or bare(name) != re.sub(r"[^a-z0-9]+", "", plain(name)) for name in columns):
         return ""  # their names say the unit
     if not all(all(file.each(name, lambda value: not value or bool(_WHOLE.fullmatch(value)))) for name in columns):
+        return ""
+    numbers = np.concatenate([file.each(name, seconds) for name in columns])
+    if int(np.gcd.reduce(numbers[np.isfinite(numbers)].astype(np.int64))) in _EPOCHS:
         return ""
     return (
         f"{' and '.join(map(repr, columns))} are whole numbers, and the median bout lasts {usual:,.4g} s if they are "
@@ -523,26 +528,72 @@ def _of_whole_numbers(
 def _refuse_rounded(
     file: _File,
     found: dict[str, str],
-    lasted: Float[np.ndarray, " row"],
+    start: Float[np.ndarray, " row"],
+    stop: Float[np.ndarray, " row"],
     bouts: Bool[np.ndarray, " row"],
     faults: Faults,
 ) -> None:
-    """Fault bouts that last no time although a column of lengths says that they do, as HomeCageScan writes them.
-
-    That is a column of the bouts' own lengths, which whole seconds are not far from, and no length of the video.
-    """
+    """Fault bouts that last no time although a column of lengths says that they do, as HomeCageScan writes them."""
     lengths = [name for name in file.names.values() if bare(name) in ("length", *USUAL["duration"])]
-    if not (bouts & (lasted == 0)).any() or not lengths:
-        return
-    length = np.array(file.each(lengths[0], seconds), float) * seconds_in(lengths[0])
-    short = bouts & (lasted == 0) & (length > 0) & (length <= 1)
-    if short.any() and np.mean(np.abs(lasted - length)[bouts & np.isfinite(length)] < 1) > 0.9:
-        faults.add(
-            f"{file.at(np.flatnonzero(short)[:3])}: {found['start']} and {found['stop']} are the same in "
-            f"{counted(int(short.sum()), 'row')} of {len(short):,}, although {lengths[0]} is above 0: the times are "
-            f"rounded. Where each row follows the one before, make a column of starts by adding up {lengths[0]}, and "
-            "name it with --start (and --stop)"
+    for name in lengths if (bouts & (stop == start)).any() else ():
+        length = np.array(file.each(name, seconds), float) * seconds_in(name)
+        rows = np.flatnonzero(bouts & np.isfinite(length))
+        short = rows[(stop == start)[rows] & (length[rows] > 0)]
+        if not short.size or not _are_lengths(start[rows], stop[rows], length[rows]):
+            continue
+        told = (
+            f"{file.at(short[:3])}: {found['start']} and {found['stop']} are the same in "
+            f"{counted(len(short), 'row')} of {len(bouts):,}, although {name} is above 0: "
         )
+        whole, also = start[rows] == np.floor(start[rows]), f". If {name} is of something else, give it another name"
+        if whole.all() or (stop != start)[rows].any():
+            faults.add(
+                f"{told}the times are rounded. Where each row follows the one before, make a column of starts by "
+                f"adding up {name}, and name it with --start (and --stop){also}"
+            )
+        else:
+            says = name if bare(name) in USUAL["duration"] else f"{name}, renamed duration,"
+            faults.add(f"{told}delete the column {found['stop']}, and {says} says how long each bout lasts{also}")
+        return
+
+
+_GOES_WITH, _SHORTER, _BY_CHANCE = 0.3, 0.65, 0.05
+
+
+def _are_lengths(
+    start: Float[np.ndarray, " bout"], stop: Float[np.ndarray, " bout"], length: Float[np.ndarray, " bout"]
+) -> bool:
+    """Whether these are the lengths of the bouts, in any unit, and not of the video or the animal.
+
+    The latter are all the same, or say nothing of how long bouts last: they do not go with it where bouts last, nor are
+    they shorter where bouts last no time.  Where no bout lasts, they do not fit in before the next.
+
+    >>> start, stop = np.array([0.0, 10, 20, 30]), np.array([3.0, 11, 20, 32])
+    >>> _are_lengths(start, stop, np.array([75.0, 26, 8, 55])), _are_lengths(start, stop, np.full(4, 75.0))
+    (True, False)
+    >>> _are_lengths(start, stop, np.array([75.0, 74, 73, 77]))
+    False
+    >>> _are_lengths(start, start, np.full(4, 0.5)), _are_lengths(start, start, np.full(4, 600.0))
+    (True, False)
+    """
+    from scipy.stats import mannwhitneyu, spearmanr
+
+    lasted = stop - start
+    lasts = lasted > 0
+    if not lasts.any():
+        apart = np.diff(start)
+        return bool(np.mean((length[:-1] <= apart)[apart > 0]) > 0.9) if (apart > 0).any() else True
+    if (length == length[0]).all():
+        return False
+    per_second = float(np.median(length[lasts] / lasted[lasts]))
+    if per_second > 0 and np.mean(np.abs(length / per_second - lasted) < 1) > 0.9:
+        return True  # whole seconds are not far from them
+    if len({*length[lasts].tolist()}) > 1 and len({*lasted[lasts].tolist()}) > 1:
+        found: Any = spearmanr(length[lasts], lasted[lasts], alternative="greater")
+        if found.statistic >= _GOES_WITH and found.pvalue < _BY_CHANCE:
+            return True
+    found = mannwhitneyu(length[lasts], length[~lasts], alternative="greater")
+    return bool(found.statistic / (lasts.sum() * (~lasts).sum()) >= _SHORTER and found.pvalue < _BY_CHANCE)
 
 
 # ---------------------------------------------------------------------- START and STOP

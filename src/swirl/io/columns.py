@@ -503,7 +503,9 @@ def plain(name: str) -> str:
     return name.strip().casefold()
 
 
-UNITS = {"s": 1.0, "sec": 1.0, "secs": 1.0, "seconds": 1.0, "ms": 0.001, "msec": 0.001, "us": 1e-6, "min": 60.0}
+UNITS = {"s": 1.0, "sec": 1.0, "secs": 1.0, "seconds": 1.0, "ms": 0.001, "msec": 0.001, "milliseconds": 0.001}
+UNITS |= dict.fromkeys(("us", "usec", "\u03bcs", "microseconds"), 1e-6)  # a Greek mu, which `plain` makes of any other
+UNITS |= dict.fromkeys(("ns", "nsec", "nanoseconds"), 1e-9) | {"min": 60.0}
 """Seconds in each unit of time."""
 UNIT = re.compile(rf"[\s_(\[]+({'|'.join(UNITS)})[\s\])]*$")
 
@@ -523,8 +525,17 @@ def seconds_in(name: str) -> float:
     >>> seconds_in("time_ms"), seconds_in("time")
     (0.001, 1.0)
     """
+    return UNITS.get(time_unit_of(name), 1.0)
+
+
+def time_unit_of(name: str) -> str:
+    """The unit of time that the name of a column ends with; "" where it has none.
+
+    >>> time_unit_of("Timestamp (ns)"), time_unit_of("time")
+    ('ns', '')
+    """
     found = UNIT.search(plain(name))
-    return UNITS[found[1]] if found else 1.0
+    return found[1] if found else ""
 
 
 def seconds(text: str) -> float:

@@ -8,7 +8,7 @@ nose_x, nose_y) or animal (idtracker.ai, AnimalTA: x1, y1).  Files are opened by
 import csv
 import io
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -17,13 +17,14 @@ from typing import Any
 import numpy as np
 
 from swirl.errors import Faults
-from swirl.io.columns import bare, iso_dates, key_parts, plain, seconds, seconds_in
+from swirl.io.columns import UNITS as TIME_UNITS
+from swirl.io.columns import bare, iso_dates, key_parts, plain, seconds, seconds_in, time_unit_of
 from swirl.io.open_table import ETHOVISION, EXCEL, MAX_TEXT, UNITS, OpenTable, of_text, separator_of, sheets, table_text
 from swirl.io.poses import EXPECTED, FRAMES, SECONDS, WITHOUT_Z, Poses, cutoff, from_columns, recording
 from swirl.io.session_keys import PARTS, SESSIONS, joined_name
 from swirl.io.text_file import ZIPPED, beginning
 from swirl.io.text_table import as_numbers
-from swirl.text import did_you_mean, some
+from swirl.text import counted, did_you_mean, some
 
 Row = Callable[[Any], str]
 """How rows are named in errors."""
@@ -34,7 +35,7 @@ _WORDS = {
     "longitude lon locationlong",
     "y": "y ycenter ycentre centrepositiony centerpositiony posy ypos yposition positiony ycoord ycentroid centroidy "
     "latitude lat locationlat",
-    "t": "t time times timestamp timestamps datetime seconds trialtime timesincestart elapsedtime",
+    "t": "t time times timestamp timestamps seconds trialtime timesincestart elapsedtime",
     "frame": "frame frames framenumber frameidx frameindex fnum",
     "session": "session sessionid arena",
     "subject": "subject subjectid individual animal animalid ind track trackid individuallocalidentifier",
@@ -58,6 +59,10 @@ ANIMALS = [
 ]
 NO_ANIMAL = frozenset((*map(bare, (*SESSIONS, *PARTS)), "cam", "camera", "arena", "phase", "epoch", "bout"))
 """What columns are called that tell sessions, or parts of them."""
+DEVICES = frozenset(("tag", "collar", "logger", "device", "sensor", "transmitter"))
+"""What columns are called that tell what an animal wears: others by turns, where the animal is known."""
+CALENDAR = frozenset(("date", "day", "week", "month", "year", "hour"))
+"""What columns are called that say no more than a date does."""
 GROUPS = ("group", "treatment", "condition", "genotype")
 _LINES = (
     "numberofheaderlines experiment trialname trialid arenaname arenaid subjectname subjectid arenasettings "
@@ -69,19 +74,25 @@ _LINES = (
 ETHOVISION_LINES = frozenset(_LINES.split())
 """What EthoVision itself writes above a table; the rest are variables of the user's trial list."""
 DEGREES = ("longitude", "lon", "locationlong")
-_LENGTHS = "|".join(sorted(map(re.escape, UNITS), key=len, reverse=True))
-_UNIT = re.compile(rf"[\s_]*[(\[]({_LENGTHS})[)\]]$|_(cm|mm|m|px|pixels?|s|secs?|seconds|ms|msec)$", re.IGNORECASE)
+_BRACKETED = "|".join(sorted(map(re.escape, {*UNITS, *TIME_UNITS}), key=len, reverse=True))
+_SUFFIX = "|".join(("cm", "mm", "m", "px", "pixels?", *(unit for unit in TIME_UNITS if unit != "min")))  # no x_min
+_UNIT = re.compile(rf"[\s_]*[(\[]({_BRACKETED})[)\]]$|_({_SUFFIX})$", re.IGNORECASE)
 _SCORES = "p|prob|score|likelihood|confidence|conf"
 _SUFFIXED = re.compile(rf"(?P<owner>.+?)[ _.:-]+(?P<axis>x|y|z|{_SCORES})", re.IGNORECASE)
 _PREFIXED = re.compile(r"(?P<axis>x|y|z)[ _.:-]*(?P<owner>\d+|[ _.:-].+)", re.IGNORECASE)
 
 
 def read_pose_table(
-    path: Path, columns: Mapping[str, str] | None = None, time_unit: str | None = None, sheet: str | None = None
+    path: Path,
+    columns: Mapping[str, str] | None = None,
+    time_unit: str | None = None,
+    sheet: str | None = None,
+    fps: float | int | None = None,
 ) -> tuple[str, str, list[Poses]]:
     """What to call a file in errors, the recording's name, and its poses.
 
-    `columns` says what those of a plain table are called (`ROLES`), where that is not usual. Of an Excel file with
+    `columns` says what those of a plain table are called (`ROLES`), where that is not usual; with `fps` rows are frames
+    where no column is called time or frame, whatever dates are there. Of an Excel file with
     several sheets EthoVision's are all read, one session each; of others one must be named.
     """
     if sheet is None and beginning(path).startswith(ZIPPED) and path.suffix.lower() in EXCEL:
@@ -89,7 +100,7 @@ def read_pose_table(
         if len(found) > 1 and all(ETHOVISION in text[:200].decode(errors="ignore").lower() for text in found.values()):
             poses = []
             for name, text in found.items():
-                mine = _of_table(of_text(path, text, f"sheet {name!r}, row"), columns, time_unit)
+                mine = _of_table(of_text(path, text, f"sheet {name!r}, row"), columns, time_unit, fps)
                 poses += [
                     replace(one, session=name if one.session is None else f"{name} {one.session}") for one in mine
                 ]
@@ -102,13 +113,19 @@ def read_pose_table(
             return where, name, [replace(one, notes=(*notes, *one.notes)) for one in poses]
         data = b"\n\n" + data.split(b"\n", 2)[2]  # SimBA: nose_x, nose_y, … stand in the third line
     opened = of_text(path, data, word, sheet, notes=notes)
-    return str(path), opened.name, _of_table(opened, columns, time_unit)
+    return str(path), opened.name, _of_table(opened, columns, time_unit, fps)
 
 
-def from_frame(frame: Any, columns: Mapping[str, str] | None = None, time_unit: str | None = None) -> list[Poses]:
+def from_frame(
+    frame: Any,
+    columns: Mapping[str, str] | None = None,
+    time_unit: str | None = None,
+    fps: float | int | None = None,
+) -> list[Poses]:
     """Poses of a pandas frame: DeepLabCut's, whose columns have several levels, or a plain or a wide one.
 
-    `columns` says what those of a plain one are called (`ROLES`), where that is not usual.
+    `columns` says what those of a plain one are called (`ROLES`), where that is not usual; for `fps` see
+    `read_pose_table`.
 
     >>> import pandas
     >>> from_frame(pandas.DataFrame({"nose_x": [1.0], "nose_y": [2.0], "nose_p": [0.9]}))[0].keypoints
@@ -121,10 +138,12 @@ def from_frame(frame: Any, columns: Mapping[str, str] | None = None, time_unit: 
     at = _meanings(names, columns or {}, faults)
     faults.raise_if_any("No tracks can be read from the table")
     read = {i: frame.iloc[:, i] for i in range(frame.shape[1])}
-    blank = frame.isna().all(axis=1).to_numpy() if frame.shape[1] else np.zeros(len(frame), bool)
+    at, told = _with_dates(read, names, at, _called_datetime(names, at, columns or {}), fps, "the table", _rows)
+    blank = _blank(read, names, at) if frame.shape[1] else np.zeros(len(frame), bool)
     units = {name: unit for name in names if (unit := unit_of(name))}
     units |= {} if time_unit is None or "t" not in at else {names[at["t"]]: time_unit}
-    return _poses(read, names, at, blank, "the table", _rows, units, "frame" in (columns or {}))
+    poses = _poses(read, names, at, blank, "the table", _rows, units, "frame" in (columns or {}))
+    return [replace(one, notes=(*told, *one.notes)) for one in poses]
 
 
 def _rows(rows: Any) -> str:
@@ -270,8 +289,13 @@ def _advice(owner: str, title: Mapping[str, str]) -> str:
     animal = [title["subject"]] if "subject" in title else []
     known = [name for role, name in title.items() if role.partition(" ")[0] == "session"]
     session = f"--session {','.join(dict.fromkeys([*animal, *known, owner]))!r}"
-    part = re.sub(r"(id|no|nr|num|number|name|index|\d+)$", "", _key(owner)) in NO_ANIMAL
+    part = _is_one_of(NO_ANIMAL, owner)
     return f"say {session}" if part or "subject" in title else f"say --subject {owner!r} or {session}"
+
+
+def _is_one_of(words: Collection[str], name: str) -> bool:
+    """Whether a column is called by one of these words, perhaps as its number or name: "Trial no"."""
+    return re.sub(r"(id|(local)?identifier|no|nr|num|number|name|index|\d+)$", "", _key(name)) in words
 
 
 def _is_dated(column: Any) -> bool:
@@ -307,6 +331,34 @@ def _blocks_in_order(rows: np.ndarray, times: np.ndarray, title: str, where: str
         return rows, ()  # two recordings at the same time
     told = f"{where}: {len(blocks)} blocks of rows of one animal were put in the order of {title}"
     return np.concatenate(blocks), (told,)
+
+
+def _owner_of_blocks(
+    read: Mapping[int, Any], names: list[str], times: np.ndarray, rows: np.ndarray, used: set[int], animal_known: bool
+) -> tuple[str, bool]:
+    """A column that tells blocks of rows apart, "" where none does; and whether it may tell animals.
+
+    A trial, a camera or a tag tells none where the animal is known.  What the date says too tells nothing, nor does
+    what was measured once a block: a fraction.
+
+    >>> import pandas
+    >>> read = {1: pandas.Series([0.5, 0.5, 1, 1]), 2: pandas.Series([5.0, 5, 6, 6])}
+    >>> _owner_of_blocks(read, ["time", "dose", "collar"], np.array([7.0, 8, 1, 2]), np.arange(4), {0}, False)
+    ('collar', True)
+    """
+    block, part = np.cumsum(np.diff(times[rows], prepend=-np.inf) < 0), ""
+    for i, column in read.items():
+        if i in used or len(column) < len(times) or _is_one_of(CALENDAR, names[i]) or _is_dated(column):
+            continue
+        mine = column.iloc[rows]
+        if column.dtype.kind == "f" and (mine.dropna() % 1 != 0).any():
+            continue
+        differs = mine.nunique() > 1 and (mine.groupby(block).nunique(dropna=False) == 1).all()
+        if differs or _owner({i: column}, names, times, rows, used):
+            if not (animal_known and _is_one_of(NO_ANIMAL | DEVICES, names[i])):
+                return names[i], True
+            part = part or names[i]
+    return part, False
 
 
 # ---------------------------------------------------------------------- plain and wide tables
@@ -398,7 +450,9 @@ def _wide(names: list[str], used: set[int]) -> tuple[dict[str, dict[str, int]], 
     return {}, False
 
 
-def _of_table(table: OpenTable, columns: Mapping[str, str] | None, time_unit: str | None) -> list[Poses]:
+def _of_table(
+    table: OpenTable, columns: Mapping[str, str] | None, time_unit: str | None, fps: float | int | None
+) -> list[Poses]:
     """Poses of a table with one row per frame (and animal, or keypoint)."""
     where, faults = str(table.path), Faults()
     names = [name.strip() for name in table.header]
@@ -407,50 +461,151 @@ def _of_table(table: OpenTable, columns: Mapping[str, str] | None, time_unit: st
     named_above = _above(columns or {}, names, table.above)
     asked = {role: name for role, name in (columns or {}).items() if role not in named_above}
     at = _meanings(names, asked, faults, table.above)
-    at |= _dates_of(table, names, at)
+    dates = _called_datetime(names, at, asked)
+    dates = _dates_of(table, names, at) if dates is None else dates
     if not {"x", "y"} <= set(at) and (doubt := table.doubt):
         faults.add(f"no column x, y among {some(names, 6)}{doubt} Add that line, as in: frame,subject,x,y")
     faults.raise_if_any(f"No tracks can be read from {where}")
-    wide, _ = _wide(names, set(at.values())) if not {"x", "y"} <= set(at) else ({}, False)
-    measured = {at[name] for name in ("x", "y", "t", "frame", "confidence") if name in at}
-    measured |= {i for axes in wide.values() for i in axes.values()}
-    named = {i for role, i in at.items() if role.partition(" ")[0] in OWNERS}
+    measured, named = _measured(names, at) | ({dates} - {None}), _named(at)
     kinds = {
         i: "names" if i in named else "measured" if i in measured else "aside" for i, name in enumerate(names) if name
     }
     lost = replace(table, lost=LOST)  # EthoVision's, in versions that do not count their header lines too
     read = {i: series for i, series in lost.columns(kinds).items() if len(series)}
-    # A word in a row without numbers is a remark, or was filled in all the way down.
-    numbers = [i for i, series in read.items() if i in measured or series.dtype.kind in "iufb"]
-    blank = np.all([read[i].isna().to_numpy() for i in numbers if i not in named], axis=0)
-    units = dict(table.units) | {name: unit for name in names if (unit := unit_of(name))}
-    units |= {} if time_unit is None or "t" not in at else {names[at["t"]]: time_unit}
 
     def row(rows: Any) -> str:
         return table.at(np.atleast_1d(rows)[:3])
 
-    poses = _poses(read, names, at, np.atleast_1d(blank), where, row, units, "frame" in asked)
+    at, told = _with_dates(read, names, at, dates, fps, where, row)
+    blank = _blank(read, names, at)
+    units = dict(table.units) | {name: unit for name in names if (unit := unit_of(name))}
+    units |= {} if time_unit is None or "t" not in at else {names[at["t"]]: time_unit}
+    poses = _poses(read, names, at, blank, where, row, units, "frame" in asked)
     whose, notes = _owners_above(table.above, named_above, table.path.name)
     return [
         replace(
             one,
             individual=one.individual or whose.get("subject"),
             group=one.group or whose.get("group"),
-            notes=(*table.notes, *notes, *one.notes),
+            notes=(*table.notes, *notes, *told, *one.notes),
         )
         for one in poses
     ]
 
 
-def _dates_of(table: OpenTable, names: list[str], at: Mapping[str, int]) -> dict[str, int]:
-    """Where the times stand, if no column is called so but one alone holds dates with a time of day."""
+def _measured(names: list[str], at: Mapping[str, int]) -> set[int]:
+    """Where the positions, the confidence and the time or frame stand."""
+    wide, _ = _wide(names, set(at.values())) if not {"x", "y"} <= set(at) else ({}, False)
+    measured = {at[name] for name in ("x", "y", "t", "frame", "confidence") if name in at}
+    return measured | {i for axes in wide.values() for i in axes.values()}
+
+
+def _named(at: Mapping[str, int]) -> set[int]:
+    """Where the names of sessions, animals, groups and keypoints stand."""
+    return {i for role, i in at.items() if role.partition(" ")[0] in OWNERS}
+
+
+def _blank(read: Mapping[int, Any], names: list[str], at: Mapping[str, int]) -> np.ndarray:
+    """Rows that are no frames.
+
+    Where a column tells the time or frame these are rows without a number: a word that stands there alone is a remark,
+    or was filled in all the way down.  Without such a column a row between others is a frame, as the times would be
+    wrong from there on; not one that is all blank where the others have a name.
+
+    >>> import pandas
+    >>> read = {0: pandas.Series([1, None, 2, None]), 1: pandas.Series([1, None, 2, None])}
+    >>> _blank(read, ["x", "y"], {"x": 0, "y": 1})
+    array([False, False, False,  True])
+    """
+    measured, named = _measured(names, at), _named(at)
+    numbers = {i for i in read if i not in named and (i in measured or read[i].dtype.kind in "iufb")}
+    there, nothing = {i: read[i].notna().to_numpy() for i in read}, np.zeros(len(next(iter(read.values()), ())), bool)
+    without = ~np.any([nothing, *(there[i] for i in numbers)], axis=0)
+    if {"t", "frame"} & {role for role, i in at.items() if i in read}:
+        return without
+    rows = np.arange(len(without))
+    after = rows > np.max(rows, initial=-1, where=~without)
+    nobodys = ~np.any([nothing, *there.values()], axis=0) if named & set(read) else nothing
+    return without & (after | nobodys)
+
+
+def _called_datetime(names: list[str], at: Mapping[str, int], asked: Mapping[str, str]) -> int | None:
+    """Where a column called datetime stands that has no other role; None where the user has named the time or frame."""
+    called = [i for i, name in enumerate(names) if _key(name) == "datetime" and i not in at.values()]
+    return called[0] if called and not {"time", "frame"} & set(asked) else None
+
+
+def _dates_of(table: OpenTable, names: list[str], at: Mapping[str, int]) -> int | None:
+    """Where dates with a time of day stand, if no column is called as times are and one alone holds them."""
     if {"t", "frame"} & set(at) or not len(table.lines):
-        return {}
+        return None
     line = int(table.lines[0])
     first = table.data.split(b"\n", line)[line - 1].decode(errors="replace")
     cells = next(csv.reader([first], delimiter=table.separator, skipinitialspace=True), [])
     found = [i for i, cell in enumerate(cells[: len(names)]) if _DATE_AND_TIME.match(cell.strip())]
-    return {"t": found[0]} if len(found) == 1 and found[0] not in at.values() else {}
+    return found[0] if len(found) == 1 and found[0] not in at.values() else None
+
+
+def _with_dates(
+    read: Mapping[int, Any],
+    names: list[str],
+    at: dict[str, int],
+    dates: int | None,
+    fps: float | int | None,
+    where: str,
+    row: Row,
+) -> tuple[dict[str, int], tuple[str, ...]]:
+    """The roles, with the column of dates as the time if it can be that; and a note where it cannot.
+
+    >>> import pandas
+    >>> read = dict(enumerate(map(pandas.Series, ([1, 2], [3, 4], ["2024-01-02 12:00", "2024-01-02 12:01"]))))
+    >>> _with_dates(read, ["x", "y", "begun"], {"x": 0, "y": 1}, 2, None, "a.csv", str)
+    ({'x': 0, 'y': 1, 't': 2}, ())
+    >>> _with_dates(read, ["x", "y", "begun"], {"x": 0, "y": 1}, 2, 30, "a.csv", str)[1]
+    ("'begun' was not taken as the time: rows are frames, fps=30; --time 'begun' takes it",)
+    """
+    if dates is None or dates not in read or not read[dates].notna().any():
+        return at, ()
+    if clocks := [names[at[role]] for role in ("t", "frame") if role in at]:
+        why = f"{clocks[0]!r} is there"
+    elif fps is not None:
+        why = f"rows are frames, fps={fps:g}"
+    else:
+        why = _why_no_clock(read, names, at, dates, where, row)
+    if not why:
+        return at | {"t": dates}, ()
+    return at, (f"{names[dates]!r} was not taken as the time: {why}; --time {names[dates]!r} takes it",)
+
+
+def _why_no_clock(
+    read: Mapping[int, Any], names: list[str], at: dict[str, int], dates: int, where: str, row: Row
+) -> str:
+    """Why a column of dates that nobody named cannot be the time; "" where it can.
+
+    It is that where all dates are there and rise for each animal, also in blocks that can be put in order, or where
+    another column tells animals apart for which they do.
+    """
+    import pandas as pd
+
+    column, rows = read[dates], np.flatnonzero(~_blank(read, names, at | {"t": dates}))
+    raw = as_numbers(column)[0]
+    if column.dtype.kind in "iuf" and not since_1970(raw):
+        return f"it holds numbers, such as {column.dropna().iloc[0]}"
+    if empty := int(column.iloc[rows].isna().sum()):
+        return f"it is blank in {counted(empty, 'row')}"
+    times, _ = _seconds(column, names[dates], "", where, row, Faults())
+    if (bad := rows[~np.isfinite(times[rows])]).size:
+        return f"it holds {str(column.iloc[bad[0]])!r}, which is no time"
+    if len(rows) > 1 and (times[rows] == times[rows[0]]).all():
+        return "it is the same in all rows"
+    apart = [i for role, i in at.items() if role.partition(" ")[0] in ("session", "subject", "keypoint") and i in read]
+    whose = [read[i].astype(str).to_numpy(object)[rows] for i in apart] or [np.zeros(len(rows))]
+    for _, mine in pd.Series(rows).groupby(whose, sort=False):
+        own = mine.to_numpy()
+        own = _blocks_in_order(own, times, names[dates], where)[0] if _is_dated(column) else own
+        if not (np.diff(times[own]) > 0).all() and not _owner(read, names, times, own, {dates, *at.values()}):
+            return "it does not rise from row to row"
+    return ""
 
 
 def _above(columns: Mapping[str, str], names: list[str], above: Mapping[str, str]) -> dict[str, str]:
@@ -494,6 +649,9 @@ table also say 'Drug': --subject and --group take such a line by its name."))
 
 def _seconds(column: Any, title: str, unit: str, where: str, row: Row, faults: Faults) -> tuple[np.ndarray, bool]:
     """Times in seconds, from numbers, h:mm:ss or dates; and whether their unit is known."""
+    if column.dtype.kind in "mM":
+        apart = column if column.dtype.kind == "m" else column - column.min()
+        return apart.dt.total_seconds().to_numpy(float, na_value=np.nan), True
     read, wrong = as_numbers(column)
     if not wrong.size:
         if not unit and (ticks := since_1970(read)):
@@ -522,7 +680,7 @@ RISING = 5
 """Rows over which a column rises that may be the time, at least: in fewer any other may."""
 
 _CLOCKS = {1e-3: "milliseconds", 1e-6: "microseconds", 1e-9: "nanoseconds"}
-_FROM, _TO, _LONGEST = 978e6, 2_082e6, 315e6  # 2001 to 2035, ten years: in seconds
+_FROM, _TO, _LONGEST = 1_262e6, 2_082e6, 315e6  # 2010 to 2035, ten years: in seconds
 
 
 def since_1970(times: np.ndarray) -> float:
@@ -537,6 +695,16 @@ def since_1970(times: np.ndarray) -> float:
     low, high = float(there.min()), float(there.max())
     fitting = [x for x in _CLOCKS if low * x >= _FROM and high * x <= _TO and (high - low) * x < _LONGEST]
     return fitting[0] if fitting else 0.0
+
+
+def _since_1970(times: np.ndarray, title: str) -> str:
+    """What to say of a clock that counts since 1970; nothing of another."""
+    import pandas as pd
+
+    if not (ticks := since_1970(times)):
+        return ""
+    start = pd.Timestamp(float(np.nanmin(times)) * ticks, unit="s").strftime("%Y-%m-%d %H:%M")
+    return f"{title!r} counts {_CLOCKS[ticks]} since 1970 (it starts on {start}): made seconds of it"
 
 
 MAY_BE_MS = (5.0, 1000.0)
@@ -616,13 +784,15 @@ def _poses(
         faults.add(f"no column {some(missing)} among {some([name for name in names if name], 10)}: {EXPECTED}")
     faults.raise_if_any(cannot)
     title, clock, known, times, of_day = {name: names[i] for name, i in at.items()}, None, True, None, False
-    dated = False
+    dated, since = False, ""
     for name in ("t", "frame"):
         if name in at and at[name] in read and times is None:
             if name == "t":
                 dated = _is_dated(read[at[name]])
-                times, known = _seconds(read[at[name]], title[name], units.get(title[name], ""), where, row, faults)
-                of_day = read[at[name]].dtype.kind not in "iuf" and bool(as_numbers(read[at[name]])[1].size)
+                column, said = read[at[name]], units.get(title[name]) or time_unit_of(title[name])
+                times, known = _seconds(column, title[name], said, where, row, faults)
+                of_day = column.dtype.kind in "mM" or bool(as_numbers(column)[1].size)
+                since = "" if said or of_day else _since_1970(as_numbers(column)[0], title[name])
             else:
                 times = _numbers(read[at[name]], title[name], where, row, faults)
             clock = name
@@ -660,11 +830,7 @@ def _poses(
     others = {names[i]: i for i in read if i not in taken and names[i] and "unnamed" not in names[i].lower()}
     signals = {name: i for name, i in others.items() if read[i].dtype.kind in "iuf"}
     notes = _notes(title, times, known or clock != "t", units)
-    if clock == "t" and times is not None and not of_day and title["t"] not in units:
-        raw = as_numbers(read[at["t"]])[0]
-        if ticks := since_1970(raw):
-            since = pd.Timestamp(float(np.nanmin(raw)) * ticks, unit="s").strftime("%Y-%m-%d %H:%M")
-            notes += (f"{title['t']!r} counts {_CLOCKS[ticks]} since 1970 (it starts on {since}): made seconds of it",)
+    notes += (since,) if since and clock == "t" else ()
     if any("z" in axes for axes in points.values()) or ("keypoint" in owner and "z" in map(_key, names)):
         notes += (WITHOUT_Z,)
     if clock != "t" and not frames_named and full.sum() >= RISING:
@@ -674,9 +840,16 @@ def _poses(
     whose = [owner[name][full] for name in ("session", "subject") if name in owner] or [np.zeros(len(there))]
     poses = []
     for _, mine in there.groupby(whose, sort=False):  # in the order of first appearance
-        rows, told = mine.to_numpy(), ()
+        rows, told, own = mine.to_numpy(), (), ""
         if dated and times is not None:
-            rows, told = _blocks_in_order(rows, times, title[clock or "t"], f"{where}, {row(rows[:1])}")
+            ordered, told = _blocks_in_order(rows, times, title[clock or "t"], f"{where}, {row(rows[:1])}")
+            own, of_animals = (
+                _owner_of_blocks(read, names, times, rows, taken, "subject" in owner) if told else ("", False)
+            )
+            if own and not of_animals:
+                apart = f"if it tells sessions apart, {_advice(own, title)}"
+                told += (f"BEWARE: {own!r} differs between these blocks: {apart}",)
+            rows = rows if of_animals else ordered
         session, subject, group = (owner[name][rows[0]] if name in owner else None for name in WHOSE)
         if group is not None and (other := rows[owner["group"][rows] != group]).size:
             faults.add(
@@ -695,7 +868,7 @@ def _poses(
         when = np.arange(len(rows), dtype=float) if times is None else times[rows]
         if times is not None:
             late = (np.diff(times[rows]) <= 0).any() and np.isfinite(times[rows]).all()
-            own = _owner(read, names, times, rows, taken) if late else ""
+            own = own or _owner(read, names, times, rows, taken) if late else ""
             cells = read[at[clock]] if clock and of_day else None
             advice = _advice(own, title) if own else ""
             _increasing(title[clock or "t"], times, rows, where, row, faults, advice, cells)

@@ -171,8 +171,12 @@ def hand_labelled(labels: Any) -> str | None:
         return "no frame has an animal, so there are no tracks"
     if labels.tracks or any(len(frame.predicted_instances) for frame in frames):
         return None
-    apart = np.diff(sorted(frame.frame_idx for frame in frames))
-    if max(len(frame.instances) for frame in frames) == 1 and not (len(apart) and np.median(apart) > 1):
+    videos: dict[int, list[int]] = {}
+    for frame in frames:
+        videos.setdefault(id(frame.video), []).append(frame.frame_idx)
+    apart = np.concatenate([np.diff(sorted(numbers)) for numbers in videos.values()])
+    follow = np.median(apart) <= 1 if len(apart) else len(frames) == 1
+    if follow and max(len(frame.instances) for frame in frames) == 1:
         return None
     return (
         f"{len(frames):,} frames were labelled by hand, and nothing was tracked: hand-labelled frames are no tracks, "

@@ -14,7 +14,7 @@ from jaxtyping import Float
 
 from swirl.errors import Faults, renamed
 from swirl.io.body_point import Followed, body_length, bridged, followed, seen_points
-from swirl.io.columns import UNITS
+from swirl.io.columns import UNITS, plain
 from swirl.io.pose_hdf5 import read_hdf5, read_netcdf
 from swirl.io.pose_tables import from_frame, read_pose_table
 from swirl.io.poses import (
@@ -146,7 +146,7 @@ def read_tracks(
     unit
         Unit of x and y (px, cm, …), for the notes; by default what the file says.
     time_unit
-        Unit of the times in a plain table: s, ms or min; by default what the file says, else seconds.
+        Unit of the times in a plain table: s, ms, us, ns or min; by default what the file says, else seconds.
     sheet
         Of an Excel file that has several.
 
@@ -163,9 +163,9 @@ def read_tracks(
     >>> track.name, track.times
     ('a', array([0.        , 0.03333333]))
     """
-    if time_unit is not None and time_unit not in UNITS:
+    if time_unit is not None and plain(time_unit) not in UNITS:
         raise ValueError(f"time_unit={time_unit!r} (--time-unit): expected one of {', '.join(UNITS)}")
-    where, name, poses = poses_of(source, columns, time_unit, sheet)
+    where, name, poses = poses_of(source, columns, time_unit, sheet, fps)
     poses = [unseen_at_zero(one) for one in poses]
     faults, cannot = Faults(), f"No tracks can be read from {where}"
     check_rate(fps, faults)
@@ -200,9 +200,15 @@ def check_rate(fps: float | int | None, faults: Faults) -> None:
 
 
 def poses_of(
-    source: Any, columns: Mapping[str, str] | None = None, time_unit: str | None = None, sheet: str | None = None
+    source: Any,
+    columns: Mapping[str, str] | None = None,
+    time_unit: str | None = None,
+    sheet: str | None = None,
+    fps: float | int | None = None,
 ) -> tuple[str, str, list[Poses]]:
     """What to call the source in an error, the recording's name, and its poses.
+
+    `fps` says that rows are frames where no column is called time or frame, whatever dates are there.
 
     >>> import pandas
     >>> poses_of(pandas.DataFrame({"x": [0.0, 1.0], "y": [5.0, 5.0]}))[2][0].keypoints
@@ -212,7 +218,7 @@ def poses_of(
         name = Path(str(source.attrs.get("source_file") or "track")).stem
         return "the dataset", name, from_movement(source)
     if isinstance(source, Mapping):
-        parts = {str(name): poses_of(part, columns, time_unit)[2] for name, part in source.items()}
+        parts = {str(name): poses_of(part, columns, time_unit, fps=fps)[2] for name, part in source.items()}
         return "the dict", "track", [replace(one, session=name) for name, poses in parts.items() for one in poses]
     if is_frame(source):
         return "the TsdFrame", "track", poses_of_frame(source, columns)
@@ -223,7 +229,7 @@ def poses_of(
     if hasattr(source, "to_pandas"):
         source = source.to_pandas()
     if hasattr(source, "columns") and hasattr(source, "iloc"):
-        return "the table", "track", from_frame(source, columns, time_unit)
+        return "the table", "track", from_frame(source, columns, time_unit, fps)
     if not isinstance(source, str | os.PathLike):
         raise ValueError(f"source is a {type(source).__name__}: {EXPECTED}")
     path = Path(source)
@@ -238,7 +244,7 @@ def poses_of(
         return str(path), recording(path, appended), poses
     if start[:4] in _NETCDF3:
         return str(path), path.stem, read_netcdf(path, "scipy")
-    return read_pose_table(path, columns, time_unit, sheet)
+    return read_pose_table(path, columns, time_unit, sheet, fps)
 
 
 BRIDGED = {".slp": "SLEAP's", ".mat": "LEAP's", ".json": "AlphaTracker's"}
