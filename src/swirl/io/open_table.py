@@ -31,8 +31,8 @@ MAX_TEXT = 2**33
 EXCEL = (".xlsx", ".xlsm")
 ETHOVISION = "header lines:"  # "Number of header lines:" in most versions
 _UNITS = (
-    "s sec secs second seconds ms msec us µs ns min mins h hz fps frame frames px pixel pixels mm cm m km um µm mm/s cm/s m/s "
-    "km/h px/s mm² cm² m² deg degree degrees deg/s ° °/s rad % a.u. au v mv"
+    "s sec secs second seconds ms msec us µs ns min mins h hz fps frame frames px pixel pixels mm cm m km um µm "
+    "mm/s cm/s m/s km/h px/s mm² cm² m² deg degree degrees deg/s ° °/s rad % a.u. au v mv"
 )
 UNITS = frozenset(_UNITS.split())
 """What may stand in a row of units."""
