@@ -75,7 +75,8 @@ def read_labels(
 
     series = table.columns[column]
     if pd.api.types.is_numeric_dtype(series.dtype) and not pd.api.types.is_bool_dtype(series.dtype):
-        if noun == "state" and set(series.dropna().unique().tolist()) == {-1, 1}:  # a choice: −1 is no "not known"
+        ends = (series.min(), series.max()) if noun == "state" else ()
+        if ends == (-1, 1) and set(series.dropna().unique().tolist()) == {-1, 1}:  # a choice: −1 is no "not known"
             ours = names is None or "state -1" in names  # as an import calls them, too
             called = {-1: "state -1", 1: "state 1"} if ours else {-1: "-1", 1: "1"}
             return _named(table, noun, column, *_codes(series.map(called)), names or tuple(called.values()))
@@ -137,10 +138,11 @@ def _numbered(
         return np.where(blank, MISSING, 0)
     labels = values.astype(np.int64) if whole else np.where(blank, MISSING, values).astype(np.int64)
     if names is None:
-        there = np.unique(labels[labels != MISSING])
-        if len(there) > 1 and there[0] == 1 and there[-1] == len(there):
+        least = labels.min(initial=MAX_LABEL, where=labels != MISSING)
+        there = np.bincount(labels[labels != MISSING]) if least == 1 else np.zeros(0)
+        if len(there) > 2 and (there[1:] > 0).all():
             table.notes.append(
-                f"{column} counts from 1 to {there[-1]}, and swirl from 0: there is a 0, too, that never occurs. "
+                f"{column} counts from 1 to {len(there) - 1}, and swirl from 0: there is a 0, too, that never occurs. "
                 f"Where that is not meant, count from 0, or write names {AS_NAMED.format(noun=noun)}"
             )
         return labels
