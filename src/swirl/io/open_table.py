@@ -467,7 +467,7 @@ def records(
             if named and notes is not None:
                 notes.append(f"no {word} has a value for {some(named)}: left out")
     faults, ragged = Faults(), np.flatnonzero(counts != len(header))
-    if (told := _other_lengths(data, lines, counts, separator, word)) is not None:
+    if ragged.size and (told := _other_lengths(data, lines, counts, separator, word)) is not None:
         refuse(path, told)
     for i in ragged[:5].tolist():
         cut = not data.endswith(b"\n") and i == len(lines) - 1 and counts[i] < len(header)
