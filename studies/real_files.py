@@ -425,7 +425,7 @@ SECOND = (
     File("mahan-hosseini/AutoGaitA", AUTOGAITA.format(GAIT), "tracks", fps(100), compared="dlc", sessions=1,
          first="right"),
     File("mahan-hosseini/AutoGaitA", AUTOGAITA.format(BEAM), "tracks", fps(100),
-         told="The position is that of 'BeamMiddle'", first="wrong", foreseen="refused"),
+         told="are called like things of the arena", first="wrong", foreseen="refused"),
     File("talmolab/sleap-anipose", CAGE.format("back/minimal_back_proofread.analysis.h5"), "tracks", fps(100),
          compared="sleap", sessions=1, first="right"),
     File("talmolab/sleap-anipose", CAGE.format("side/minimal_side_proofread.slp"), "tracks", fps(100),

@@ -461,6 +461,16 @@ def test_two_animals_are_never_averaged(tmp_path):
     assert "B; W" in refusal(pair)
 
 
+@pytest.mark.parametrize(
+    ("names", "told"),
+    [(["BeamLeft", "BeamMiddle", "BeamRight"], True), (["corner_1", "corner_2", "nose"], False), (["a", "b"], False)],
+)
+def test_keypoints_that_are_all_of_the_arena_are_told(names, told):
+    points = walker()[:, : len(names)]
+    [track] = read_tracks(as_dataset(points, names=names))
+    assert any("are called like things of the arena" in note for note in track.notes) == told
+
+
 def test_a_loose_point_is_left_out_and_a_resting_animal_is_one_body():
     points = walker()
     points[:, 4] = walker(7)[:, 4]  # the tail is seen elsewhere

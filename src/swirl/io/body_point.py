@@ -3,6 +3,7 @@
 The mean of the keypoints that happen to be seen is no position: it jumps whenever one is lost or found.
 """
 
+import re
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -101,8 +102,27 @@ def followed(poses: Sequence[Poses], keypoint: Any, min_confidence: Any, where: 
         for kind, why in left.items()
         if named[kind]
     )
-    notes = (f"{told}.", *_of_confidence(poses, min_confidence))
+    notes = (f"{told}.", *_of_arena(known), *_of_confidence(poses, min_confidence))
     return Followed((known[point],), tuple(known[i] for i in (point, *others[0])), notes)
+
+
+_THINGS = "arena beam box corner door edge feeder floor lever maze object platform port rod spout wall"
+_ARENA = frozenset(_THINGS.split())
+"""Words of things that stand in an arena, in names of keypoints."""
+
+
+def _of_arena(names: Sequence[str]) -> tuple[str, ...]:
+    """A warning where all keypoints are called like parts of the arena: their file is not that of the animal.
+
+    >>> _of_arena(("BeamLeft", "beam_right"))[0][:67], _of_arena(("nose", "corner1"))
+    ("BEWARE: all keypoints ('BeamLeft', 'beam_right') are called like th", ())
+    """
+    if not all(_ARENA & {word.lower() for word in re.findall("[A-Z]?[a-z]+|[A-Z]+", name)} for name in names):
+        return ()
+    return (
+        f"BEWARE: all keypoints ({some([repr(name) for name in names])}) are called like things of the arena. If they "
+        "are, nothing here is where the animal is: give the file with the animal's keypoints",
+    )
 
 
 def _of_confidence(poses: Sequence[Poses], min_confidence: Any) -> tuple[str, ...]:
