@@ -727,10 +727,11 @@ def test_two_recordings_never_get_one_name(tmp_path):
     assert names == tuple(f"{day}/{mouse} v" for day in ("A/day1", "B/day1", "B/day2") for mouse in ("m1", "m2"))
     names = import_tracks(files[1:], grid="1x2").data.names
     assert names == ("day1/m1 v", "day1/m2 v", "day2/m1 v", "day2/m2 v")
-    files.append(tmp_path / "B" / "day2" / "v.txt")
-    files[-1].write_text("\n".join(rows).replace("0.1,", "0.15,"))
-    with pytest.raises(ValueError, match=r"are of one recording|would both be called 'day2/m1 v': rename one of them"):
-        import_tracks(files[2:], grid="1x2")
+    numbered = [tmp_path / f"p.{suffix}" for suffix in ("csv", "txt")]  # of one folder and one name
+    for file in numbered:
+        file.write_text("\n".join(["session,time,x,y", *(f"1,{i / 10},{i % 2},{i % 2}" for i in range(8))]))
+    with pytest.raises(ValueError, match=rf"would both be called '{tmp_path.name}/1': rename one of them, or its"):
+        import_tracks(numbered, grid="1x2")
 
 
 def test_sessions_that_files_call_alike_are_named_after_the_files(tmp_path):

@@ -92,8 +92,8 @@ def read_pose_table(
     """What to call a file in errors, the recording's name, and its poses.
 
     `columns` says what those of a plain table are called (`ROLES`), where that is not usual; with `fps` rows are frames
-    where no column is called time or frame, whatever dates are there. Of an Excel file with
-    several sheets EthoVision's are all read, one session each; of others one must be named.
+    where no column is called time or frame, whatever dates are there. Of an Excel file with several sheets EthoVision's
+    are all read, one session each; of others one must be named.
     """
     if sheet is None and beginning(path).startswith(ZIPPED) and path.suffix.lower() in EXCEL:
         found = sheets(path)

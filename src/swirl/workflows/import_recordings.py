@@ -250,8 +250,10 @@ def of_identifiers(sessions: Trajectories) -> Trajectories:
     >>> of_identifiers(Trajectories([[0, 80]])).n_states
     81
     """
+    if sessions.state_names is not None or sessions.n_states <= _MANY_STATES:
+        return sessions
     there, done = (np.unique(np.concatenate(labels)) for labels in (sessions.states, sessions.actions))
-    if sessions.state_names is not None or there[-1] < max(_MANY_STATES, _FEW_OF_THEM * len(there)):
+    if there[-1] < _FEW_OF_THEM * len(there):
         return sessions
     done = done[done != MISSING]
     are_states = sessions.action_names is None and done.size > 0 and np.isin(done, there).all()
