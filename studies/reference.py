@@ -24,7 +24,6 @@ import numpy as np
 import swirl
 from swirl import SWIRL, Trajectories, datasets
 from swirl.estimators.save_load import versions
-from swirl.metrics import segmentation_accuracy
 from swirl.plots.fit.catalogue import draw
 
 COMMAND = "python studies/reference.py --write"
@@ -84,7 +83,7 @@ def grid(n_sessions: int = 40) -> Numbers:
     world = datasets.gridworld(n_sessions=n_sessions, n_steps=200)
     train, test = world.trajectories.split(every=5)
     model = SWIRL(world.env, n_restarts=3, max_iter=1000).fit(train)
-    accuracy = segmentation_accuracy(train.modes, model.predict(train))
+    accuracy = swirl.metrics.segmentation_accuracy(train.modes, model.predict(train))
     return {"accuracy": accuracy} | said(model, train, test) | {"intervals": intervals(model, train)}
 
 
