@@ -134,6 +134,11 @@ __all__ = [
 ]
 
 
+def _public(module: ModuleType) -> list[str]:
+    """Names that a module offers: all that it has, only where it does not say."""
+    return getattr(module, "__all__", dir(module))
+
+
 class _Short(ModuleType):
     """A module by its short or former name: what it has is looked up, when first asked for, where it stands."""
 
@@ -145,7 +150,7 @@ class _Short(ModuleType):
         if not name.startswith("__"):
             for home in self._homes:
                 module = import_module(home)
-                if hasattr(module, name):
+                if name in _public(module) or (name not in vars(module) and hasattr(module, name)):  # or a former name
                     if self._moved:
                         told = f"{self.__name__}.{name} is now {home}.{name}; the old name will go in a later version"
                         warnings.warn(told, DeprecationWarning, stacklevel=2)
@@ -153,8 +158,7 @@ class _Short(ModuleType):
         raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
 
     def __dir__(self) -> list[str]:
-        homes = [import_module(home) for home in self._homes]
-        return sorted({name for home in homes for name in getattr(home, "__all__", dir(home)) if name[0] != "_"})
+        return sorted({name for home in self._homes for name in _public(import_module(home)) if name[0] != "_"})
 
 
 # So that `from swirl.metrics import …` works as well as `swirl.metrics`.

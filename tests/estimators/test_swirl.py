@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import threading
 from functools import cache
 from pathlib import Path
 
@@ -15,11 +16,13 @@ from swirl.analysis.behaviour import switch_rate
 from swirl.data.histories import Histories
 from swirl.data.mdp import MDP
 from swirl.data.trajectories import Trajectories
+from swirl.estimators import goal_search
 from swirl.estimators.base import NotFittedError
 from swirl.estimators.registry import load, make
 from swirl.estimators.swirl import SWIRL
 from swirl.inference.mstep import Parameters
 from swirl.priors import Bouts, Gaussian
+from swirl.rewards.forms import Goals
 from swirl.rewards.gauge import random_gauge
 
 QUICK = {"n_modes": 2, "history": 2, "n_restarts": 2, "max_iter": 15, "tol": 1e-9}
@@ -931,6 +934,41 @@ def test_a_seed_may_be_drawn_and_is_kept(tmp_path):
         SWIRL(world(), random_state="one", **given).fit(recording(history=2))
 
 
+@pytest.mark.parametrize("random_state", [None, np.random.RandomState(3)])
+def test_arguments_stay_as_given_while_a_fit_runs_and_another_one_begins(random_state):
+    """The second fit begins within the first and outlives it: neither may leave a seed in the arguments."""
+    model = SWIRL(world(), random_state=random_state, **{**QUICK, "max_iter": 2, "reward_prior": Gaussian(0.1)})
+    given, seen = model.get_params(), []
+    second_runs, first_is_done = threading.Event(), threading.Event()
+
+    def in_the_second(_):
+        second_runs.set()
+        assert first_is_done.wait(60)
+
+    second = threading.Thread(target=lambda: model.fit(recording(history=2), callback=in_the_second))
+
+    def in_the_first(_):
+        seen.append(model.get_params())
+        if not second_runs.is_set():
+            second.start()
+            assert second_runs.wait(60)
+
+    model.fit(recording(history=2), callback=in_the_first)
+    assert model.get_params() == given
+    first_is_done.set()
+    second.join()
+    assert seen
+    assert all(params == given for params in [*seen, model.get_params()])
+
+
+def test_a_search_for_goals_takes_the_seed_that_was_drawn(monkeypatch):
+    seeds = []
+    monkeypatch.setattr(goal_search, "search_goals", lambda like, *_, **__: seeds.append(like.random_state))
+    model = SWIRL(world(), reward=Goals(None), n_modes="auto", random_state=None)
+    model._find_goals(recording(history=2), 7)
+    assert seeds == [7]
+
+
 def test_it_says_whether_it_is_fitted():
     model = SWIRL(world(), **QUICK)
     assert "fitted" not in repr(model)
@@ -938,4 +976,8 @@ def test_it_says_whether_it_is_fitted():
     assert repr(fitted()).endswith(f"): fitted, 2 modes, {fitted().n_steps_:,} training steps")
     shown = fitted()._repr_html_()
     assert shown.count("<tr>") == 3
+    given = truth().name_modes([f"mode called {i}" for i in range(N_MODES)])._repr_html_()  # no step was fitted
+    assert given.count("mode called") == N_MODES
+    assert given.count("not known") == N_MODES
+    assert "100" not in given.split("<table", 1)[1]
     assert "share of steps" in shown

@@ -8,8 +8,11 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax.experimental import pallas as pl
+from jax.experimental.pallas import triton
 from scipy.special import logsumexp
 
 import reference_messages as reference
@@ -207,13 +210,58 @@ def test_kernels_are_refused_where_there_is_no_gpu_for_them(large):
         choose("kernel", chains, tables)
 
 
-@without_kernels
-def test_where_the_kernels_fail_a_scan_steps_in_and_says_so(small):
+def failing_kernels(monkeypatch, chains, fault):
+    """Iterations whose kernels raise a fault when they are first called."""
+
+    def fail(*_):
+        raise fault
+
+    monkeypatch.setattr(pallas_kernel, "expected_counts", fail)
+    groups = (pallas_kernel.Sorted.of(group, chains.n_symbols, chains.n_states) for group in scan.pad(chains))
+    return DeviceIterations(tuple(groups), in_parallel=False)
+
+
+def refused_by_pallas():
+    """The fault that Pallas raises where a GPU's compiler cannot be given a kernel: Triton has no sort."""
+
+    def kernel(x, out):
+        out[...] = jnp.sort(x[...])
+
+    call = pl.pallas_call(kernel, jax.ShapeDtypeStruct((32,), jnp.float32), compiler_params=triton.CompilerParams())
+    with pytest.raises(Exception) as caught:
+        jax.jit(call).trace(jnp.zeros(32, jnp.float32)).lower(lowering_platforms=("cuda",))
+    return caught.value
+
+
+def xla(status):
+    return jax.errors.JaxRuntimeError(f"{status}: said XLA")
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        refused_by_pallas,
+        lambda: xla("FAILED_PRECONDITION"),  # a GPU that is too old
+        lambda: xla("INTERNAL"),  # ptxas failed
+        lambda: NotImplementedError("float128"),
+    ],
+)
+def test_where_the_kernels_cannot_run_a_scan_steps_in_and_says_so(small, fault, monkeypatch):
     tables, chains, expected = small
-    groups = tuple(pallas_kernel.Sorted.of(group, chains.n_symbols, chains.n_states) for group in scan.pad(chains))
-    iterations = DeviceIterations(groups, in_parallel=False)
+    iterations = failing_kernels(monkeypatch, chains, fault())
     with precision.float64(), pytest.warns(UserWarning, match="kernels of the E-step failed on this device"):
         assert_close(iterations.counts(tables), expected, 1e-10)
+
+
+@pytest.mark.parametrize(
+    "fault", [xla("RESOURCE_EXHAUSTED"), xla("CANCELLED"), MemoryError("all is used"), ValueError("wrong"), KeyError(3)]
+)
+def test_other_faults_of_the_first_call_are_not_hidden(small, fault, monkeypatch):
+    tables, chains, _ = small
+    iterations = failing_kernels(monkeypatch, chains, fault)
+    with precision.float64(), pytest.raises(type(fault)) as raised:
+        iterations.counts(tables)
+    assert raised.value is fault
 
 
 @pytest.mark.slow

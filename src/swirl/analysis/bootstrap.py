@@ -27,6 +27,8 @@ from swirl.precision import float64, numpy_tree
 from swirl.rewards.gauge import GaugeTooLargeError
 from swirl.text import counted
 
+__all__ = ["bootstrap"]
+
 MODES_FIRST = ("occupancy", "leaving", "initial_modes", "policies", "rewards")  # quantities with axes [mode, …]
 
 

@@ -23,6 +23,8 @@ from swirl.rewards.forms import RewardForm
 from swirl.system import cores
 from swirl.text import InNotebooks, counted
 
+__all__ = ["Choice", "choose"]
+
 T = TypeVar("T")
 SIDE_BY_SIDE = 10_000_000  # numbers in the messages of all restarts up to which fits are made at the same time
 SWITCHING = {"fixed": 0, "independent": 1}  # simpler than any that depends on the state

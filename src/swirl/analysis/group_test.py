@@ -26,6 +26,8 @@ from swirl.errors import Faults
 from swirl.estimators.base import as_trajectories
 from swirl.text import counted, some
 
+__all__ = ["GroupComparison", "by_animal", "compare_groups"]
+
 MEASURES = ("share", "time", "bouts", "duration", "bout_time", "signal")
 MIN_ANIMALS = 2  # in each group
 MAX_SHUFFLES = 10_000  # drawn where there are more ways to divide the animals into several groups than that

@@ -51,6 +51,8 @@ from swirl.priors import Gaussian, GoalDirected
 from swirl.rewards.forms import Goals
 from swirl.text import counted, some
 
+__all__ = ["HabitOrGoal", "RunChecks", "Setting", "habit_or_goal"]
+
 EVIDENCE, DESCRIPTION, NONE = "evidence for goals", "a description only", "no sign of goals"
 WITHOUT, WITH = "without modes", "with goals"
 AHEAD = "place_5"  # where it is going, whatever it may want

@@ -46,6 +46,8 @@ from swirl.inference.quasi_newton import gradient
 from swirl.precision import float64, numpy_tree
 from swirl.text import counted
 
+__all__ = ["information"]
+
 STEP = 1e-4
 """By which a number is moved to see how the slopes change; all are on the scale of logits."""
 MAX_NUMBERS = 6_000

@@ -18,6 +18,8 @@ from swirl.errors import Faults
 from swirl.estimators.base import as_trajectories
 from swirl.text import counted, plain_name
 
+__all__ = ["SignalByMode", "signal_by_mode"]
+
 Over = Literal["session", "subject"]
 
 

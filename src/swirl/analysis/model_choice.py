@@ -34,6 +34,8 @@ from swirl.estimators.digest import digest
 from swirl.estimators.registry import known_arguments, make
 from swirl.text import InNotebooks, counted
 
+__all__ = ["Effect", "ModelChoice", "choose_model"]
+
 OF_MODES = ("switching", "switching_prior")  # what one mode has no use for
 DRAWS = 500
 MARKOV = "Markov"

@@ -36,6 +36,8 @@ from swirl.estimators.fit_warnings import NOTHING
 from swirl.estimators.registry import make
 from swirl.text import InNotebooks, counted, number
 
+__all__ = ["NullTest", "null_test"]
+
 Question = Literal["modes", "switching", "history"]
 QUESTIONS: tuple[Question, ...] = ("modes", "switching", "history")
 WITHIN = 0.1  # share of the sessions in which the mode must change, lest modes be sessions

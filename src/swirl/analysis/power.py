@@ -45,6 +45,8 @@ from swirl.inference.mode_matching import match_by_overlap
 from swirl.priors import Adaptive
 from swirl.text import InNotebooks, counted, listed, percent
 
+__all__ = ["Design", "Power", "Target", "power_analysis"]
+
 QUESTIONS = ("modes", "goals", "policies", "switching")
 SESSIONS = (2, 4, 8, 16, 32)
 MIN_TOLD = 0.2

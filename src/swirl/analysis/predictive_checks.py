@@ -19,6 +19,8 @@ from swirl.data.trajectories import Trajectories
 from swirl.data.trajectory_checks import MISSING
 from swirl.estimators.base import as_trajectories, quietly
 
+__all__ = ["PredictiveChecks", "predictive_checks", "simulated_like"]
+
 Statistic = tuple[str, str, str]
 """What, of which mode or place ("" = all), and which summary of it."""
 TRIES = 100  # batches of sessions drawn before giving up on `accept`

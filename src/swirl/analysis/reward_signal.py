@@ -16,6 +16,8 @@ from swirl.analysis.metrics import pearson
 from swirl.analysis.significance import holm
 from swirl.errors import Faults
 
+__all__ = ["SignalTest", "signal_correlation", "signal_map", "signal_test"]
+
 Map = Float[np.ndarray, "mode state action"]
 
 

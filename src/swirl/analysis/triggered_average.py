@@ -14,6 +14,8 @@ from swirl.data.segments import ends_of_steps, find_segments, step_durations
 from swirl.data.trajectories import Trajectories
 from swirl.estimators.base import as_trajectories
 
+__all__ = ["TriggeredAverage", "mode_triggered_average"]
+
 ROUNDING = 1e-6  # of a bin
 SLACK = 0.51  # bins around the middle of a bin that are looked at: half of one, and some more for rounding
 AT_ONCE = 4_000_000  # numbers of shifted signals held at a time

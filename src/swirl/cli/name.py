@@ -1,5 +1,6 @@
 """`swirl name`: what the modes of a fit are called from now on."""
 
+from math import isnan
 from typing import Annotated
 
 import typer
@@ -35,4 +36,5 @@ def name(
         show_json({"names": known, "mode_shares": shares})
     elif not quiet:
         for i, share in enumerate(shares):
-            typer.echo(f"mode {i}  {'(no name)' if known is None else known[i]}  expected at {share:.0%} of the steps")
+            expected = "" if isnan(share) else f"  expected at {share:.0%} of the steps"
+            typer.echo(f"mode {i}  {'(no name)' if known is None else known[i]}{expected}")

@@ -15,6 +15,8 @@ from swirl.data.mdp import MDP
 from swirl.errors import Faults
 from swirl.text import did_you_mean, some
 
+__all__ = ["graph", "grid", "linear", "plus_maze", "ring", "t_maze", "text_map"]
+
 MAX_SIDE = 1000  # cells of a row or column: beyond is a slip of the pen
 FIRST_CELL = "r0c0"
 """What the cell at the top left of maps is called, where nobody says otherwise: rows are counted from the top."""

@@ -10,6 +10,8 @@ from swirl.data.mdp import MDP
 from swirl.data.trajectories import Trajectories
 from swirl.system import too_large
 
+__all__ = ["environment_of_places", "fully_connected", "infer_actions", "observed_moves"]
+
 
 def check_table_size(n_states: int, n_actions: int) -> None:
     """Refuse an environment whose tables would not fit into memory, before they are laid out.

@@ -148,8 +148,8 @@ class HiddenModeEstimator(Estimator, ABC):
             return html_of(f"{settings}\nNot fitted yet: fit(data).")
         names, shares = self.mode_names_ or range(len(self.initial_modes_)), self.mode_shares
         rows = [
-            {"mode": str(name), "expected share of steps": percent(share)}
-            for name, share in zip(names, shares, strict=False)
+            {"mode": str(name), "expected share of steps": "not known" if np.isnan(share) else percent(share)}
+            for name, share in zip(names, shares, strict=True)
         ]
         return html_of("\n".join([settings, str(self.fit_report_ or ""), table_of(rows)]))
 
@@ -236,8 +236,11 @@ class HiddenModeEstimator(Estimator, ABC):
 
     @property
     def mode_shares(self) -> list[float]:
-        """Expected share of the training steps in each mode (summed probabilities); all in one where not known."""
-        return [1.0] if self.occupancy_ is None else [float(share) for share in self.occupancy_]
+        """Expected share of the training steps in each mode (summed probabilities); NaN where nothing was fitted."""
+        if self.occupancy_ is None:
+            n_modes = len(self.initial_modes_)
+            return [1.0 if n_modes == 1 else np.nan] * n_modes
+        return [float(share) for share in self.occupancy_]
 
     @property
     def world(self) -> MDP | None:

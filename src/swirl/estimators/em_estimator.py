@@ -78,11 +78,11 @@ class EMEstimator(HiddenModeEstimator):
     def _record_training(self, data: Trajectories, problem: Problem) -> None:
         """Keep what else the fitted model should know of its training data, or of a sample of them."""
 
-    def _choose_prior(self, data: Trajectories, kept: Checkpoint | None = None) -> None:
+    def _choose_prior(self, data: Trajectories, seed: int, kept: Checkpoint | None) -> None:
         """Choose what the arguments leave to the data; what was found before it was `kept` is not sought again."""
 
     def _params_in_use(self) -> dict[str, Any]:
-        """The arguments, with what was chosen from the data in their place."""
+        """Return the arguments, with what was chosen from the data in their place."""
         return self.get_params()
 
     @abstractmethod
@@ -97,14 +97,14 @@ class EMEstimator(HiddenModeEstimator):
         """Whether the number of modes is an argument of the fit, and not what it finds."""
         return True
 
-    def _check_arguments(self) -> None:
+    def _check_arguments(self, seed: Any) -> None:
         faults = Faults()
         self._argument_faults(faults)
         for name in ("n_restarts", "max_iter", *(["n_modes"] if self._n_modes_given else [])):
             whole_number(name, getattr(self, name), 1, faults)
         if not (isinstance(self.tol, Real) and self.tol > 0):
             faults.add(f"tol={self.tol!r}: expected a number > 0")
-        whole_number("random_state", self.random_state, 0, faults)
+        whole_number("random_state", seed, 0, faults)
         faults.raise_if_any(f"{type(self).__name__} cannot be fitted")
 
     def fit(
@@ -158,20 +158,12 @@ class EMEstimator(HiddenModeEstimator):
             Seconds between two writings (``60``, ``"5 min"``), or iterations of EM (``"100 iterations"``).
         """
         del y  # scikit-learn's signature
-        if (seed := drawn_seed(self.random_state)) is not None:
-            if checkpoint is not None:
-                raise ValueError(
-                    f"random_state={self.random_state!r}: a fit that may be killed must begin from the same seed "
-                    "again; give a whole number, or no checkpoint"
-                )
-            given, self.random_state = self.random_state, seed  # kept with the fit, for another of the same
-            try:
-                return self.fit(
-                    data, resume=resume, start=start, progress=progress, callback=callback, engine=engine,
-                    compare_restarts=compare_restarts, race=race,
-                )  # fmt: skip
-            finally:
-                self.random_state = given
+        seed = drawn_seed(self.random_state)
+        if checkpoint is not None and seed is not self.random_state:
+            raise ValueError(
+                f"random_state={self.random_state!r}: a fit that may be killed must begin from the same seed "
+                "again; give a whole number, or no checkpoint"
+            )
         streamed = isinstance(data, StreamedTrajectories)
         if streamed and not self.streams:
             raise ValueError(
@@ -179,7 +171,7 @@ class EMEstimator(HiddenModeEstimator):
                 "such as data.sample(), or use SWIRL or ARHMM"
             )
         data = data if streamed else as_trajectories(data)
-        self._check_arguments()
+        self._check_arguments(seed)
         kept = None
         if checkpoint is not None:
             marks = self._marks(data, (engine, race, start))
@@ -188,7 +180,7 @@ class EMEstimator(HiddenModeEstimator):
         with on_host_if_small(self._size(data)) if engine == "auto" else nullcontext():
             if kept is not None and not on_cpu() and not adds_in_order():
                 warnings.warn(NO_ORDER, stacklevel=2)
-            return self._fit(data, resume, start, progress, callback, engine, compare_restarts, race, kept)
+            return self._fit(data, int(seed), resume, start, progress, callback, engine, compare_restarts, race, kept)
 
     def _marks(self, data: Trajectories | StreamedTrajectories, others: Any) -> dict[str, str]:
         """What tells this fit from others (`Checkpoint.open`): more iterations do not, once there are some."""
@@ -200,6 +192,7 @@ class EMEstimator(HiddenModeEstimator):
     def _fit(
         self: F,
         data: Trajectories | StreamedTrajectories,
+        seed: int,
         resume: bool,
         start: Parameters | None,
         progress: bool | None,
@@ -211,7 +204,7 @@ class EMEstimator(HiddenModeEstimator):
     ) -> F:
         some = data.sample() if isinstance(data, StreamedTrajectories) else data
         if not resume:
-            self._choose_prior(some, checkpoint)
+            self._choose_prior(some, seed, checkpoint)
         problem = self._problem(data)
         begun = self._begun(problem.components, resume, start)
         with progress_line(progress, int(self.max_iter)) as show:
@@ -225,7 +218,7 @@ class EMEstimator(HiddenModeEstimator):
                 problem.components,
                 problem.chains,
                 n_restarts=int(self.n_restarts),
-                seed=int(self.random_state),
+                seed=seed,
                 max_iter=int(self.max_iter),
                 tol=float(self.tol),
                 start=begun,
@@ -235,7 +228,8 @@ class EMEstimator(HiddenModeEstimator):
                 checkpoint=checkpoint,
             )
         self._components, self._context = problem.components, problem.context
-        self._params_at_fit = self._params_in_use()  # `set_params` must not change what the fit means
+        # `set_params` must not change what the fit means; a seed that was drawn is kept, for another of the same.
+        self._params_at_fit = {**self._params_in_use(), "random_state": seed}
         self.restarts_ = restarts
         self.n_steps_, self.n_observed_ = problem.chains.n_steps, problem.n_observed
         self._record_fingerprint(data)
@@ -405,17 +399,17 @@ def whole_number(name: str, value: Any, least: int, faults: Faults) -> None:
         faults.add(f"{name}={value!r}: expected a whole number, at least {least}")
 
 
-def drawn_seed(random_state: Any) -> int | None:
-    """A whole number for a `random_state` that is none: None (another each time), a RandomState or a Generator.
+def drawn_seed(random_state: Any) -> Any:
+    """Draw a whole number for None (another each time), a RandomState or a Generator; the rest stays as it is.
 
     >>> drawn_seed(3), drawn_seed(np.random.RandomState(0)), isinstance(drawn_seed(None), int)
-    (None, 209652396, True)
+    (3, 209652396, True)
     """
     if random_state is None:
         random_state = np.random.default_rng()
     if isinstance(random_state, np.random.RandomState):
         return int(random_state.randint(2**31 - 1))
-    return int(random_state.integers(2**31 - 1)) if isinstance(random_state, np.random.Generator) else None
+    return int(random_state.integers(2**31 - 1)) if isinstance(random_state, np.random.Generator) else random_state
 
 
 def note_discount(discount: Any, faults: Faults) -> None:

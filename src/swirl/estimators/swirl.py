@@ -232,7 +232,7 @@ class SWIRL(EMEstimator, DiscreteEstimator):
     def _n_modes(self) -> int:
         return int(self.n_modes) if self._search is None else int(self._form.n_modes or 1)
 
-    def _find_goals(self, data: Trajectories) -> None:
+    def _find_goals(self, data: Trajectories, seed: int) -> None:
         if not resolve_form(self.reward).to_be_found:
             vars(self).pop("goal_search_", None)  # of another fit
             return
@@ -244,20 +244,21 @@ class SWIRL(EMEstimator, DiscreteEstimator):
                 f"data have {counted(len(data), 'session')}: goals are found on folds, which needs two or more; give "
                 "more sessions, or the goals"
             )
-        like = type(self)(**{**self.get_params(deep=False), **QUICK})
+        like = type(self)(**{**self.get_params(deep=False), **QUICK, "random_state": seed})
         # So many as were asked for, whether they pay or not; else those that pay.
         asked = {} if self.n_modes == "auto" else {"max_goals": int(self.n_modes) - 1, "strictness": -np.inf}
         self.goal_search_ = search_goals(like, data, n_folds=n_folds, **asked)
 
-    def _choose_prior(self, data: Trajectories, kept: Checkpoint | None = None) -> None:
-        self._find_goals(data)
+    def _choose_prior(self, data: Trajectories, seed: int, kept: Checkpoint | None) -> None:
+        self._find_goals(data, seed)
         for name in ("reward_prior_", "prior_scores_"):  # of another fit
             vars(self).pop(name, None)
         if (adaptive := self._adaptive) is None:
             return
         unit = float(np.exp(np.mean(np.log(self._temperatures()))))
         candidates = [in_units(prior, unit) for prior in adaptive.candidates]
-        models = [type(self)(**{**self.get_params(), "reward_prior": prior}) for prior in candidates]
+        given = {**self.get_params(), "random_state": seed}
+        models = [type(self)(**{**given, "reward_prior": prior}) for prior in candidates]
         pilot = next((i for i, prior in enumerate(candidates) if prior.of == "value"), 0)
         several = len(models) > 1
         scores = prior_scores(models, data, n_folds=adaptive.n_folds, pilot=pilot, kept=kept) if several else None
@@ -422,7 +423,7 @@ class SWIRL(EMEstimator, DiscreteEstimator):
             temperature=temperature,
             impossible=impossible,
         )
-        model._check_arguments()
+        model._check_arguments(model.random_state)
         filled = np.nan_to_num(given.rewards) if given.rewards.ndim == 3 else given.rewards
         log_policies = soft_optimal_log_policies(
             given.histories.successors,

@@ -354,12 +354,12 @@ class DeviceIterations:
         return self._first_try(lambda: _device_first(components, parameters, self.chains, self.in_parallel, self.mesh))
 
     def _first_try(self, call: Callable[[], T]) -> T:
-        """Make the first call; where the kernels fail on this device, go on without them."""
+        """Make the first call; where the kernels cannot run on this device, go on without them."""
         try:
             return call()
         except Exception as fault:
-            if not isinstance(self.chains[0], pallas_kernel.Sorted):
-                raise
+            if not (isinstance(self.chains[0], pallas_kernel.Sorted) and pallas_kernel.cannot_run_here(fault)):
+                raise  # out of memory, too: a scan needs more
             warnings.warn(f"the kernels of the E-step failed on this device, so a scan is used: {fault}", stacklevel=3)
             plain: Any = tuple(group.chains for group in self.chains if isinstance(group, pallas_kernel.Sorted))
             self.chains, self.in_parallel = plain, True

@@ -23,6 +23,8 @@ from swirl.io.columns import MAX_LABEL
 from swirl.io.text_table import number as number_in
 from swirl.text import did_you_mean, numbered, some
 
+__all__ = ["environment_for", "read_environment", "write_environment"]
+
 _EXPECTED = "expected a CSV with the columns state, action, next_state (and p where an action has several ends)"
 _TOLERANCE = 1e-6  # as in `MDP`
 

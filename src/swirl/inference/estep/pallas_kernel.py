@@ -32,6 +32,8 @@ THREADS = 131_072  # parts are made until so many can walk at once
 SHORTEST = 16  # steps of a part
 MOST_MODES = 8  # a step takes K³ multiplications, written out one by one: more would take long to compile
 PIECE = 512  # steps that one program adds up
+REFUSED = ("UNIMPLEMENTED", "FAILED_PRECONDITION", "INVALID_ARGUMENT", "NOT_FOUND", "INTERNAL")
+"""What XLA calls it that it cannot compile for a device: a GPU that is too old, `ptxas` missing or failing."""
 FINEST = 48  # sums of pieces are whole numbers of 2⁻⁴⁸, or coarser where there are many steps
 
 
@@ -113,6 +115,19 @@ def available() -> bool:
         return find_spec("jax.experimental.pallas.triton") is not None
     except ModuleNotFoundError:
         return False
+
+
+def cannot_run_here(fault: Exception) -> bool:
+    """Whether a fault says that the kernels cannot be made for this device, by Pallas or by XLA's compiler.
+
+    Out of memory, a wrong argument and a mistake in the code say nothing of the kind.
+
+    >>> cannot_run_here(NotImplementedError("float128")), cannot_run_here(MemoryError())
+    (True, False)
+    """
+    if isinstance(fault, jax.errors.JaxRuntimeError):
+        return str(fault).split(":", 1)[0] in REFUSED
+    return isinstance(fault, NotImplementedError | ImportError) or type(fault).__name__ == "LoweringError"
 
 
 def parts_of(n_steps: int, n_lanes: int) -> tuple[int, int]:
