@@ -192,7 +192,7 @@ def gridworld(published: Path | None, quick: bool) -> dict[str, Any]:
     models = {
         "S-2": swirl.make("S-2", world.env, n_modes=2, reward_prior=Cauchy(), **few),
         "S-1": swirl.make("S-1", world.env, n_modes=2, reward_prior=Cauchy(), **few),
-        "Goals": swirl.make("Goals", world.env, goals=goals, moves="action", **few),
+        "Goals": swirl.make("Goals", world.env, goals=goals, history=3, moves="action", **few),
         "counts": BackoffMarkov(world.env, max_order=4),
     }
     given = {"truth": world.true_model()}

@@ -10,11 +10,13 @@ from typer.testing import CliRunner
 import swirl
 from swirl import datasets
 from swirl.analysis.behaviour import distances
-from swirl.analysis.habit_or_goal import Setting, habit_or_goal
+from swirl.analysis.goal_discovery import discover_goals
+from swirl.analysis.habit_or_goal import SETTINGS, Setting, habit_or_goal
 from swirl.cli.app import app
 from swirl.data.trajectories import Trajectories
 from swirl.io.environment_files import write_environment
 from swirl.io.export_tables import to_frame, write_table
+from swirl.workflows.load import read_sessions
 
 runner = CliRunner()
 
@@ -49,6 +51,7 @@ def folder(tmp_path_factory):
                         action_names=env.action_names)  # fmt: skip
     write_table(to_frame(data), place / "sessions.csv")
     write_table(to_frame(data[:1]), place / "one.csv")
+    write_table(to_frame(data[:9]), place / "few.csv")
     write_environment(env, place / "grid.csv")
     return place
 
@@ -79,6 +82,27 @@ def test_it_judges_keeps_the_model_and_draws_the_map(folder, tmp_path, monkeypat
     assert {tuple(goal["states"]) for goal in told["goals"]} == found
     assert told["gains"]["place_5"]["low"] > 0
     assert told["runs"] == {}
+
+
+@pytest.mark.slow
+def test_all_ways_to_find_goals_have_one_memory_and_one_answer(folder, tmp_path, monkeypatch):
+    """Python's two and the terminal's two, on one file."""
+    monkeypatch.setattr("swirl.workflows.habit_or_goal.habit_or_goal", partial(habit_or_goal, settings=SETTINGS[:1]))
+    monkeypatch.chdir(tmp_path)
+    files = (folder / "few.csv", "--env", folder / "grid.csv")
+    judged = run("goals", *files, "--no-runs", "-o", "judged.nc")
+    fitted = run("fit", *files, "--reward", "goals", "--goals", "discover", "--no-verdict", "-o", "fitted.nc")
+    assert judged.exit_code == fitted.exit_code == 0, judged.output + fitted.output
+    data, env = read_sessions(folder / "few.csv", env=str(folder / "grid.csv"))
+    searches = [discover_goals(data, env), swirl.make("Goals", env).fit(data).goal_search_]
+    assert len(searches[0].goals) > 0
+    assert [search.model.history for search in searches] == [2, 2]
+    assert swirl.load(tmp_path / "judged.nc").history == swirl.load(tmp_path / "fitted.nc").history == 2
+    for search in searches:  # the same goals, in the same words and figures
+        assert str(search) in judged.stdout
+        assert str(search) in fitted.stdout
+    longer = run("goals", *files, "--history", "3", "--no-runs", "--among", "(0, 4)", "-o", "longer.nc", "--json")
+    assert longer.exit_code == 0, longer.output
 
 
 @pytest.mark.parametrize(

@@ -39,9 +39,9 @@ def test_a_name_is_a_set_of_options(name, expected):
 def test_goals_say_how_many_modes_there_are():
     model = make("Goals", world(), places=(4, (0, 2)), kinds=2, n_restarts=1)
     assert model.get_params() == SWIRL(
-        world(), n_modes=3, history=3, reward=Goals((4, (0, 2)), kinds=2), switching="until-reached", n_restarts=1
+        world(), n_modes=3, reward=Goals((4, (0, 2)), kinds=2), switching="until-reached", n_restarts=1
     ).get_params()  # fmt: skip
-    assert make("Goals", world(), places=(4,), history=2).history == make("Goals-2", world(), places=(4,)).history == 2
+    assert make("Goals", world(), places=(4,), history=3).history == make("Goals-3", world(), places=(4,)).history == 3
     assert make("Goals", world(), reward=Goals((4,))).n_modes == make("Goals", world(), places=(4,), n_modes=2).n_modes
     wrong = make("Goals", world(), places=(4, 0), n_modes=2)
     with pytest.raises(ValueError, match="n_modes=2: 2 goals and the exploring mode make 3; give that number"):

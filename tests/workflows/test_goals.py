@@ -47,21 +47,21 @@ def settled(model, names=None, env=MAZE):
     return with_what_follows(with_goals(checked({"data": "x.csv", "model": model}), env, names))
 
 
-def test_goals_make_their_modes_history_and_switching():
+def test_goals_make_their_modes_and_switching():
     run = settled({"reward": "goals", "goals": ["water", 0]})
     assert run.model.reward == Goals((2, 0))
-    assert (run.model.modes, run.model.history, run.model.switching) == (3, 3, "until-reached")
+    assert (run.model.modes, run.model.history, run.model.switching) == (3, None, "until-reached")
     again = checked(run.model_dump(mode="json", exclude_none=True))
     assert again == run
     assert with_what_follows(with_goals(again, MAZE)) == run  # the echo is the same run
     model = build(run, MAZE)
-    assert (model.n_modes, model.history, model.switching, model.reward) == (3, 3, "until-reached", Goals((2, 0)))
+    assert (model.n_modes, model.history, model.switching, model.reward) == (3, 2, "until-reached", Goals((2, 0)))
 
 
 def test_the_name_is_another_way_to_ask_for_them():
     model = build(settled({"name": "Goals", "goals": ["water"]}), MAZE)
-    assert (model.n_modes, model.history, model.switching, model.reward) == (2, 3, "until-reached", Goals((2,)))
-    assert build(settled({"name": "Goals-2", "goals": ["water"]}), MAZE).history == 2
+    assert (model.n_modes, model.history, model.switching, model.reward) == (2, 2, "until-reached", Goals((2,)))
+    assert build(settled({"name": "Goals-3", "goals": ["water"]}), MAZE).history == 3
 
 
 def test_goals_may_have_names_of_their_own():
@@ -73,8 +73,8 @@ def test_goals_may_have_names_of_their_own():
 
 
 def test_what_the_user_says_goes_before_what_follows():
-    model = build(settled({"reward": "goals", "goals": ["water"], "switching": "state", "history": 2}), MAZE)
-    assert (model.n_modes, model.history, model.switching) == (2, 2, "state")
+    model = build(settled({"reward": "goals", "goals": ["water"], "switching": "state", "history": 3}), MAZE)
+    assert (model.n_modes, model.history, model.switching) == (2, 3, "state")
     form = {"kind": "Goals", "places": [0], "kinds": 2}
     assert build(settled({"reward": form}), MAZE).n_modes == 2
     assert settled({"reward": form, "goals": ["water"]}).model.reward == Goals((2,), kinds=2)

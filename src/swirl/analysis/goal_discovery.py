@@ -21,7 +21,6 @@ def discover_goals(
     n_folds: int = 3,
     strictness: float = 1.0,
     form: Goals | None = None,
-    history: int = 2,
     reward_prior: GoalDirected | None = None,
     callback: Callable[[str], Any] | None = None,
     on_fit: Callable[[], Any] | None = None,
@@ -44,8 +43,8 @@ def discover_goals(
         are called, that is chosen on the folds; so is, where actions may bump into walls and more than 5 % of the steps
         are in place, whether walls on different sides make different kinds of places (unless it says what kinds there
         are).
-    history, reward_prior, options
-        Of `swirl.SWIRL`: what the habit remembers, its prior, and so on.
+    reward_prior, options
+        Of `swirl.SWIRL`: the habit's prior; ``history=3`` for a habit of two moves in place of one; and so on.
     callback
         Called with a few words on what is tried next.
 
@@ -60,8 +59,7 @@ def discover_goals(
     base = Goals() if form is None else form
     if base.places or not base.absorbing:
         raise ValueError("form: expected rewards.Goals without places, which are searched for, and with absorbing=True")
-    settings = {**QUICK, **options, "history": history}
-    like = make("Goals", env, reward=base, reward_prior=reward_prior, **settings)
+    like = make("Goals", env, reward=base, reward_prior=reward_prior, **{**QUICK, **options})
     return search_goals(
         like,
         data,

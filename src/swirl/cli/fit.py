@@ -38,7 +38,7 @@ def fit(
         typer.Option(
             metavar="L",
             help="States that a reward depends on: the current one and L - 1 before it.",
-            show_default="2; with goals: their habit depends on 3",
+            show_default="2; with goals: what their habit depends on",
         ),
     ] = None,
     switching: Annotated[

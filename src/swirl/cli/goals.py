@@ -39,6 +39,14 @@ def goals(
         int | None, typer.Option(metavar="N", help="Leave every N-th session out.", show_default="none")
     ] = None,
     hold_out_subjects: shared.HeldOutSubjects = None,
+    history: Annotated[
+        int | None,
+        typer.Option(
+            metavar="L",
+            help="The habit of the search depends on the current place and the L - 1 moves before it.",
+            show_default="2",
+        ),
+    ] = None,
     impossible: shared.Impossible = None,
     runs: Annotated[
         bool, typer.Option("--runs/--no-runs", help="Check by simulation how directly places are reached.")
@@ -68,7 +76,7 @@ def goals(
     if drawn is not None and drawn.suffix not in FORMATS:
         raise ValueError(f"--map {drawn}: expected a file that ends in {', '.join(FORMATS)}")
     formed = config is not None and "reward" in read_config(config).get("model", {})
-    asked = {"impossible": impossible, "reward": None if formed else "goals"}
+    asked = {"impossible": impossible, "history": history, "reward": None if formed else "goals"}
     options: dict[str, Any] = {
         "data": data, "env": env, "states": states, "columns": named_columns(columns), "hold_out": hold_out,
         "hold_out_subjects": listed(hold_out_subjects), "fit": {"seed": seed},

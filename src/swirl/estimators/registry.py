@@ -20,8 +20,6 @@ class _Entry(NamedTuple):
     description: str
     also: tuple[str, ...] = ()
     """Switching forms that keep the name."""
-    preset: dict[str, Any] | None = None
-    """What it has unless something else is given."""
     form: str = ""
     """The reward form (`rewards.forms`) whose fields are arguments of the name, and say how many modes there are."""
 
@@ -65,9 +63,8 @@ ENTRIES = {
         "swirl.estimators.swirl",
         "SWIRL",
         {"switching": "until-reached"},
-        "goal-directed: each mode walks to a goal, given or found, one mode explores, one habit for all; Goals-2, … "
-        "see fewer or more states",
-        preset={"history": 3},
+        "goal-directed: each mode walks to a goal, given or found, one mode explores, one habit for all, of the last "
+        "move; Goals-3, … remember more moves",
         form="Goals",
     ),
     "Markov": _baseline(
@@ -198,10 +195,9 @@ def arguments_for(form: Any) -> dict[str, Any]:
 
     >>> from swirl.rewards import Goals
     >>> arguments_for(Goals((116, 0)))
-    {'n_modes': 3, 'history': 3, 'switching': 'until-reached'}
+    {'n_modes': 3, 'switching': 'until-reached'}
     """
-    entry = ENTRIES["Goals"]
-    return {"n_modes": form.n_modes, **(entry.preset or {}), **entry.defaults}
+    return {"n_modes": form.n_modes, **ENTRIES["Goals"].defaults}
 
 
 def _form_fields(entry: _Entry) -> tuple[str, ...]:
@@ -254,7 +250,7 @@ def make(name: str, env: MDP | None = None, **parameters: Any) -> Any:
 
     >>> goals = make("Goals", env, goals={"water": 1})
     >>> goals.n_modes, goals.history, goals.switching
-    (2, 3, 'until-reached')
+    (2, 2, 'until-reached')
     >>> make("Goals", env, n_modes=3).reward.places, make("Goals", env).n_modes
     (None, 'auto')
     """
@@ -277,7 +273,7 @@ def make(name: str, env: MDP | None = None, **parameters: Any) -> Any:
         has = ("n_modes", *known_arguments(name)) if entry.form else tuple(known)
         raise ValueError(f"{', '.join(unknown)}: {name} has no such argument; it has {', '.join(has)}")
     takes_env = {"env": env} if "env" in known else {}
-    return cls(**takes_env, **{**(entry.preset or {}), **defaults, **parameters})
+    return cls(**takes_env, **{**defaults, **parameters})
 
 
 def _class(name: str) -> Any:

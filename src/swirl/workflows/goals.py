@@ -164,17 +164,14 @@ def discovered(
     run: Run, env: MDP, train: Trajectories, callback: Callable[[str], Any] | None = None
 ) -> tuple[Run, GoalSearch]:
     """The run with the goals that the training sessions have, where it asks for them, and what the search found."""
-    asked = run.model
-    given = asked.history if "history" in asked.model_fields_set else None
-    history = given or arguments_for(asked.reward)["history"]
-    form = cast(Goals, asked.reward)
-    found = discover_goals(train, env, form=form, history=history, callback=callback, **search_settings(run))
+    form = cast(Goals, run.model.reward)
+    found = discover_goals(train, env, form=form, callback=callback, **search_settings(run))
     return with_found(run, found.model), found
 
 
 def search_settings(run: Run) -> dict[str, Any]:
-    """What a run says of the models of a search, beside their form and history."""
-    named = ("discount", "temperature", "switching_prior", "impossible", "reward_prior")
+    """What a run says of the models of a search, beside their form."""
+    named = ("history", "discount", "temperature", "switching_prior", "impossible", "reward_prior")
     return {name: value for name in named if (value := getattr(run.model, name)) is not None}
 
 
@@ -195,7 +192,7 @@ def for_goal_models(run: Run) -> Run:
 
 
 def with_what_follows(run: Run) -> Run:
-    """The run with what its goals make of the modes, the history and the switching, unless the user said otherwise."""
+    """The run with what its goals make of the modes and the switching, unless the user said otherwise."""
     asked = run.model
     if not isinstance(asked.reward, Goals):
         return run
