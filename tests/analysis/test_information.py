@@ -21,7 +21,7 @@ from swirl.analysis.information import (
     unit_counts,
     unit_slopes,
 )
-from swirl.analysis.intervals import FEW, Intervals
+from swirl.analysis.intervals import Intervals, log_odds
 from swirl.data.mdp import MDP
 from swirl.data.trajectories import Trajectories
 from swirl.datasets import gridworld
@@ -183,7 +183,7 @@ def test_widths_are_those_of_a_bootstrap():
     _, model, data = small_fit()
     boot = bootstrap(model, data, n_draws=40)
     for name in ("policies", "preferences", "rewards", "occupancy", "leaving"):
-        wide, other = (np.subtract(*one.interval(name)[::-1]) for one in (found(), boot))
+        wide, other = (one.reach(name) for one in (found(), boot))
         ratio = (wide / other)[np.isfinite(wide) & (other > 1e-9)]
         assert 1 / 1.25 < np.median(ratio) < 1.25, name
         assert np.mean((ratio > 0.5) & (ratio < 2)) > 0.9, name
@@ -224,13 +224,12 @@ def test_the_result_says_what_was_done_and_is_read_back(tmp_path):
     assert (str(again), again.method) == (str(found()), "information")
     for name in again.names:
         np.testing.assert_array_equal(again.interval(name), found().interval(name))
-    # The same seed, the same draws; another way to spread them, another width.
+    # The same seed, the same draws.
     np.testing.assert_array_equal(information(model, data).policies, found().policies)
-    robust = information(model, data, robust=True)
-    assert robust.method == "sandwich"
-    assert "the spread of 24 sessions (the sandwich" in robust.how
-    assert robust.freedom("policies") < 23 < found().freedom("policies")
-    assert not np.allclose(robust.policies, found().policies)
+    robust = information(model, data, by="session")
+    assert "how the 24 sessions differ makes it (the sandwich)" in robust.how
+    assert robust.between.freedom("policies") < 23 < robust.freedom("policies")
+    assert not np.allclose(robust.between.policies, robust.policies)
 
 
 @pytest.mark.slow
@@ -261,7 +260,32 @@ def test_four_sessions_say_nothing_of_how_sessions_differ():
     assert "Shares and durations have no intervals here" in rows["words"]
 
 
-# ---------------------------------------------------------------------- rare switches
+# ---------------------------------------------------------------------- rare choices, rare switches
+
+
+@cache
+def never_chosen():
+    """One place, five actions; all of a hundred choices are the first, as most often where each other has 0.001."""
+    data = Trajectories([np.zeros(20, int)] * 5, [np.zeros(20, int)] * 5, n_states=1, n_actions=5)
+    env = MDP.deterministic([[0] * 5])
+    model = SWIRL(env, n_modes=1, history=1, reward="state-action", n_restarts=1).fit(data)
+    return model, data
+
+
+@pytest.mark.parametrize("method", [information, bootstrap])
+def test_what_was_never_chosen_may_be_rarer_than_the_prior_says(method):
+    """The prior adds one choice of each action: the normal interval, ±1 around 1/105, holds neither 0.001 nor 0.996."""
+    model, data = never_chosen()
+    made = method(model, data)
+    np.testing.assert_allclose(made.fitted["policies"][0, 0], np.array([101, 1, 1, 1, 1]) / 105, atol=1e-6)
+    low, high = (end[0, 0] for end in made.interval("policies"))
+    truth = np.array([0.996, 0.001, 0.001, 0.001, 0.001])
+    assert ((low <= truth) & (truth <= high)).all()
+    end = beta.ppf(0.975, 1, 100)  # of the exact interval of none of a hundred
+    np.testing.assert_allclose(high[1:], end, rtol=0.35)
+    np.testing.assert_allclose(1 - low[0], end, rtol=0.35)
+    without = replace(made, twice=None).interval("policies")[0][0, 0]
+    assert (without[1:] <= truth[1:]).all() == (method is bootstrap)  # the pull, and nothing else, kept it out
 
 
 def by_hand(switches, draws, **more):
@@ -278,59 +302,112 @@ def by_hand(switches, draws, **more):
     return Intervals(**{**about, **chain, **means, "fitted": fitted, "switches": pairs, **more})
 
 
-@pytest.mark.parametrize("method", ["bootstrap", "information", "sandwich"])
-def test_few_switches_have_wide_intervals_by_any_method(method):
+def test_few_switches_rest_on_no_more_stays_than_there_are():
+    """Two of two hundred, which all refits hold alike; twenty say themselves how open they are."""
     draws = np.column_stack([np.linspace(0.009, 0.011, 9), np.linspace(0.09, 0.11, 9)])
-    made = by_hand([[198.0, 2.0], [180.0, 20.0]], draws, method=method)
-    normal = replace(made, switches=None)
+    made = by_hand([[198.0, 2.0], [180.0, 20.0]], draws)
     low, high = made.interval("mode_transitions")
-    narrow, tight = normal.interval("mode_transitions")
-    assert made.rare("mode_transitions")[:, 0].tolist() == [[True, True], [False, False]]
-    assert not made.rare("mode_transitions")[:, 1].any()  # what no draw moves is not estimated
-    # Two of 200: from 0 to the exact binomial end; the interval of staying is the same from the other side.
-    assert low[0, 0, 1] == 0
-    assert high[0, 0, 1] == pytest.approx(beta.ppf(0.975, 3, 198))
-    assert (low[0, 0, 0], high[0, 0, 0]) == pytest.approx((1 - beta.ppf(0.975, 3, 198), 1))
+    assert (low[0, 0, 1], high[0, 0, 1]) == pytest.approx((beta.ppf(0.025, 2, 199), beta.ppf(0.975, 3, 198)))
+    assert (low[0, 0, 0], high[0, 0, 0]) == pytest.approx((1 - high[0, 0, 1], 1 - low[0, 0, 1]))
+    assert (low[0, 1], high[0, 1]) == (pytest.approx([0.5, 0.5]), pytest.approx([0.5, 0.5]))  # moved by no draw
+    assert np.isinf(made.at_most("mode_transitions")[1]).all()
+    narrow, tight = replace(made, switches=None).interval("mode_transitions")
     assert high[0, 0, 1] > 2 * tight[0, 0, 1]
-    # Twenty are as they were.
-    np.testing.assert_array_equal(low[1], narrow[1])
-    np.testing.assert_array_equal(high[1], tight[1])
-    assert "2 of 8 probabilities of switching rest on fewer than 5 switches" in made.how
-    assert normal.rare_words == ""
+    np.testing.assert_array_equal((low[1], high[1]), (narrow[1], tight[1]))
+    assert np.isinf(replace(made, method="information").at_most("mode_transitions"))  # knows them by its curvature
 
 
-def test_switches_that_may_have_happened_elsewhere_are_few():
-    """Forty are counted, but the log-odds are as open as if six had been seen; of four hundred sixty are enough."""
-    wide = 1 / (1 + np.exp(-(np.log(0.1 / 0.9) + np.linspace(-0.6, 0.6, 9))))
-    narrow = 1 / (1 + np.exp(-(np.log(0.1 / 0.9) + np.linspace(-0.2, 0.2, 9))))
-    draws = np.column_stack([wide, narrow, narrow])
-    made = by_hand([[360.0, 40.0], [360.0, 40.0], [3600.0, 400.0]], draws, method="information")
-    assert made.few("mode_transitions")[0][:, 0, 1].tolist() == [True, False, False]
-    assert made.few("mode_transitions")[1][:, 0, 0].tolist() == [True, False, False]
+def test_an_interval_is_that_of_as_many_choices_as_leave_it_so_open():
+    """Forty switches are counted, but the log-odds are as open as if six had been seen."""
+    spread = np.sqrt(1 / (60 * 0.1 * 0.9))
+    logits = np.log(0.1 / 0.9) + np.random.default_rng(0).normal(scale=spread, size=4_000)
+    made = by_hand([[360.0, 40.0]], 1 / (1 + np.exp(-logits))[:, None], method="information")
+    made.fitted["mode_transitions"][0, 0] = [0.9, 0.1]
     low, high = made.interval("mode_transitions")
-    assert low[0, 0, 1] == 0
-    assert high[0, 0, 0] == 1
-    assert high[0, 0, 1] == replace(made, switches=None).interval("mode_transitions")[1][0, 0, 1]
-    assert low[1, 0, 1] > 0.05
+    assert (low[0, 0, 1], high[0, 0, 1]) == pytest.approx((beta.ppf(0.025, 6, 55), beta.ppf(0.975, 7, 54)), rel=0.05)
+    # Half of the pull goes where everything counts twice.
+    half = {**made.fitted, "mode_transitions": np.array([[[0.92, 0.08], [0.5, 0.5]]])}
+    pulled = replace(made, twice=half)
+    assert pulled.without_priors("mode_transitions")[0, 0] == pytest.approx([0.94, 0.06])
+    low, high = pulled.interval("mode_transitions")
+    assert (low[0, 0, 1], high[0, 0, 1]) == pytest.approx(
+        (beta.ppf(0.025, 3.6, 57.4), beta.ppf(0.975, 4.6, 56.4)), rel=0.05
+    )
 
 
 def test_places_with_one_table_count_together():
     draws = np.repeat(np.linspace(0.009, 0.011, 9)[:, None], 4, axis=1)
     made = by_hand([[198.0, 2.0]] * 4, draws)
-    assert made.seen("mode_transitions")[0][:, 0].tolist() == [[792.0, 8.0]] * 4
-    assert not made.rare("mode_transitions").any()
-    assert made.rare("leaving").tolist() == [False, False]
-    few = by_hand([[99.0, 1.0]] * 2, draws[:, :2])
-    assert few.rare("mode_transitions")[:, 0].all()
-    assert few.rare("leaving").tolist() == [True, False]  # its mean duration may be as long as you like
-    assert few.interval("durations")[1][0] == np.inf
+    assert made.could("mode_transitions")[:, 0, 1].tolist() == [800.0] * 4
+    assert made.could("leaving").tolist() == [800.0, 400.0]
+    assert np.isinf(made.at_most("mode_transitions")).all()
+    assert by_hand([[99.0, 1.0]] * 2, draws[:, :2]).at_most("mode_transitions")[:, 0, 1].tolist() == [200.0] * 2
 
 
 def test_nothing_seen_nothing_known():
     draws = np.linspace(0.2, 0.3, 9)[:, None]
     low, high = by_hand([[0.0, 0.0]], draws).interval("mode_transitions")
-    assert (low[0, 0].tolist(), high[0, 0].tolist()) == ([0, 0], [1, 1])
-    assert FEW == 5
+    assert (low[0, 0], high[0, 0]) == (pytest.approx([0, 0]), pytest.approx([1, 1]))
+
+
+def test_log_odds_reach_as_much_further_as_the_priors_pull():
+    policies = np.random.default_rng(0).dirichlet([50, 50], size=(20, 2, 1))
+    fitted, half = (np.array([[[1 - p, p]], [[0.5, 0.5]]]) for p in (0.02, 0.01))
+    made = by_hand([[99.0, 1.0]], np.full((20, 1), 0.1), method="information")
+    made = replace(made, policies=policies, fitted={**made.fitted, "policies": fitted})
+    pulled = replace(made, twice={**made.fitted, "policies": half})
+    (low, high), (least, most) = made.interval("preferences"), pulled.interval("preferences")
+    shift = 2 * (log_odds(half) - log_odds(fitted))[0, 0, 1]
+    assert shift < -0.5
+    assert (least[0, 0, 1] - low[0, 0, 1], most[0, 0, 1]) == pytest.approx((shift, high[0, 0, 1]))
+
+
+# ---------------------------------------------------------------------- animals
+
+
+def of_animals(model, data, n):
+    """The same fit, with the sessions given to n animals in turn."""
+    named = replace(data, subjects=[f"mouse {i % n}" for i in range(len(data))])
+    return information(model, named, n_draws=30), named
+
+
+@pytest.mark.slow
+def test_where_animals_are_known_no_interval_is_narrower_than_how_they_differ():
+    _, model, data = small_fit()
+    alone = information(model, data, n_draws=30)
+    assert alone.between is None
+    few, named = of_animals(model, data, 3)
+    assert (few.by, few.n_units, few.between.by, few.between.n_units) == ("session", 24, "subject", 3)
+    assert few.between.freedom("policies") < 2
+    for name in few.names:
+        reach = few.reach(name)
+        assert (reach >= few.between.reach(name)).all(), name
+        np.testing.assert_array_equal(
+            reach, np.maximum(replace(few, between=None).reach(name), few.between.reach(name))
+        )
+        np.testing.assert_array_equal(replace(few, between=None).reach(name), alone.reach(name))
+    assert "how the 3 subjects differ makes it (the sandwich), which so few say only roughly" in few.how
+    assert "3 subjects differ" in interval_facts(decode(model, named), few)["words"]
+    more, _ = of_animals(model, data, 12)
+    assert (more.by, more.n_units, more.between.n_units) == ("subject", 12, 12)
+    assert "how the 12 subjects differ makes it (the sandwich)" in more.how
+    assert "roughly" not in more.how
+    these = information(model, named, by="session", n_draws=30)  # about these animals only
+    assert (these.between.by, these.between.n_units) == ("session", 24)
+
+
+def test_intervals_of_animals_are_read_back(tmp_path):
+    draws = np.column_stack([np.linspace(0.09, 0.11, 9)])
+    wide = by_hand([[180.0, 20.0]], np.linspace(0.05, 0.15, 9)[:, None], method="sandwich", by="subject", n_units=3)
+    made = by_hand([[180.0, 20.0]], draws, method="information", between=wide, statuses=())
+    made.fitted.update(occupancy=np.array([0.5, 0.5]), initial_modes=np.array([0.5, 0.5]))
+    made = replace(made, twice=made.fitted, stability=(np.ones(2),))
+    again = Intervals.load(made.save(tmp_path / "intervals.nc"))
+    assert (again.between.by, again.between.n_units, again.how) == ("subject", 3, made.how)
+    for one in (again, replace(again, between=None, twice=None)):
+        other = made if one is again else replace(made, between=None, twice=None)
+        np.testing.assert_array_equal(one.interval("mode_transitions"), other.interval("mode_transitions"))
+    assert np.diff(again.interval("mode_transitions"), axis=0).max() > 0.2
 
 
 # ---------------------------------------------------------------------- what is refused
@@ -340,7 +417,7 @@ def test_nothing_seen_nothing_known():
 def test_wrong_questions_are_refused(monkeypatch):
     model, data, problem, parameters = tiny()
     with pytest.raises(ValueError, match="data have 4 sessions"):
-        information(model, data, robust=True)
+        information(model, data, by="session")
     _, model, data = small_fit()
     with pytest.raises(ValueError, match="not the sessions that the model was fitted to"):
         information(model, data[1:])
@@ -394,10 +471,10 @@ def test_the_page_says_which_method_it_was():
     assert "Intervals (95 %) are from the observed information" in page
     assert "Same mode in draws" in page
     assert "The place of greatest reward of each mode, and how sure it is" in page
-    assert "fewer than 5 switches" in page
+    assert "exact binomial interval (Clopper and Pearson)" in page
     assert "were drawn anew" not in page
-    robust = report.build(model, data, n_draws=0, intervals=replace(found(), method="sandwich"))
-    assert "how the 24 sessions pull at the parameters" in robust
+    robust = report.build(model, data, n_draws=0, intervals=information(model, data, by="session", n_draws=20))
+    assert "No interval is narrower than how the 24 sessions differ makes it" in robust.replace("\n", " ")
     assert "sandwich estimator" in robust
 
 

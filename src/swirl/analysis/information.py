@@ -34,9 +34,11 @@ from swirl.analysis.bootstrap import (
     quantities,
     renumbered,
     units_of,
+    with_half_the_priors,
 )
 from swirl.analysis.intervals import MIN_UNITS, Intervals, logit, mark_of
 from swirl.compiling import jit
+from swirl.data.trajectories import Trajectories
 from swirl.errors import NoInformationError
 from swirl.estimators.base import as_trajectories
 from swirl.inference.engines import Iterations, choose
@@ -234,16 +236,19 @@ def information(
     *,
     n_draws: int = 100,
     by: str | None = None,
-    robust: bool = False,
     max_seconds: float | int = 600,
     random_state: int = 0,
     progress: Callable[[int, int], Any] | None = None,
 ) -> Intervals:
     """Intervals from the observed information at the fit: seconds, where a bootstrap refits for minutes.
 
-    Policies, preferences, rewards, switching and first modes are about the model's parameters. Shares of steps and
-    durations are also about which sessions were recorded: how sessions (or subjects) differ is in their intervals, and
-    below five sessions they have none.
+    Where two or more animals are known, no interval is narrower than how the animals differ makes it: their pull at the
+    parameters (the sandwich), with Student's t for as many animals as there are. With fewer than eight that is known
+    only roughly. Where no animals are known, policies, preferences, rewards, switching and first modes take the model
+    as true.
+
+    Shares of steps and durations are also about which sessions were recorded: how sessions (or subjects) differ is in
+    their intervals, and below five sessions they have none.
 
     Parameters
     ----------
@@ -254,11 +259,8 @@ def information(
     n_draws
         How many times parameters are drawn; 100 give widths to within a fourteenth.
     by
-        What repeats, for shares and durations, and for `robust`: ``"session"`` or ``"subject"``. None: subjects where
-        five or more are known, else sessions.
-    robust
-        Take the spread from how sessions (or subjects) pull at the parameters (the sandwich), as a bootstrap does, and
-        not from the model: for animals that differ. It wants many of them: twenty or more.
+        What repeats: no interval is narrower than how the subjects (``"subject"``) or the sessions (``"session"``, for
+        these animals only) differ makes it. None: subjects where two or more are known, else nothing is said of it.
     max_seconds
         Refuse where the passes over the data would take longer: two for each parameter.
     progress
@@ -280,9 +282,10 @@ def information(
         raise ValueError(f"max_seconds={max_seconds!r}: expected a number > 0")
     model.check_restarts()
     train = fitted_part(model, data)
+    repeated = _repeated(train, by)
     # A few sessions can say how far parameters are off, if the model is true, but not how sessions differ.
-    alone = by is None and not robust and len(train) < MIN_UNITS
-    by, units = ("session", np.arange(len(train))) if alone else units_of(train, by)
+    alone = len(train) < MIN_UNITS
+    by, units = ("session", np.arange(len(train))) if alone else units_of(train, None if by == "subject" else by)
     own = model.use_restart(model.best_restart_).set_params(**model.fitted_params)  # whatever was set since
     problem = own.em_problem(train)
     if not problem.components.accelerated:
@@ -303,24 +306,29 @@ def information(
             f"the fit is not at a maximum: {left:.2g} nats more can be gained, and the curvature there "
             "gives no intervals; fit with more iterations, or use swirl.uncertainty.bootstrap"
         )
-    counts = unit_counts(problem.components, problem.chains, best.parameters, units[problem.encoded.chain_sessions])
-    pulls = unit_slopes(problem.components, best.parameters, counts) @ root  # of each unit, in units of the root
-    rng = np.random.default_rng(random_state)
-    n_units = int(units.max()) + 1
-    among = rng.standard_normal((int(n_draws), n_units))
-    moves = (among @ pulls if robust else rng.standard_normal((int(n_draws), root.shape[1]))) @ root.T
-    with float64():
-        drawn = numpy_tree(_tables(problem.components, best.parameters, found.point + moves)[0])
-    models = [top.with_parameters(problem, jax.tree.map(lambda leaf, i=i: leaf[i], drawn)) for i in range(int(n_draws))]
     paths = decoded_paths(model, data)
     match = matched(model, top, paths, decoded_paths(top, data))
-    lasting = [lasting_quantities(one) for one in models]
-    draws = {name: np.stack([one[name] for one in lasting]) for name in lasting[0]}
-    fitted = quantities(top, problem)
-    order = np.argsort(-best.occupancy, kind="stable")
-    draws |= _of_sessions(found, counts, (root @ pulls.T).T, fitted, among, order)
-    named = [renumbered({name: table[i] for name, table in draws.items()}, match) for i in range(int(n_draws))]
-    stacked: dict[str, Any] = {name: np.stack([one[name] for one in named]) for name in named[0]}
+    fitted, order = quantities(top, problem), np.argsort(-best.occupancy, kind="stable")
+    rng, n_draws = np.random.default_rng(random_state), int(n_draws)
+
+    def drawn(units: Int[np.ndarray, "session"], robust: bool) -> tuple[list[Any], dict[str, Any]]:
+        """Models whose parameters are drawn, and what they say with modes named as the model's."""
+        counts = unit_counts(problem.components, problem.chains, best.parameters, units[problem.encoded.chain_sessions])
+        pulls = unit_slopes(problem.components, best.parameters, counts) @ root  # of each, in units of the root
+        among = rng.standard_normal((n_draws, int(units.max()) + 1))
+        moves = (among @ pulls if robust else rng.standard_normal((n_draws, root.shape[1]))) @ root.T
+        with float64():
+            points = numpy_tree(_tables(problem.components, best.parameters, found.point + moves)[0])
+        each = (jax.tree.map(lambda leaf, i=i: leaf[i], points) for i in range(n_draws))
+        models = [top.with_parameters(problem, one) for one in each]
+        said = [lasting_quantities(one) for one in models]
+        draws = {name: np.stack([one[name] for one in said]) for name in said[0]}
+        draws |= _of_sessions(found, counts, (root @ pulls.T).T, fitted, among, order)
+        named = [renumbered({name: table[i] for name, table in draws.items()}, match) for i in range(n_draws)]
+        stacked = {name: np.stack([one[name] for one in named]) for name in named[0]}
+        return models, {"policies": None, "rewards": None} | stacked
+
+    models, stacked = drawn(units, robust=False)
     same = [np.zeros(len(path)) for path in paths]
     for one in models[:DECODED]:
         for count, path, other in zip(same, paths, decoded_paths(one, data), strict=True):
@@ -328,20 +336,33 @@ def information(
     before = renumbered(quantities(own, problem), matched(model, own, paths, decoded_paths(own, data)))
     fitted = renumbered(fitted, match)
     _, switches = expected_pairs(top, problem)
+    n_units, between = int(units.max()) + 1, None
+    if repeated is not None:
+        name, each = repeated
+        own = {"by": name, "n_units": int(each.max()) + 1, "fitted": fitted, "stability": ()}
+        between = Intervals(method="sandwich", **own, **drawn(each, robust=True)[1])
     return Intervals(
-        method="sandwich" if robust else "information",
+        method="information",
         by=by,
         n_units=n_units,
         fitted=fitted,
         drift=drift_of(before, fitted, stacked, max(n_units, 2)),
-        policies=stacked.pop("policies", None),
-        rewards=stacked.pop("rewards", None),
-        stability=tuple(count / min(DECODED, int(n_draws)) for count in same),
+        stability=tuple(count / min(DECODED, n_draws) for count in same),
         seed=int(random_state),
         model=mark_of(model),
         switches=renumbered({"mode_transitions": switches}, match)["mode_transitions"],
+        twice=with_half_the_priors(model, top, problem, data, paths),
+        between=between,
         **stacked,
     )
+
+
+def _repeated(data: Trajectories, by: str | None) -> tuple[str, Int[np.ndarray, "session"]] | None:
+    """What is repeated, and to which of them each session belongs; None where no two animals are known."""
+    names = list(dict.fromkeys(data.subjects))
+    if None not in names and len(names) > 1 and by in (None, "subject"):
+        return "subject", np.array([names.index(name) for name in data.subjects])
+    return None if by is None else units_of(data, by)
 
 
 def _of_sessions(

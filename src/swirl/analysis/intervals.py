@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float
-from scipy.stats import beta
+from jaxtyping import Float
+from scipy.stats import beta, norm
 from scipy.stats import t as student
 
 from swirl.analysis.state_summaries import log_odds_less
@@ -27,13 +27,15 @@ AXES = {
 
 
 KIND = "intervals"  # of a file; "bootstrap" before there was another method
+FITS, BETWEEN = ("fitted", "twice"), "between."
 ABOUT = ("by", "n_units", "seed", "drift", "model", "method")
 OF_SESSIONS = ("occupancy", "leaving", "durations")  # means over sessions, whatever the method
 MIN_UNITS = 5
 """Sessions (or subjects) below which nothing is said of how they differ."""
-FEW, MANY = 5, 20
-"""Switches below which the normal interval of a switching probability is not to be trusted, and from which it is, where
-it was told where they happened (docs/studies.md)."""
+FEW = 5
+"""Times that something happened (or did not) below which the spread over units says too little of it."""
+ENOUGH_ANIMALS = 8
+"""Animals below which how they differ is known only roughly."""
 
 
 @dataclass(frozen=True)
@@ -43,19 +45,19 @@ class Intervals(InNotebooks):
     Draws are refits to resampled sessions (`bootstrap`), or parameters drawn from the curvature of the objective at the
     fit (`information`). Either way an interval is the fit's own value ± so many standard errors over draws.
 
-    Probabilities of switching that rest on fewer than five switches have wider intervals, by whichever method: from 0
-    to at least the upper end of the exact binomial interval of what was seen (`widened`). What the data hold twice or
-    never, refits hold as seldom, and a normal interval then misses too often (docs/studies.md). So have those whose
-    switches may have happened elsewhere, beside a place where they are frequent. `rare` says which they are.
+    Intervals of probabilities are exact binomial ones (Clopper & Pearson 1934), as if so many choices had been counted
+    as leave open what the draws leave open, and the priors' pull is taken out of them first (`without_priors`): a
+    choice that was seen once or never is pulled towards the others, and may be rarer than the fit says. Where several
+    animals are known, no interval is narrower than how the animals differ makes it (`between`).
 
     What the intervals do *not* cover:
 
     - local optima: all draws stay on the hill of the fit. Whether there are others the restarts say.
-    - the bias of the priors: their pull is in the fit and in every refit alike. Draws from the information know how
-      wide the priors are, and cover the pull of a prior that is true on average.
+    - the bias of the priors on rewards: their pull is in the fit and in every refit alike. Draws from the information
+      know how wide the priors are, and cover the pull of a prior that is true on average.
     - the choice of model: numbers of modes, history length, switching and priors are taken as given. Draws from the
-      information take the model as true; refits, and ``robust=True``, take sessions as they are.
-    - other animals, where sessions were drawn: that takes several subjects (``by="subject"``).
+      information take the model as true; refits take sessions as they are.
+    - other animals, where none are known: that takes several subjects.
     - few sessions: below some 20 the spread over sessions is itself known only roughly; the intervals are widened for
       it (Student's t), which is a remedy for the mean of a bell curve and no more than that.
     """
@@ -86,9 +88,14 @@ class Intervals(InNotebooks):
     """Mark of the fit that it is of (`mark_of`)."""
     method: str = "bootstrap"
     """Where the draws come from: "bootstrap" (refits to resampled sessions), "information" (the curvature of the
-    objective at the fit) or "sandwich" (the same, with the spread of how sessions pull at the parameters)."""
+    objective at the fit) or, in `between`, "sandwich" (the same, with the spread of how units pull at the fit)."""
     switches: Float[np.ndarray, "chain_state mode next_mode"] | None = None
     """Expected pairs of neighbouring modes in the data: what switching probabilities rest on."""
+    twice: dict[str, np.ndarray] | None = None
+    """The same quantities of a fit to every session counted twice, in which the priors weigh half as much."""
+    between: "Intervals | None" = None
+    """Draws from how the units pull at the fit, such as animals (the sandwich): no interval is narrower than they say.
+    Of the information only; None where no animals are known."""
     drift: float = 0.0
     """How far the fit as it stands is from `fitted`, in standard errors: the most of all shares and rates of leaving.
     Where it is not small the fit stopped on its way up: fit with more iterations."""
@@ -113,10 +120,11 @@ class Intervals(InNotebooks):
     ) -> tuple[np.ndarray, np.ndarray]:
         """Lower and upper ends for one of the quantities, entry by entry, around the fit's own value.
 
-        estimate ± t · spread of the draws; for probabilities on the logit scale, which has no walls. The degrees of
-        freedom of t are those of both samples, 1 / (1/(units − 1) + 1/(draws − 1)): a few dozen draws do. Each interval
-        is for its own entry: of a hundred, five will miss. Probabilities of switching that rest on fewer than five
-        switches have wider ones (`rare`, `widened`).
+        estimate ± t · spread of the draws; the degrees of freedom of t are those of both samples, 1 / (1/(units − 1) +
+        1/(draws − 1)): a few dozen draws do. For probabilities t · spread, on the logit scale, says how many choices
+        they rest on, and the interval is the exact binomial one (`exact`). What is made of probabilities, such as
+        log-odds, reaches as much further as the priors pull. Each interval is for its own entry: of a hundred, five
+        will miss.
 
         `of` makes something else of the quantity first, on its last axes: what mode 0 earns more at place 23 than at 0
         is ``interval("rewards", of=lambda r: r[..., 0, 23] - r[..., 0, 0])``.
@@ -137,24 +145,49 @@ class Intervals(InNotebooks):
         if name == "durations" and of is None:
             low, high = self.interval("leaving", level)
             return _durations(high), _durations(low)
-        centre, draws = (value if of is None else of(value) for value in (self.estimate(name), getattr(self, name)))
-        if self.by_units(name) and self.n_units < MIN_UNITS:
-            return np.full_like(centre, np.nan, dtype=float), np.full_like(centre, np.nan, dtype=float)
-        reach = float(student.ppf(0.5 + level / 2, self.freedom(name)))
-        with np.errstate(invalid="ignore"):  # log-odds of what is impossible in every mode
-            if name in PROBABILITIES and of is None:
-                spread = self.spread_of(name, logit(draws))
-                low, high = (1 / (1 + np.exp(-(logit(centre) + side * reach * spread))) for side in (-1, 1))
-            else:
-                spread = self.spread_of(name, draws)
-                low, high = centre - reach * spread, centre + reach * spread
-        still = ~(spread > 1e-12)  # what no draw moves, such as an action that is not there
-        low, high = np.where(still, centre, low), np.where(still, centre, high)
-        if of is None and (counts := self.seen(name)) is not None:
-            few = self.few(name)
-            rare, (least, most) = few[0] | few[1], widened((low, high), counts, few, level)
-            low, high = np.where(rare, least, low), np.where(rare, most, high)
-        return low, high
+        centre, reach = self.estimate(name), self.reach(name, level, of)
+        centre = centre if of is None else of(centre)
+        further = centre if name == "rewards" else self.without_priors(name, of)
+        # What no draw moves and no prior pulls, such as an action that is not there.
+        still = (reach <= 1e-12) & ~(np.abs(further - centre) > 1e-9)
+        if name in PROBABILITIES and of is None:
+            low, high = exact(centre, further, reach, level, self.at_most(name))
+        else:
+            with np.errstate(invalid="ignore"):  # log-odds of what is impossible in every mode
+                low, high = np.minimum(centre, further) - reach, np.maximum(centre, further) + reach
+        return np.where(still, centre, low), np.where(still, centre, high)
+
+    def reach(
+        self, name: str, level: float | int = 0.95, of: Callable[[np.ndarray], np.ndarray] | None = None
+    ) -> np.ndarray:
+        """Half the width of a normal interval, t · spread; on the logit scale for probabilities."""
+        draws = getattr(self, name)
+        with np.errstate(invalid="ignore"):
+            scaled = of(draws) if of is not None else logit(draws) if name in PROBABILITIES else draws
+            own = float(student.ppf(0.5 + level / 2, self.freedom(name))) * self.spread_of(name, scaled)
+        if self.method == "information" and name in OF_SESSIONS and self.n_units < MIN_UNITS:
+            own = np.full_like(own, np.nan)
+        return own if self.between is None else np.maximum(own, self.between.reach(name, level, of))
+
+    def without_priors(self, name: str, of: Callable[[np.ndarray], np.ndarray] | None = None) -> np.ndarray:
+        """A quantity with the pull of the priors taken out, to first order: 2 · that of `twice` − the fit's own."""
+        own, half = (
+            value if of is None else of(value) for value in (self.estimate(name), self.estimate(name, "twice"))
+        )
+        if name in PROBABILITIES and of is None:
+            return np.clip(2 * half - own, 0.0, 1.0)
+        return 2 * half - own
+
+    def at_most(self, name: str) -> np.ndarray | float:
+        """How many choices a probability rests on at most: where it is rare and units were drawn, those in the data.
+
+        What the data hold twice or never, all refits hold as seldom, and their spread says nothing of it.
+        """
+        could = self.could(name)
+        if could is None or not self.by_units(name):
+            return np.inf
+        p = self.without_priors(name)
+        return np.where(could * np.minimum(p, 1 - p) < FEW, could, np.inf)
 
     def freedom(self, name: str) -> float:
         """Degrees of freedom of t: those of the draws and, where units were drawn or averaged over, of the units."""
@@ -169,57 +202,33 @@ class Intervals(InNotebooks):
         """Standard error of a quantity from draws of it, or of what was made of them."""
         return spread_of(draws, self.n_units) if self.by_units(name) else np.asarray(draws.std(axis=0, ddof=1))
 
-    def seen(self, name: str) -> tuple[np.ndarray, np.ndarray] | None:
-        """What a probability of switching rests on: how often it happened (expected), and how often it could have.
+    def could(self, name: str) -> np.ndarray | None:
+        """How often in the data something could have happened (expected); None where nobody counted.
 
-        States whose switching is one and the same in all draws (`switching="independent"`) count together. None for
-        other quantities, and where nobody counted.
+        States whose switching is one and the same in all draws (`switching="independent"`) count together.
         """
-        if self.switches is None or name not in ("mode_transitions", "leaving"):
+        if self.switches is None:
             return None
+        visits = self.switches.sum(axis=2)
         if name == "leaving":
-            pairs = self.switches.sum(axis=0)
-            return pairs.sum(axis=1) - np.diagonal(pairs), pairs.sum(axis=1)
-        happened = np.empty_like(self.switches)
+            return visits.sum(axis=0)
+        if name == "policies" and self.policies is not None and len(visits) == self.policies.shape[2]:
+            return np.broadcast_to(visits.T[:, :, None], self.policies.shape[1:])
+        if name != "mode_transitions":
+            return None
         every = np.concatenate([self.fitted[name][None], self.mode_transitions])
-        for mode in range(happened.shape[1]):
-            rows = every[:, :, mode].transpose(1, 0, 2).reshape(len(happened), -1)
+        for mode in range(visits.shape[1]):
+            rows = every[:, :, mode].transpose(1, 0, 2).reshape(len(visits), -1)
             _, same = np.unique(rows, axis=0, return_inverse=True)
-            total = np.zeros((len(happened), happened.shape[2]))
-            np.add.at(total, same.reshape(-1), self.switches[:, mode])
-            happened[:, mode] = total[same.reshape(-1)]
-        return happened, np.broadcast_to(happened.sum(axis=-1, keepdims=True), happened.shape)
+            visits[:, mode] = np.bincount(same.reshape(-1), weights=visits[:, mode])[same.reshape(-1)]
+        return np.broadcast_to(visits[:, :, None], self.switches.shape)
 
-    def few(self, name: str) -> tuple[np.ndarray, np.ndarray]:
-        """Probabilities of switching that rest on too few switches, and on too few stays, for a normal interval.
-
-        Too few are fewer than five; or where a switch happened is not told: what the draws leave open is then as if it
-        had been seen fewer than 20 times, and less than a third as often as the fit counts it.
-        """
-        counts = self.seen(name)
-        if counts is None:
-            none = np.zeros(np.shape(getattr(self, name))[1:], dtype=bool)
-            return none, none
-        estimate = self.estimate(name)
-        spread = self.spread_of(name, logit(getattr(self, name)))
-        found, p = [], np.clip(estimate, 1e-12, 1 - 1e-12)
-        for seen, rest in ((counts[0], 1 - p), (counts[1] - counts[0], p)):
-            # n events among many leave the log-odds open by a variance of 1 / n (1 − p).
-            told = 1 / np.maximum(spread**2 * rest, 1e-300)
-            unclear = (told < np.minimum(MANY, seen / 3)) & (name == "mode_transitions")
-            found.append((spread > 1e-12) & ((seen < FEW) | unclear))
-        return found[0], found[1]
-
-    def rare(self, name: str) -> np.ndarray:
-        """Entries that rest on too few switches, or stays, for a normal interval (`few`): theirs are widened."""
-        switches, stays = self.few(name)
-        return switches | stays
-
-    def estimate(self, name: str) -> np.ndarray:
-        """The fit's own value of a quantity, around which its interval lies."""
+    def estimate(self, name: str, of: str = "fitted") -> np.ndarray:
+        """The fit's own value of a quantity, around which its interval lies (or that of `twice`)."""
+        values = (self.fitted if self.twice is None else self.twice) if of == "twice" else self.fitted
         if name == "durations":
-            return _durations(self.fitted["leaving"])
-        return log_odds(self.fitted["policies"]) if name == "preferences" else self.fitted[name]
+            return _durations(values["leaving"])
+        return log_odds(values["policies"]) if name == "preferences" else values[name]
 
     def best_places(self) -> Float[np.ndarray, "mode state"]:
         """Share of draws in which each place is the one that a mode is rewarded for most: how sure a goal is.
@@ -247,17 +256,12 @@ class Intervals(InNotebooks):
         if self.method == "bootstrap":
             drawn = f"{counted(self.n_units, self.by)} drawn with replacement {self.n_draws} times"
             told = f"{drawn} (intervals are about further {self.by}s such as these); {ended(self.statuses)}"
-        elif self.method == "sandwich":
-            told = (
-                f"{self.n_draws} draws from the curvature of the objective and the spread of {self._units} (the "
-                f"sandwich; intervals are about further {self.by}s such as these)"
-            )
         else:
             told = (
                 f"{self.n_draws} draws from the curvature of the objective (the observed information; intervals take "
                 f"the model as true); shares and durations {self._shares}"
             )
-        return told + (f"; {words}" if (words := self.rare_words) else "")
+        return told + (f"; {words}" if (words := self.between_words) else "")
 
     @property
     def _shares(self) -> str:
@@ -271,15 +275,17 @@ class Intervals(InNotebooks):
         return counted(self.n_units, self.by)
 
     @property
-    def rare_words(self) -> str:
-        """Say how many probabilities of switching rest on so few switches that their intervals were widened."""
-        few = self.rare("mode_transitions")
-        if not few.any():
+    def between_words(self) -> str:
+        """Say that intervals are about further animals too, and where these are few."""
+        if self.between is None:
             return ""
-        return (
-            f"{int(few.sum()):,} of {few.size:,} probabilities of switching rest on fewer than {FEW} switches (or "
-            "stays), or on such as may have happened elsewhere, and have wider intervals"
+        units = self.between._units
+        few = (
+            f", which so few say only roughly: intervals are wide for it (Student's t), and {ENOUGH_ANIMALS} are better"
+            if self.between.n_units < ENOUGH_ANIMALS
+            else ""
         )
+        return f"no interval is narrower than how the {units} differ makes it (the sandwich){few}"
 
     def __str__(self) -> str:
         low, high = self.interval("occupancy")
@@ -294,17 +300,25 @@ class Intervals(InNotebooks):
 
     def save(self, path: Any, *, overwrite: bool = False) -> Path:
         """Write everything to one netCDF-4 file; `Intervals.load(path)` reads it back."""
-        arrays = {}
-        for name, axes in AXES.items():
-            if getattr(self, name) is not None:
-                arrays[name] = (("draw", *axes), getattr(self, name))
-                arrays[f"fitted.{name}"] = (axes, self.fitted[name])
+        arrays = self._arrays()
         arrays["stability"] = (("step",), np.concatenate([*self.stability, np.zeros(0)]))
         arrays["lengths"] = (("session",), np.array([len(part) for part in self.stability], np.int64))
         if self.switches is not None:
             arrays["switches"] = (AXES["mode_transitions"], self.switches)
         header = {"kind": KIND, "statuses": list(self.statuses)} | {name: getattr(self, name) for name in ABOUT}
+        if self.between is not None:
+            arrays |= {f"{BETWEEN}{name}": table for name, table in self.between._arrays().items()}
+            header["between"] = {name: getattr(self.between, name) for name in ABOUT}
         return netcdf.write(path, arrays, header, overwrite=overwrite)
+
+    def _arrays(self) -> dict[str, tuple[tuple[str, ...], np.ndarray]]:
+        """Draws of each quantity, and its values in the fits, with their axes."""
+        arrays = {}
+        for name, axes in AXES.items():
+            if getattr(self, name) is not None:
+                arrays[name] = (("draw", *axes), getattr(self, name))
+                arrays |= {f"{of}.{name}": (axes, own[name]) for of in FITS if (own := getattr(self, of)) is not None}
+        return arrays
 
     @classmethod
     def load(cls, path: Any) -> "Intervals":
@@ -312,12 +326,21 @@ class Intervals(InNotebooks):
         arrays, header = netcdf.read(path)
         if header.get("kind") not in (KIND, "bootstrap"):
             raise ValueError(f"{path}: holds no intervals; give a file that Intervals.save wrote")
-        found = {name: arrays.get(name) for name in AXES}
-        fitted = {name: arrays[f"fitted.{name}"] for name in AXES if f"fitted.{name}" in arrays}
+        if header.get("method") == "sandwich":
+            raise ValueError(f"{path}: made by swirl.uncertainty.information of an earlier version; make them again")
         parts = tuple(np.split(arrays["stability"], np.cumsum(arrays["lengths"])[:-1]))
+        own = {"switches": arrays.get("switches"), "statuses": tuple(header["statuses"]), "stability": parts}
+        if "between" in header:
+            among = {name.removeprefix(BETWEEN): arrays[name] for name in arrays if name.startswith(BETWEEN)}
+            own["between"] = cls._read(among, header["between"], stability=())
+        return cls._read(arrays, header, **own)
+
+    @classmethod
+    def _read(cls, arrays: dict[str, np.ndarray], header: dict[str, Any], **more: Any) -> "Intervals":
+        """Intervals from the arrays of `_arrays`; files of earlier versions hold no fit to all sessions twice."""
+        fits = {of: {name: arrays[f"{of}.{name}"] for name in AXES if f"{of}.{name}" in arrays} or None for of in FITS}
         about = {name: header[name] for name in ABOUT if name in header}
-        own = {"switches": arrays.get("switches"), "statuses": tuple(header["statuses"])}
-        return cls(fitted=fitted, stability=parts, **own, **found, **about)
+        return cls(**{name: arrays.get(name) for name in AXES}, **fits, **about, **more)
 
 
 Bootstrap = Intervals
@@ -340,34 +363,38 @@ def spread_of(draws: np.ndarray, n_units: int) -> np.ndarray:
 Entries = Float[np.ndarray, "*entry"]
 
 
-def widened(
-    ends: tuple[Entries, Entries],
-    seen: tuple[Entries, Entries],
-    few: tuple[Bool[np.ndarray, "*entry"], Bool[np.ndarray, "*entry"]],
-    level: float | int,
+def exact(
+    fitted: Entries, unpulled: Entries, reach: Entries, level: float | int, at_most: Any = np.inf
 ) -> tuple[Entries, Entries]:
-    """The ends of a probability's interval where it rests on `few` events, or on few that were none.
+    """The exact binomial interval (Clopper & Pearson 1934) of n choices, of which n · `unpulled` were this one.
 
-    Towards what was seen often the interval reaches at least as far as the exact binomial one (Clopper & Pearson 1934),
-    towards what was seen seldom as far as there is: switches are counted as the fit reads them, and a fit may read two
-    or three into what was noise.
+    A share p of n choices has log-odds with a variance of 1 / n p (1 − p): n is as many as leave them as open as they
+    are, which is the number of visits where the modes are known, fewer where they are hidden, and more where places
+    that say the same of a reward are taken together.
 
     Parameters
     ----------
-    seen
-        How often it happened, and how often it could have.
+    fitted, unpulled
+        The probability as the priors pull it, and without their pull.
+    reach
+        Half the width of the normal interval of its log-odds.
+    at_most
+        Choices that there are.
 
     Examples
     --------
-    >>> happened, could = np.array([0.0, 2.0, 98.0]), np.array([100.0, 5.0, 100.0])
-    >>> normal = np.array([0.01, 0.01, 0.9]), np.array([0.03, 0.2, 0.99])
-    >>> low, high = widened(normal, (happened, could), (happened < 5, could - happened < 5), 0.95)
+    One of a hundred choices, to which a prior has added one of each of five:
+
+    >>> fitted, n = np.array([2 / 105]), 105
+    >>> reach = norm.ppf(0.975) / np.sqrt(n * fitted * (1 - fitted))
+    >>> low, high = exact(fitted, np.array([1 / 100]), reach, 0.95)
     >>> low.round(4).tolist(), high.round(4).tolist()
-    ([0.0, 0.0, 0.9], [0.0362, 1.0, 1.0])
+    ([0.0003], [0.0527])
     """
-    tail, happened, other = (1 - level) / 2, np.maximum(seen[0], 1e-12), np.maximum(seen[1] - seen[0], 1e-12)
-    least, most = beta.ppf(tail, happened, other + 1), beta.ppf(1 - tail, happened + 1, other)
-    return np.where(few[0], 0.0, np.minimum(ends[0], least)), np.where(few[1], 1.0, np.maximum(ends[1], most))
+    p = np.clip(fitted, 1e-12, 1 - 1e-12)
+    n = np.minimum((norm.ppf(0.5 + level / 2) / np.maximum(reach, 1e-12)) ** 2 / (p * (1 - p)), at_most)
+    tail, this, other = (1 - level) / 2, np.maximum(n * unpulled, 1e-12), np.maximum(n * (1 - unpulled), 1e-12)
+    return beta.ppf(tail, this, other + 1), beta.ppf(1 - tail, this + 1, other)
 
 
 def _durations(leaving: np.ndarray) -> np.ndarray:

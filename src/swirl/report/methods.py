@@ -6,7 +6,7 @@ import numpy as np
 
 from swirl._version import __version__
 from swirl.analysis.decoded import DecodedFit
-from swirl.analysis.intervals import FEW, MIN_UNITS, Intervals
+from swirl.analysis.intervals import MIN_UNITS, Intervals
 from swirl.estimators.base import PER
 from swirl.estimators.fit_warnings import RestartAgreement
 from swirl.report.checks import check_facts
@@ -178,7 +178,7 @@ def _prior(model: Any) -> str:
 
 
 def _intervals(found: Intervals) -> str:
-    units, pulled = counted(found.n_units, found.by), found.method == "sandwich"
+    units = counted(found.n_units, found.by)
     if found.method == "bootstrap":
         made = (
             f"Intervals (95 %) are from a bootstrap: the {units} were drawn with replacement {found.n_draws} times "
@@ -189,22 +189,22 @@ def _intervals(found: Intervals) -> str:
         also = (
             f"; for shares of steps and durations also the spread of the {units}" if found.n_units >= MIN_UNITS else ""
         )
-        spread = f"the spread of the slopes of the {units} (sandwich estimator)" if pulled else "its inverse"
+        wider = (
+            f"; none is narrower than the spread of the slopes of the "
+            f"{counted(found.between.n_units, found.between.by)} makes it (sandwich estimator)"
+            if found.between
+            else ""
+        )
         made = (
             "Intervals (95 %) are from the observed information, the curvature of log-likelihood plus log-priors at "
             f"the fit with the hidden modes summed out: {found.n_draws} draws of the parameters from the normal "
-            f"distribution with {spread} as covariance (seed {found.seed}){also}"
+            f"distribution with its inverse as covariance (seed {found.seed}){also}{wider}"
         )
-    rare = (
-        f" Intervals of switching probabilities that rest on fewer than {FEW} switches, or on such as may have "
-        "happened elsewhere, run from 0 to at least the upper end of the exact binomial interval."
-        if found.rare_words
-        else ""
-    )
     return (
-        f"{made}; an interval is the estimate ± Student’s t times the standard error over draws, for probabilities on "
-        f"the logit scale.{rare} Intervals take the number of modes and the history length as given, and do not cover "
-        "other local optima or the bias of the priors."
+        f"{made}; an interval is the estimate ± Student’s t times the standard error over draws, and for probabilities "
+        "the exact binomial interval (Clopper and Pearson) of as many choices as leave the log-odds so open, without "
+        "the pull of the priors (from a fit to all sessions counted twice). Intervals take the number of modes and the "
+        "history length as given, and do not cover other local optima or the bias of the priors on rewards."
     )
 
 

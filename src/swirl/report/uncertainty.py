@@ -275,7 +275,6 @@ def interval_facts(fit: DecodedFit, found: Intervals) -> dict[str, Any]:
         "words": _words(found),
         "stability_words": _stability_words(fit, found) if fit.n_modes > 1 else "",
         "drift_words": _drift_words(found),
-        "rare_words": _rare_words(found),
         "place_words": _place_words(fit, found),
         "preference": preference,
         "certain": preference and percent(preference["share"]),
@@ -324,17 +323,11 @@ def _stability_by_mode(fit: DecodedFit, found: Intervals) -> list[float] | None:
 def _words(found: Intervals) -> str:
     drawn = counted(found.n_units, found.by)
     few = " With so few, intervals are rough." if found.n_units < 20 else ""
-    if found.method == "sandwich":
-        return (
-            f"Had other {found.by}s of the same kind been recorded, how far would the fit move? Nothing was refitted: "
-            f"how the {drawn} pull at the parameters, and how sharply the fit is peaked, say it (the sandwich, "
-            f"{found.n_draws} draws).{few}"
-        )
     if found.method == "information":
         return (
             "How far could the fit be off, if the model is true? Nothing was refitted: how sharply the likelihood and "
             "the priors are peaked at the fit says how far its parameters may lie from it (the observed information, "
-            f"{found.n_draws} draws). Shares and durations {_shares_words(found)}."
+            f"{found.n_draws} draws). Shares and durations {_shares_words(found)}.{_between_words(found)}"
         )
     ran_out = sum(status != "converged" for status in found.statuses)
     short = f" {counted(ran_out, 'further refit')} did not converge and had to be left out." if ran_out else ""
@@ -352,10 +345,8 @@ def _shares_words(found: Intervals) -> str:
     return f"have no intervals here: {units} say next to nothing of how {found.by}s differ"
 
 
-def _rare_words(found: Intervals) -> str:
-    if not found.rare_words:
-        return ""
-    return f"{found.rare_words[:1].upper()}{found.rare_words[1:]}: they say what so few can say, and no more."
+def _between_words(found: Intervals) -> str:
+    return f" {found.between_words[:1].upper()}{found.between_words[1:]}." if found.between_words else ""
 
 
 def _place_words(fit: DecodedFit, found: Intervals) -> str:
