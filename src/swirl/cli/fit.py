@@ -267,7 +267,7 @@ def summary(model: Any, ready: Any) -> dict[str, Any]:
     if model.prior_scores_ is not None:
         facts["chosen_prior"] = repr(model.reward_prior_)
     train, test = ("the fitted sessions", ready.some), ("the sessions held out", ready.test)
-    facts["unseen_moves"] = [
+    facts["unseen"] = [
         words
         for whose, sessions in (train, test)
         if sessions is not None and (words := unseen_words(ready.env, sessions, whose, ready.run.model.impossible))
@@ -299,7 +299,7 @@ def to_text(facts: dict[str, Any]) -> str:
         ("data", facts["data"]),
         *([("actions", _missing(facts))] if facts["missing_actions"] else []),
         ("environment", facts["environment"]),
-        *(("", f"– {words}") for words in facts["unseen_moves"]),
+        *(("", f"– {words}") for words in facts["unseen"]),
         ("model", facts["model"]),
         *([("prior", f"{chosen}, chosen on folds")] if (chosen := facts.get("chosen_prior")) else []),
         ("fit", f"{facts['ended']} ({facts['seconds']:.1f} s)"),

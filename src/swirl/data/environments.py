@@ -133,21 +133,21 @@ def estimated_again(env: MDP, data: Trajectories | Iterable[Trajectories]) -> MD
 
 
 def unseen_words(env: MDP, data: Trajectories, whose: str, impossible: str | None = None) -> str:
-    """Say how many moves of some sessions an estimated environment does not know; "" where it knows all.
+    """Say how many steps of some sessions an estimated environment does not know; "" where it knows all.
 
     >>> seen, others = Trajectories([[0, 1, 0]]), Trajectories([[0, 1, 1]])
     >>> print(unseen_words(observed_moves(seen), others, "the test sessions"))
-    1 of 2 moves of the test sessions occurs in none of the 1 session that the environment was estimated from: it is \
+    1 of 3 steps of the test sessions occurs in none of the 1 session that the environment was estimated from: it is \
 a gap there (impossible="gap").
     """
-    n = env.unseen_moves(data)
+    n = env.unseen_steps(data)
     if env.estimated is None or not n:
         return ""
     how = impossible or env.default_impossible
     occurs, each = ("occurs", "it is") if n == 1 else ("occur", "each is")
     gap = "a gap there" if how == "gap" else "not scored"
     return (
-        f"{n:,} of {counted(int((~data.flat().starts).sum()), 'move')} of {whose} {occurs} in none of the "
+        f"{n:,} of {counted(data.n_steps, 'step')} of {whose} {occurs} in none of the "
         f"{counted(env.estimated.n_sessions, 'session')} that the environment was estimated from: {each} {gap} "
         f'(impossible="{how}").'
     )

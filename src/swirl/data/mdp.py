@@ -255,7 +255,7 @@ class MDP:
         stays, and so does action 0 of a state in which no action was seen.
 
         Estimate from the sessions that are fitted: moves that only other sessions show follow the model's `impossible`,
-        for an estimate a gap where nothing else is said, and are not scored (`unseen_moves` has them).  Where sessions
+        for an estimate a gap where nothing else is said, and are not scored (`unseen_steps` has them).  Where sessions
         are held out to score a model, `compare`, `choose` and `choose_model` estimate anew from the others.
 
         `data` may also be `StreamedTrajectories`, or any parts that are read one after the other; `n_states` and
@@ -495,11 +495,11 @@ class MDP:
             return np.zeros(len(flat.states), bool)
         return (flat.actions != MISSING) & ~(self.available & self.estimated.known[:, None])[flat.states, flat.actions]
 
-    def unseen_moves(self, data: Trajectories) -> int:
+    def unseen_steps(self, data: Trajectories) -> int:
         """Number of steps of `data` that an estimate knows nothing of: the action, or where it leads, was not seen.
 
         >>> seen = Trajectories([[0, 1, 0]], [[1, 0]])
-        >>> MDP.estimate(seen).unseen_moves(Trajectories([[0, 1, 0, 0]], [[1, 1, 1]]))
+        >>> MDP.estimate(seen).unseen_steps(Trajectories([[0, 1, 0, 0]], [[1, 1, 1]]))
         2
         """
         if self.estimated is None:
