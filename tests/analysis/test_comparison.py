@@ -114,6 +114,46 @@ def test_wrong_goals_are_refused_before_any_work(monkeypatch):
         compare(["Markov-1"], train, test, env=world(), goals=[1, [1, 2]])
 
 
+def test_an_estimated_environment_knows_nothing_of_the_test():
+    short = walk(lengths=(12, 4, 5, 4) * 2)
+    train, test = short.split(every=4)
+    both = [MDP.estimate(train), MDP.estimate(short)]
+    unseen = both[0].unseen_steps(test)
+    assert unseen > 0
+    assert both[1].unseen_steps(test) == 0
+    with pytest.raises(ValueError, match="do not fit the environment"):  # where it is taken for the whole truth
+        BackoffMarkov(both[0], order=1, impossible="error").fit(train).score(test)
+    names, told = ["Markov-0", "Markov-1", "ARHMM"], {"n_restarts": 1, "max_iter": 5, "strength": 1.0, "n_folds": 2}
+    one, other = (compare(names, train, test, env=env, **told) for env in both)
+    np.testing.assert_array_equal(one.log_likelihoods, other.log_likelihoods)
+    assert other.n_scored == test.n_steps - unseen
+    assert any(f"{unseen} of {test.n_steps} steps of the test sessions" in note for note in other.remarks())
+    assert {model.env.estimated.n_sessions for model in other.models.values()} == {len(train)}
+    given = {name: make(name, both[1], **own) for name, own in zip(names[:2], [{"strength": 1.0}] * 2, strict=True)}
+    named = compare(given, train, test, of="next_state", n_folds=2)  # models, not names
+    assert named.models["Markov-1"].env is named.models["Markov-0"].env
+    assert named.models["Markov-1"].env.estimated.n_sessions == len(train)
+    known = compare(names[:2], train, test, env=world(), n_folds=0)  # given: all of it is scored, and nothing is said
+    assert known.n_scored == test.n_steps
+    assert not any("estimated" in note for note in known.remarks())
+
+
+def test_on_folds_an_environment_is_estimated_from_the_sessions_that_are_fitted():
+    short, fitted = walk(lengths=(9, 4, 5, 4) * 2), []
+    env = MDP.estimate(short)
+    found = choose(
+        BackoffMarkov(env, strength=1.0), short, {"order": [0, 1]}, n_folds=2, on_fit=lambda _, m: fitted.append(m)
+    )
+    assert [model.env.estimated.n_sessions for model in fitted] == [4] * 4
+    halves = [np.arange(0, 8, 2), np.arange(1, 8, 2)]
+    alone = [MDP.estimate(short[held]) for held in halves]
+    unseen = sum(alone[1 - i].unseen_steps(short[held]) for i, held in enumerate(halves))
+    lost = sum(int(alone[1 - i].unseen_actions(short[held]).sum()) for i, held in enumerate(halves))
+    assert unseen >= lost > 0
+    assert found.steps.sum() == short.n_observed_actions - lost
+    assert env.estimated.n_sessions == 8  # the model's own stays as it was
+
+
 def synthetic(log_likelihoods, steps, subjects=None, n_modes=None, **more):
     """A comparison with given numbers."""
     names = tuple("abcdefg"[: len(log_likelihoods)])

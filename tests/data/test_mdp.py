@@ -3,8 +3,12 @@ import copy
 import numpy as np
 import pytest
 
+from swirl.data.encoding import encode
+from swirl.data.environments import estimated_again, observed_moves
+from swirl.data.histories import Histories
 from swirl.data.mdp import MDP
 from swirl.data.trajectories import Trajectories
+from swirl.io.environment_files import environment_for
 
 
 @pytest.fixture
@@ -259,7 +263,8 @@ def test_data_fit_the_environment_estimated_from_them(stochastic):
     forgotten = np.concatenate(data.actions) == -1
     assert forgotten.any()
     known = Trajectories(data.states, [np.maximum(a, 0) for a in data.actions])
-    MDP.estimate(known).check(known)
+    MDP.estimate(known).check(known, impossible="error")
+    assert MDP.estimate(known).unseen_steps(known) == 0
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.7])
@@ -287,6 +292,76 @@ def test_estimate_needs_transitions_and_sense():
     message = message_of(MDP.estimate, Trajectories([[0, 1]]), smoothing=-1)
     assert "smoothing=-1" in message
     assert "no transition with a known action" in message
+
+
+def syllables(parts):
+    return environment_for(parts, "syllables")
+
+
+def test_parts_whose_names_differ_make_no_environment():
+    named = [Trajectories([[0, 1]], [[1, 0]], state_names=list(names), action_names=["x", "y"]) for names in ("ab", "ba")]
+    moves = [Trajectories([[0, 1]], state_names=list(names)) for names in ("ab", "ba")]
+    with pytest.raises(ValueError, match="state_names differ") as joined:
+        Trajectories.concatenate(named)
+    for make, parts in ((MDP.estimate, named), (observed_moves, moves), (syllables, moves)):
+        assert make([parts[0], parts[0]]).state_names == ("a", "b")
+        with pytest.raises(ValueError, match="state_names differ") as found:
+            make(parts)
+        assert str(found.value) == str(joined.value)
+    bare = Trajectories([[0, 1]], [[1, 0]])
+    assert MDP.estimate([named[0], bare]).state_names == ("a", "b")  # as `concatenate` has it
+
+
+SEEN = Trajectories([[0, 1, 0, 2, 1]], [[0, 1, 1, 0]], n_states=4, n_actions=2)
+OTHERS = Trajectories([[0, 1, 2, 1, 3, 0, 1]], [[0, 1, 1, 1, 0, 0, 0]], n_states=4, n_actions=2)
+
+
+def test_what_only_other_sessions_show_is_a_gap_and_counted():
+    env = MDP.estimate(SEEN)
+    # 0 -0-> 1 was seen; 1 -1-> 2 was not; 2 -1- was not; 1 -1-> 3 was not; of state 3 nothing is known; 0 -0-> 1
+    # was; the last 1 -0- was not.
+    assert env.unseen_steps(OTHERS) == 5
+    assert env.impossible_transitions(OTHERS)[0].tolist() == [1, 2, 3, 4]
+    assert np.flatnonzero(env.unseen_actions(OTHERS)).tolist() == [2, 4, 6]  # the last, 1 -0-, too
+    histories = Histories.reachable(env.successors, 1)
+    read = encode(OTHERS, env, histories)
+    assert read.actions.tolist() == [0, 1, -1, 1, -1, 0, -1]
+    assert read.chains.tolist() == [0, 2, 3, 4, 5, 7]
+    assert read.following.tolist() == [1, -1, -1, -1, -1, 1, -1]
+    assert encode(OTHERS, env, histories, impossible="forget").chains.tolist() == [0, 7]
+    told = message_of(env.check, OTHERS, impossible="error")
+    assert "observed where not available" in told
+    assert "impossible transition" in told
+    given = MDP(env.dense(), available=env.available)  # the same tables, but given: as ever
+    assert given.unseen_steps(OTHERS) == 0
+    assert "observed where not available" in message_of(given.check, OTHERS, impossible="gap")
+    assert "impossible transition" in message_of(given.check, OTHERS)
+
+
+def test_moves_of_states_alone_are_an_estimate_too():
+    env = observed_moves(SEEN.with_actions([np.full(5, -1)]))
+    others = OTHERS.with_actions([np.full(7, -1)])
+    # 1→2, 1→3 were not seen, and of state 3 nothing is known.
+    assert env.impossible_transitions(others)[0].tolist() == [1, 3, 4]
+    assert env.unseen_steps(others) == 3
+    env.check(others)
+    assert "impossible transition" in message_of(env.check, others, impossible="error")
+
+
+def test_an_estimate_is_made_again_and_kept_in_a_file():
+    env = MDP.estimate(OTHERS, smoothing=0.5, coordinates=np.eye(4)[:, :2], action_names=["x", "y"])
+    again = estimated_again(env, SEEN)
+    assert np.array_equal(again.dense(), MDP.estimate(SEEN, 0.5).dense())
+    assert again.action_names == ("x", "y")
+    assert np.array_equal(again.coordinates, env.coordinates)
+    stored = MDP.from_arrays(again.to_arrays())
+    assert stored.unseen_steps(OTHERS) == again.unseen_steps(OTHERS) == 5
+    assert repr(stored) == repr(again)
+    assert "estimated from 1 session" in repr(again)
+    few = Trajectories([[0, 1]], [[0]])  # that show fewer states
+    assert estimated_again(env, few).n_states == estimated_again(observed_moves(SEEN), few).n_states == 4
+    given = MDP(env.dense(), available=env.available)
+    assert estimated_again(given, SEEN) is given
 
 
 # data against the environment

@@ -17,7 +17,9 @@ from swirl.analysis.fit_tasks import Fits, varied
 from swirl.analysis.grid_search import Choice, choose, combinations, joined, score_on_folds, with_modes
 from swirl.analysis.panel import check_goals, panel
 from swirl.analysis.tasks import Pace, Progress
+from swirl.data.environments import estimated_again, unseen_words
 from swirl.data.folds import animals, check_apart, folds, max_folds, shared_animals
+from swirl.data.mdp import MDP
 from swirl.data.trajectories import Trajectories
 from swirl.errors import SameAnimalsWarning
 from swirl.estimators.base import WORDS, HiddenModeEstimator, Scored, as_trajectories
@@ -77,7 +79,8 @@ def compare(
     train, test
         `Trajectories` that share no session; better, no animal.
     env
-        Needed when models are given by name.
+        Needed when models are given by name. One that was estimated from sessions (`MDP.estimate`) is estimated anew,
+        from `train` alone, and on folds from the sessions that are fitted there.
     of
         ``"action"``, ``"next_state"`` or ``"density"``; by default the first that all the models share, and next
         states where any action is missing.
@@ -113,7 +116,9 @@ def compare(
     """
     train, test = as_trajectories(train), as_trajectories(test)
     check_apart(train, test)
-    fresh = _candidates(candidates, env, parameters)
+    fresh = _candidates(candidates, None if env is None else estimated_again(env, train), parameters)
+    if isinstance(candidates, Mapping):
+        _learn_environments(fresh, train)
     if candidates is None:  # next states are what all models of labelled states share
         fresh = {name: model for name, model in fresh.items() if (of or "next_state") in model.score_types}
     if known := {name: model for name, model in fresh.items() if model.env is not None}:
@@ -186,6 +191,14 @@ def _of_animals(train: Trajectories, test: Trajectories) -> tuple[str, ...]:
     if animals((*train.subjects, *test.subjects)) is not None:
         warnings.warn(f"{line} Split by animal: data.split(subjects=[…]).", SameAnimalsWarning, stacklevel=3)
     return (line,)
+
+
+def _learn_environments(models: Mapping[str, HiddenModeEstimator], train: Trajectories) -> None:
+    """Estimate environments that were estimated from `train` alone; models that shared one still do."""
+    own = {name: model.env for name, model in models.items() if isinstance(model.env, MDP)}
+    anew = {id(env): estimated_again(env, train) for env in own.values()}
+    for name, env in own.items():
+        models[name].set_params(env=anew[id(env)])
 
 
 def _with_one_mode(grid: dict[str, Any]) -> bool:
@@ -417,6 +430,12 @@ class _Work:
         ranked = {row["model"]: self.models[row["model"]] for row in found.table()}
         return replace(found, panel=panel(ranked, self.test, goals, others, of=self.of))
 
+    def unseen(self, model: HiddenModeEstimator) -> str:
+        """How much of the test the environment of a model does not know."""
+        if not isinstance(model.env, MDP):
+            return ""
+        return unseen_words(model.env, self.test, "the test sessions", model.get_params().get("impossible"))
+
     def scored(self) -> Comparison:
         """The comparison of the models that are fitted."""
         first = next(iter(self.models))
@@ -447,7 +466,7 @@ class _Work:
             on_folds=self.on_folds,
             one_mode=self.one_mode,
             labels={name: label for name, label in self.labels.items() if label != name},
-            notes=self.notes,
+            notes=(*self.notes, *dict.fromkeys(filter(None, map(self.unseen, self.models.values())))),
             about=self.about,
         )
 

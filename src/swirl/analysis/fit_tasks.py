@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from swirl.analysis.tasks import FIT, Engine, Folder, Progress, Shared, Task, carried_out, results
+from swirl.data.environments import estimated_again
 from swirl.data.folds import folds
 from swirl.data.trajectories import Trajectories
 from swirl.estimators.base import HiddenModeEstimator, Scored, quietly
@@ -19,6 +20,12 @@ from swirl.estimators.registry import load
 def varied(model: HiddenModeEstimator, settings: Mapping[str, Any]) -> HiddenModeEstimator:
     """A new model like this one, with other settings."""
     return type(model)(**{**model.get_params(), **settings})
+
+
+def learnt_from(train: Trajectories, model: HiddenModeEstimator) -> dict[str, Any]:
+    """Settings by which a model knows no session but these: its environment, where that was estimated."""
+    env = model.env
+    return {} if env is None or env.estimated is None else {"env": estimated_again(env, train)}
 
 
 Fits = Callable[[Sequence[tuple[HiddenModeEstimator, "np.ndarray | None"]]], list[tuple[Any, float]]]
@@ -109,9 +116,9 @@ def _saved(model: Any) -> bytes:
 def fitted_without(
     held_out: Any, model: HiddenModeEstimator, data: Trajectories, progress: bool | None, told: Any
 ) -> HiddenModeEstimator:
-    """A new model like this one, fitted to all sessions but some."""
+    """A new model like this one, fitted to all sessions but some; so is its environment, where it was estimated."""
     rest = data[np.setdiff1d(np.arange(len(data)), held_out)]
-    return varied(model, {}).fit_to_score(rest, progress=progress, callback=told)
+    return varied(model, learnt_from(rest, model)).fit_to_score(rest, progress=progress, callback=told)
 
 
 def fold_scores(

@@ -16,7 +16,7 @@ from jaxtyping import Int
 
 from swirl.analysis.comparison import scored_once
 from swirl.analysis.comparison_result import Z95, Comparison
-from swirl.analysis.fit_tasks import Fits, fits_on_tasks, fold_tasks, varied, whole_task
+from swirl.analysis.fit_tasks import Fits, fits_on_tasks, fold_tasks, learnt_from, varied, whole_task
 from swirl.analysis.grid_search import (
     Choice,
     choice_of,
@@ -294,6 +294,7 @@ def choose_model(
     if not isinstance(model, HiddenModeEstimator) or not model.fitted_by_em:
         raise ValueError(f"model is {type(model).__name__}: expected one that EM fits, such as swirl.SWIRL(env)")
     check_apart(train, test)
+    model = varied(model, learnt_from(train, model))
     tried = combinations(model, grid) if isinstance(grid, Mapping) else [dict(own) for own in grid]
     scored = model.score_type_of(train) if of is None else of
     on_folds = fold_tasks(model, train, tried, n_folds=n_folds, n_repeats=n_repeats, of=scored)

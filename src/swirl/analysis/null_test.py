@@ -178,8 +178,9 @@ def null_test(
         raise ValueError(f"n_simulations={n_simulations!r}: expected a whole number, at least 1 (19 for p = 0.05)")
     check_simulated(model)
     simple, rich = _pair(model, asked)
-    if model.get_params().get("impossible") == "gap":  # simulations have the same gaps
-        data = data.with_gaps([steps + 1 for steps in model.get_params()["env"].impossible_transitions(data)])
+    own = model.get_params()
+    if own.get("env") is not None and (own.get("impossible") or own["env"].default_impossible) == "gap":
+        data = data.with_gaps([steps + 1 for steps in own["env"].impossible_transitions(data)])  # simulations have them
     with quietly():
         begun: Any = type(model)(**{**model.get_params(), **simple}).fit_to_score(data, progress=False)
     settled = {**begun.fitted_params}  # with the prior that it chose
@@ -265,9 +266,7 @@ def _best_without_modes(fitted: Any, simple: Any, data: Trajectories) -> tuple[A
     words = "the best model without modes (n_modes=1)"
     if fitted.histories is None:
         return fitted, words
-    counts = make(
-        "Markov", fitted.world, target=fitted.target, impossible=fitted.fitted_params.get("impossible", "error")
-    )
+    counts = make("Markov", fitted.world, target=fitted.target, impossible=fitted.fitted_params.get("impossible"))
     n_folds = max_folds(data, 3)
     if n_folds < 2:
         return fitted, words

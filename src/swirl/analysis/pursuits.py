@@ -81,8 +81,7 @@ def decoded_goals(fit: DecodedFit) -> dict[str, Any]:
     Where a model allows transitions that the environment rules out, they are gaps: there is no way across.
     """
     env, data = fit.environment(), fit.data
-    if fit.model.impossible != "error":
-        data = data.with_gaps([steps + 1 for steps in env.impossible_transitions(data)])
+    data = data.with_gaps([steps + 1 for steps in env.impossible_transitions(data)])
     goals = {goal.mode: goal.states for goal in fit.model.goals}
     return {"modes": fit.modes, "states": data.states, "env": env, "goals": goals, "gaps": data.gaps}
 

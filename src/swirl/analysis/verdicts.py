@@ -102,7 +102,7 @@ def fit_halves(model: EMEstimator, data: Trajectories, *, callback: Callable[[st
     rows = [own, *(other for other in (more, one) if other is not None and other != own)]
     scored, markov_row = score(like, rows, decode), None
     if model.histories is not None and len(data) >= TUNED:
-        markov = make("Markov", model.world, target=of, impossible=settled.get("impossible", "error"))
+        markov = make("Markov", model.world, target=of, impossible=settled.get("impossible"))
         counts, markov_row = score(markov, [{}]), {"model": "Markov"}
         scored = joined([*((row, scored.rows([i])) for i, row in enumerate(rows)), (markov_row, counts)])
         rows = scored.candidates

@@ -176,7 +176,9 @@ def _sides(ready: Any) -> str:
     """The sessions on either side of the split, in a line each."""
     from swirl.cli.output import data_words
 
-    return f"fitted to     {data_words(ready.train)}\nscored on     {data_words(ready.test)}"
+    sides = f"fitted to     {data_words(ready.train)}\nscored on     {data_words(ready.test)}"
+    estimated = "\nenvironment   estimated from the sessions that are fitted; on folds, from those fitted there"
+    return sides + (estimated if ready.env.estimated else "")
 
 
 def _with_grid(grid: str, config: Path | None, options: dict[str, Any]) -> Any:

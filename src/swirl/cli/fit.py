@@ -117,8 +117,8 @@ def fit(
 ) -> None:
     """Fit a model to sessions: which modes there are, what each wants, and what makes the animal switch.
 
-    Without --env the environment consists of the moves that occur in the data. The
-    settings, the command and a fingerprint of the data are kept in the file.
+    Without --env the environment consists of the moves that occur in the sessions
+    that are fitted. The settings, the command and a fingerprint of the data are kept in the file.
     """
     from swirl.analysis.verdicts import verdict
     from swirl.cli.output import (
@@ -244,6 +244,7 @@ def details(model: Any, memory: Any) -> str:
 
 def summary(model: Any, ready: Any) -> dict[str, Any]:
     """What a fit came to, ready for JSON."""
+    from swirl.data.environments import unseen_words
     from swirl.estimators.fit_warnings import verdict_of
     from swirl.workflows.fit import remarks
 
@@ -265,6 +266,12 @@ def summary(model: Any, ready: Any) -> dict[str, Any]:
     }
     if model.prior_scores_ is not None:
         facts["chosen_prior"] = repr(model.reward_prior_)
+    train, test = ("the fitted sessions", ready.some), ("the sessions held out", ready.test)
+    facts["unseen"] = [
+        words
+        for whose, sessions in (train, test)
+        if sessions is not None and (words := unseen_words(ready.env, sessions, whose, ready.run.model.impossible))
+    ]
     if ready.test is not None:
         facts["held_out_score"] = model.score(ready.test, of=of)
         facts["held_out_sessions"] = len(ready.test)
@@ -292,6 +299,7 @@ def to_text(facts: dict[str, Any]) -> str:
         ("data", facts["data"]),
         *([("actions", _missing(facts))] if facts["missing_actions"] else []),
         ("environment", facts["environment"]),
+        *(("", f"– {words}") for words in facts["unseen"]),
         ("model", facts["model"]),
         *([("prior", f"{chosen}, chosen on folds")] if (chosen := facts.get("chosen_prior")) else []),
         ("fit", f"{facts['ended']} ({facts['seconds']:.1f} s)"),

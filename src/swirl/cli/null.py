@@ -65,7 +65,7 @@ def null(
     is never below 0.05.
     """
     from swirl.analysis.null_test import QUESTIONS
-    from swirl.cli.output import check_free, data_words, named_columns, progress_lines, save_facts, show_json
+    from swirl.cli.output import check_free, data_words, environment_words, named_columns, progress_lines, save_facts, show_json
     from swirl.text import plain
     from swirl.workflows.config import settings
     from swirl.workflows.null import run_null
@@ -99,4 +99,5 @@ def null(
     if as_json:
         show_json(plain({**found.facts(), "file": str(saved)}, other=repr))
     elif not quiet:
-        typer.echo(f"{data_words(ready.train)}\n\n{found}\n\nSaved to {saved}")
+        words = f"{data_words(ready.train)}\n{environment_words(ready.env)}"
+        typer.echo(f"{words}\n\n{found}\n\nSaved to {saved}")

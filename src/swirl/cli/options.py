@@ -70,7 +70,7 @@ Impossible = Annotated[
     typer.Option(
         metavar="HOW",
         help="What to do with moves that the environment rules out: error, gap or forget.",
-        show_default="error",
+        show_default="error; without --env, gap",
     ),
 ]
 Restarts = Annotated[

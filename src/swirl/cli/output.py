@@ -80,7 +80,8 @@ def environment_words(env: Any) -> str:
     some = "" if env.available.all() else " (not all at each state)"
     chance = "" if env.is_deterministic else f"up to {env.n_branches} states, by chance"
     leads = f"an action may lead to {chance}" if chance else "where an action leads is certain"
-    return f"{counted(env.n_states, 'state')}, {counted(env.n_actions, 'action')}{some}; {leads}"
+    how = f"; estimated from {counted(env.estimated.n_sessions, 'session')}" if env.estimated else ""
+    return f"{counted(env.n_states, 'state')}, {counted(env.n_actions, 'action')}{some}; {leads}{how}"
 
 
 _VALUE = r"(?:\{[^{}]*\}|\((?:[^()]|\([^()]*\))*\)|'[^']*'|\"[^\"]*\"|True)"

@@ -9,16 +9,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import reduce
 from operator import add
-from typing import Literal, get_args
+from typing import get_args
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from swirl.data.histories import Histories
 from swirl.data.mdp import MDP
+from swirl.data.mdp import Impossible as Impossible  # models have it as an argument
 from swirl.data.trajectories import Trajectories
-
-Impossible = Literal["error", "gap", "forget"]
 
 
 @dataclass(frozen=True)
@@ -122,14 +121,16 @@ class Survey:
         return self.starts / self.starts.sum()
 
 
-def encode(data: Trajectories, env: MDP, histories: Histories, *, impossible: Impossible = "error") -> Encoded:
+def encode(data: Trajectories, env: MDP, histories: Histories, *, impossible: Impossible | None = None) -> Encoded:
     """Check `data` against `env` and number the history at every step.
 
     Parameters
     ----------
     impossible
         What a transition that the environment rules out means: ``"error"``, a fault in the data;
-        ``"gap"``, a new segment starts; ``"forget"``, the history restarts but the mode chain goes on.
+        ``"gap"``, a new segment starts; ``"forget"``, the history restarts but the mode chain goes on.  None: a gap
+        where the environment was estimated, an error where it was given.  A step whose action an estimate has not seen
+        says nothing, and the move that follows is ruled out.
 
     Examples
     --------
@@ -139,6 +140,7 @@ def encode(data: Trajectories, env: MDP, histories: Histories, *, impossible: Im
     >>> histories.table[encode(data, ring, histories).histories].tolist()
     [[0, -1], [1, 0], [1, 1]]
     """
+    impossible = env.default_impossible if impossible is None else impossible
     if impossible not in get_args(Impossible):
         raise ValueError(f'impossible={impossible!r}: expected "error", "gap" or "forget"')
     env.check(data, impossible=impossible)
@@ -160,7 +162,7 @@ def encode(data: Trajectories, env: MDP, histories: Histories, *, impossible: Im
     return Encoded(
         histories=histories.follow(states, history_start).astype(np.int32),
         states=states.astype(np.int32),
-        actions=np.concatenate(data.actions).astype(np.int32),
+        actions=np.where(env.unseen_actions(data), -1, np.concatenate(data.actions)).astype(np.int32),
         chains=np.append(np.flatnonzero(chain_start), len(states)),
         sessions=sessions,
         following=following.astype(np.int32),

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from swirl.data.mdp import MDP
-from swirl.data.trajectories import Trajectories
+from swirl.data.mdp import MDP, Estimate
+from swirl.data.trajectories import Trajectories, common_names
 from swirl.system import too_large
+from swirl.text import counted
 
 __all__ = ["environment_of_places", "fully_connected", "infer_actions", "observed_moves"]
 
@@ -83,25 +84,75 @@ def grows_down(places: Any, y_down: bool | None) -> bool:
     return bool(own if y_down is None else y_down)
 
 
-def observed_moves(data: Trajectories | Iterable[Trajectories]) -> MDP:
+def observed_moves(data: Trajectories | Iterable[Trajectories], *, n_states: int = 0) -> MDP:
     """Make an environment of the moves in data without actions, or in their parts: the action is the next state.
+
+    It is an estimate, as `MDP.estimate` is: a move that only other sessions show is a gap where nothing else is said.
+    It has at least `n_states` states.
 
     >>> observed_moves(Trajectories([[0, 1, 0, 2]])).available.astype(int).tolist()
     [[0, 1, 1], [1, 0, 0], [1, 1, 1]]
     """
-    n, names, moves = 0, None, []
+    n, names, moves, n_sessions = n_states, [], [], 0
     for part in [data] if isinstance(data, Trajectories) else data:
         flat = part.flat()
         inside = np.flatnonzero(~flat.starts[1:])
-        n, names = max(n, part.n_states), part.state_names
+        n, n_sessions = max(n, part.n_states), n_sessions + len(part)
+        names.append((part.state_names, None))
         pairs = np.unique(flat.states[inside] * part.n_states + flat.states[inside + 1])
         moves.append(np.stack(np.divmod(pairs, part.n_states)))
     check_table_size(n, n)
     available = np.zeros((n, n), bool)
     available[*np.concatenate(moves, axis=1)] = True
-    available[~available.any(axis=1)] = True  # never seen to be left: anything may follow
-    following = np.tile(np.arange(n), (n, 1))
-    return MDP.deterministic(following, available=available, state_names=names, action_names=names)
+    known = available.any(axis=1)
+    available[~known] = True  # never seen to be left: anything may follow
+    following, (states, _) = np.tile(np.arange(n), (n, 1)), common_names(names)
+    made = MDP.deterministic(following, available=available, state_names=states, action_names=states)
+    made.estimated = Estimate(n_sessions, False, 0.0, known)
+    return made
+
+
+def estimated_again(env: MDP, data: Trajectories | Iterable[Trajectories]) -> MDP:
+    """The same estimate from these sessions; an environment that was given is returned as it is.
+
+    Who holds sessions out, to score a model on them, estimates its environment from the others alone.
+
+    >>> both = Trajectories([[0, 1, 0], [0, 0, 1]], [[1, 0], [0, 1]])
+    >>> env = MDP.estimate(both)
+    >>> env.available[0], estimated_again(env, both[:1]).available[0]
+    (array([ True,  True]), array([False,  True]))
+    """
+    how = env.estimated
+    if how is None:
+        return env
+    if how.with_actions:
+        made = MDP.estimate(data, how.smoothing, n_states=env.n_states, n_actions=env.n_actions,
+                            state_names=env.state_names, action_names=env.action_names)  # fmt: skip
+    else:
+        made = observed_moves(data, n_states=env.n_states)
+    made.state_names, made.action_names, made.coordinates = env.state_names, env.action_names, env.coordinates
+    return made
+
+
+def unseen_words(env: MDP, data: Trajectories, whose: str, impossible: str | None = None) -> str:
+    """Say how many steps of some sessions an estimated environment does not know; "" where it knows all.
+
+    >>> seen, others = Trajectories([[0, 1, 0]]), Trajectories([[0, 1, 1]])
+    >>> print(unseen_words(observed_moves(seen), others, "the test sessions"))
+    1 of 3 steps of the test sessions occurs in none of the 1 session that the environment was estimated from: it is \
+a gap there (impossible="gap").
+    """
+    n = env.unseen_steps(data)
+    if env.estimated is None or not n:
+        return ""
+    how = impossible or env.default_impossible
+    occurs, each = ("occurs", "it is") if n == 1 else ("occur", "each is")
+    gap = "a gap there" if how == "gap" else "not scored"
+    return (
+        f"{n:,} of {counted(data.n_steps, 'step')} of {whose} {occurs} in none of the "
+        f"{counted(env.estimated.n_sessions, 'session')} that the environment was estimated from: {each} {gap} "
+        f'(impossible="{how}").'
+    )
 
 
 def infer_actions(data: Trajectories, env: MDP) -> Trajectories:

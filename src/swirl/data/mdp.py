@@ -2,13 +2,13 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from swirl.data.successors import Successors
-from swirl.data.trajectories import Flat, Trajectories
+from swirl.data.trajectories import Flat, Trajectories, common_names
 from swirl.data.trajectory_checks import MISSING
 from swirl.errors import Faults, checked_names
 from swirl.text import counted, html_of, some, table_of
@@ -16,6 +16,20 @@ from swirl.text import counted, html_of, some, table_of
 _CANNOT = "The MDP cannot be built"
 SHOWN = 5  # places that a notebook shows
 _TOLERANCE = 1e-6  # how far a row's sum may lie from one: float32 tables pass, wrong ones do not
+
+Impossible = Literal["error", "gap", "forget"]
+
+
+class Estimate(NamedTuple):
+    """How an environment was estimated: what it does not know of is not ruled out, it was only not seen."""
+
+    n_sessions: int
+    """Sessions that it was estimated from."""
+    with_actions: bool
+    """Whether their actions were known (`MDP.estimate`), or states alone (`observed_moves`)."""
+    smoothing: float
+    known: Bool[np.ndarray, "state"]
+    """States of which the sessions show what can be done there."""
 
 
 class MDP:
@@ -39,6 +53,8 @@ class MDP:
         Tables `next` and `probability` [state, action, branch], branches in the order of states. An unused
         branch has probability 0 and points to the state itself; an unavailable action stays, in branch 0.
     available, n_states, n_actions, n_branches, state_names, action_names, coordinates
+    estimated
+        How it was estimated from sessions (`Estimate`); None where it was given.
 
     Examples
     --------
@@ -56,6 +72,7 @@ class MDP:
     state_names: tuple[str, ...] | None
     action_names: tuple[str, ...] | None
     coordinates: Float[np.ndarray, "state 2"] | None
+    estimated: Estimate | None = None
 
     def __init__(
         self,
@@ -224,6 +241,8 @@ class MDP:
         data: Any,
         smoothing: float | int = 0.0,
         *,
+        n_states: int | None = None,
+        n_actions: int | None = None,
         state_names: Any = None,
         action_names: Any = None,
         coordinates: Any = None,
@@ -231,22 +250,28 @@ class MDP:
         """Estimate P(s'|s,a) from the transitions within segments whose action is known.
 
         P(s'|s,a) = (n(s,a,s') + smoothing) / Σ over *observed* successors: smoothing never opens a way that
-        was not taken.  An action never chosen in s is not available there, so estimate from all sessions, held-out
-        ones too (the environment is given, not fitted: design.md#the-model).  Where nothing is known of the
+        was not taken.  An action never chosen in s is not available there.  Where nothing is known of the
         successor, the tables stay in place: an action chosen only at the end of segments is available and
         stays, and so does action 0 of a state in which no action was seen.
 
-        `data` may also be `StreamedTrajectories`, or any parts that are read one after the other.
+        Estimate from the sessions that are fitted: moves that only other sessions show follow the model's `impossible`,
+        for an estimate a gap where nothing else is said, and are not scored (`unseen_steps` has them).  Where sessions
+        are held out to score a model, `compare`, `choose` and `choose_model` estimate anew from the others.
+
+        `data` may also be `StreamedTrajectories`, or any parts that are read one after the other; `n_states` and
+        `n_actions` are at least those of the data.
 
         >>> data = Trajectories([[0, 1, 0, 0]], [[1, 0, 1]])
         >>> MDP.estimate(data).dense()[0, 1], MDP.estimate(data).available[0]
         (array([0.5, 0.5]), array([False,  True]))
+        >>> MDP.estimate(data)
+        MDP(2 states, 2 actions, up to 2 successors, 2 of 4 (state, action) not available, estimated from 1 session)
         """
         faults = Faults()
         if not 0 <= smoothing < np.inf:
             faults.add(f"smoothing={smoothing}: give a number of pseudo-counts ≥ 0")
-        moved, chosen = [], []
-        n_states, n_actions, own_names = 0, 0, (None, None)
+        moved, chosen, own_names, n_sessions = [], [], [], 0
+        n_states, n_actions = n_states or 0, n_actions or 0
         for part in [data] if isinstance(data, Trajectories) or not isinstance(data, Iterable) else data:
             if not isinstance(part, Trajectories):
                 raise ValueError(
@@ -254,7 +279,8 @@ class MDP:
                     "session"
                 )
             n_states, n_actions = max(n_states, part.n_states), max(n_actions, part.n_actions)
-            own_names = (part.state_names, part.action_names)
+            own_names.append((part.state_names, part.action_names))
+            n_sessions += len(part)
             flat = part.flat()
             here = np.flatnonzero(~flat.starts[1:] & (flat.actions[:-1] != MISSING))
             pair = flat.states * part.n_actions + flat.actions
@@ -273,7 +299,8 @@ class MDP:
 
         mask = np.zeros((n_states, n_actions), bool)
         mask[*np.concatenate(chosen, axis=1)] = True
-        mask[~mask.any(1), 0] = True
+        known = mask.any(axis=1)
+        mask[~known, 0] = True
         unknown = np.setdiff1d(np.flatnonzero(mask), observed)
         pairs = np.concatenate([observed, unknown])
         tables = (
@@ -282,9 +309,12 @@ class MDP:
             np.concatenate([next_state, unknown // n_actions]),
             np.concatenate([probability, np.ones(len(unknown))]),
         )
-        state_names = own_names[0] if state_names is None else state_names
-        action_names = own_names[1] if action_names is None else action_names
-        return _empty(cls)._fill("data", tables, mask, state_names, action_names, coordinates, faults)
+        of_states, of_actions = common_names(own_names)
+        state_names = of_states if state_names is None else state_names
+        action_names = of_actions if action_names is None else action_names
+        made = _empty(cls)._fill("data", tables, mask, state_names, action_names, coordinates, faults)
+        made.estimated = Estimate(n_sessions, True, float(smoothing), known)
+        return made
 
     def _fill(
         self,
@@ -386,7 +416,8 @@ class MDP:
         leads = "deterministic" if self.is_deterministic else f"up to {self.n_branches} successors"
         masked = int((~self.available).sum())
         note = f", {masked:,} of {self.available.size:,} (state, action) not available" if masked else ""
-        return f"MDP({counted(self.n_states, 'state')}, {counted(self.n_actions, 'action')}, {leads}{note})"
+        how = f", estimated from {counted(self.estimated.n_sessions, 'session')}" if self.estimated else ""
+        return f"MDP({counted(self.n_states, 'state')}, {counted(self.n_actions, 'action')}, {leads}{note}{how})"
 
     def _repr_html_(self) -> str:
         """What a notebook shows: where each action leads from the first places."""
@@ -438,7 +469,8 @@ class MDP:
         """Per session, the steps t whose move t → t+1 has probability 0 within one segment.
 
         A missing action is taken to be any available one.  A step whose action is not available is not among
-        them: `check` names it as a fault of its own.  (`data.with_gaps` takes the steps t+1.)
+        them: `check` names it as a fault of its own; but in an estimate such an action was only not seen, and it is.
+        (`data.with_gaps` takes the steps t+1.)
 
         >>> env = MDP.deterministic([[0, 1], [0, 1], [2, 2]])
         >>> env.impossible_transitions(Trajectories([[0, 1, 2, 2]], [[1, 0, 1]]))
@@ -451,13 +483,49 @@ class MDP:
         edges = np.searchsorted(flat.sessions[found], np.arange(1, len(data)))
         return np.split(flat.steps[found], edges)
 
-    def check(self, data: Trajectories, impossible: str = "error") -> None:
+    def unseen_actions(self, data: Trajectories) -> Bool[np.ndarray, "step"]:
+        """Of all steps end to end, those whose action an estimate has not seen there; none where it was given.
+
+        >>> seen = Trajectories([[0, 1, 0]], [[1, 0]])
+        >>> MDP.estimate(seen).unseen_actions(Trajectories([[0, 1, 0]], [[1, 1]])).tolist()
+        [False, True, False]
+        """
+        flat = data.flat()
+        if self.estimated is None:
+            return np.zeros(len(flat.states), bool)
+        return (flat.actions != MISSING) & ~(self.available & self.estimated.known[:, None])[flat.states, flat.actions]
+
+    def unseen_steps(self, data: Trajectories) -> int:
+        """Number of steps of `data` that an estimate knows nothing of: the action, or where it leads, was not seen.
+
+        >>> seen = Trajectories([[0, 1, 0]], [[1, 0]])
+        >>> MDP.estimate(seen).unseen_steps(Trajectories([[0, 1, 0, 0]], [[1, 1, 1]]))
+        2
+        """
+        if self.estimated is None:
+            return 0
+        flat = data.flat()
+        unseen = self.unseen_actions(data)
+        unseen[self._impossible(flat)] = True
+        return int(unseen.sum())
+
+    @property
+    def default_impossible(self) -> Impossible:
+        """What a move means that is not in this environment, where nothing is said: a gap, or for a given one an error.
+
+        >>> MDP.deterministic([[1], [0]]).default_impossible
+        'error'
+        """
+        return "error" if self.estimated is None else "gap"
+
+    def check(self, data: Trajectories, impossible: str | None = None) -> None:
         """Raise one `ValueError` with everything in `data` that cannot happen in this environment.
 
         Parameters
         ----------
         impossible
-            "error": an impossible transition is a fault; "gap" and "forget": the model deals with it.
+            "error": an impossible transition is a fault; "gap" and "forget": the model deals with it.  None: a gap
+            where the environment was estimated, an error where it was given.
 
         Examples
         --------
@@ -468,6 +536,7 @@ class MDP:
         ValueError: The data do not fit the environment: 1 fault.
           1. 1 impossible transition: session 0, step 1: state 1, action 0 → state 2 (it leads to 0). ...
         """
+        impossible = self.default_impossible if impossible is None else impossible
         if impossible not in ("error", "gap", "forget"):
             raise ValueError(f'impossible={impossible!r}: give "error", "gap" or "forget"')
         faults, flat = Faults(), data.flat()
@@ -486,14 +555,15 @@ class MDP:
         known = (flat.actions != MISSING) & (flat.actions < self.n_actions) & (flat.states < self.n_states)
         taken = np.flatnonzero(known)
         taken = taken[~self.available[flat.states[taken], flat.actions[taken]]]
-        if taken.size:
+        if taken.size and (self.estimated is None or impossible == "error"):
             places = [f"{self._move(flat, t)} at {_place(data, flat, t)}" for t in taken[:5].tolist()]
             faults.add(
                 f"{counted(len(taken), 'action')} observed where not available: {_first(places, taken)}. "
                 "Correct the data, write −1 (missing), or make the action available (an environment that was "
-                "estimated knows only the actions it saw: estimate it from all sessions)"
+                'estimated knows only the actions it saw: leave impossible="error" out, and they are gaps)'
             )
         found = self._impossible(flat) if impossible == "error" else np.zeros(0, np.int64)
+        found = np.setdiff1d(found, taken)  # named above
         if found.size:
             stays = int((flat.states[found] == flat.states[found + 1]).sum())
             mostly = 2 * stays > len(found)
@@ -539,7 +609,10 @@ class MDP:
         possible = np.isin((state * self.n_actions + action) * self.n_states + next_state,
                            (s * self.n_actions + a) * self.n_states + to)  # fmt: skip
         possible[missing] = np.isin((state * self.n_states + next_state)[missing], s * self.n_states + to)
-        possible |= ~missing & ~self.available[state, action]
+        if self.estimated is None:
+            possible |= ~missing & ~self.available[state, action]  # a fault of its own
+        else:
+            possible &= self.estimated.known[state] & (missing | self.available[state, action])
         return here[~possible]
 
     def _move(self, flat: Flat, t: int) -> str:
@@ -572,6 +645,9 @@ class MDP:
             "state_names": None if self.state_names is None else list(self.state_names),
             "action_names": None if self.action_names is None else list(self.action_names),
         }
+        if self.estimated is not None:
+            stored["known"] = self.estimated.known
+            stored["estimated"] = {k: v for k, v in self.estimated._asdict().items() if k != "known"}
         return {name: value for name, value in stored.items() if value is not None}
 
     @classmethod
@@ -581,7 +657,7 @@ class MDP:
         >>> MDP.from_arrays(MDP.deterministic([[1], [0]]).to_arrays())
         MDP(2 states, 1 action, deterministic)
         """
-        return cls.from_successors(
+        made = cls.from_successors(
             stored["next"],
             stored["probability"],
             available=stored["available"],
@@ -589,6 +665,9 @@ class MDP:
             action_names=stored.get("action_names"),
             coordinates=stored.get("coordinates"),
         )
+        if "estimated" in stored:
+            made.estimated = Estimate(**stored["estimated"], known=np.asarray(stored["known"], bool))
+        return made
 
 
 def _empty(cls: type[MDP]) -> MDP:

@@ -7,7 +7,7 @@ know no environment: whether a transition is possible is the business of `mdp`.
 import copy
 import hashlib
 import operator
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -42,6 +42,25 @@ class Flat(NamedTuple):
     sessions: Int[np.ndarray, " step"]
     steps: Int[np.ndarray, " step"]
     starts: Bool[np.ndarray, " step"]
+
+
+Names = tuple[str, ...] | None
+
+
+def common_names(of_parts: Iterable[tuple[Names, Names]]) -> tuple[Names, Names]:
+    """Names of states and of actions of several parts: those of the parts that have names, which must agree.
+
+    >>> common_names([(("home", "water"), None), (None, ("go",))])
+    (('home', 'water'), ('go',))
+    """
+    faults, kinds = Faults(), ("state_names", "action_names")
+    found = [set(names) - {None} for names in zip(*of_parts, strict=True)] or [set(), set()]
+    for argument, names in zip(kinds, found, strict=True):
+        if len(names) > 1:
+            faults.add(f"{argument} differ: {some(sorted(map(str, names)))}; relabel the parts alike")
+    faults.raise_if_any("The parts cannot be joined")
+    states, actions = (next(iter(names), None) for names in found)
+    return states, actions
 
 
 class Trajectories(FromFiles):
@@ -463,15 +482,9 @@ class Trajectories(FromFiles):
         Trajectories(3 sessions, 6 steps (2 each), 3 states, 1 action)
         """
         parts = list(parts)
-        faults = Faults()
         if not parts:
-            faults.add("parts is empty: give at least one")
-        state_names, action_names = {p.state_names for p in parts}, {p.action_names for p in parts}
-        for argument, found in (("state_names", state_names), ("action_names", action_names)):
-            found.discard(None)
-            if len(found) > 1:
-                faults.add(f"{argument} differ: {some(sorted(map(str, found)))}; relabel the parts alike")
-        faults.raise_if_any("The parts cannot be joined")
+            raise ValueError("parts is empty: give at least one")
+        state_names, action_names = common_names((part.state_names, part.action_names) for part in parts)
 
         def joined(attribute: str) -> list[Any]:
             return [item for part in parts for item in getattr(part, attribute)]
@@ -492,8 +505,8 @@ class Trajectories(FromFiles):
             modes=None if any(part.modes is None for part in parts) else joined("modes"),
             n_states=max(part.n_states for part in parts),
             n_actions=max(part.n_actions for part in parts),
-            state_names=next(iter(state_names), None),
-            action_names=next(iter(action_names), None),
+            state_names=state_names,
+            action_names=action_names,
             names=joined("names"),
             groups=joined("groups"),
             notes=dict.fromkeys(joined("notes")),

@@ -98,7 +98,7 @@ class ARHMM(EMEstimator, DiscreteEstimator):
         switching: str | Fixed = "independent",
         emission_prior: Dirichlet | Gaussian | None = None,
         switching_prior: Gaussian | Dirichlet | Bouts | None = None,
-        impossible: Impossible = "error",
+        impossible: Impossible | None = None,
         n_restarts: int = 8,
         max_iter: int = 2000,
         tol: float = 0.01,
@@ -110,7 +110,7 @@ class ARHMM(EMEstimator, DiscreteEstimator):
         self.switching = switching
         self.emission_prior = emission_prior
         self.switching_prior = switching_prior
-        self.impossible: Impossible = impossible
+        self.impossible: Impossible | None = impossible
         self.n_restarts = n_restarts
         self.max_iter = max_iter
         self.tol = tol

@@ -64,7 +64,7 @@ class DiscreteEstimator(HiddenModeEstimator):
     """A model of choices at labelled states."""
 
     env: MDP
-    impossible: Impossible
+    impossible: Impossible | None
     target: Target = "action"
     """What is chosen at each step."""
     initial_states_: Float[np.ndarray, "state"]

@@ -113,7 +113,7 @@ class DriftingReward(DiscreteEstimator):
         temperature: float = 1.0,
         strength: float = 1.0,
         drift_strength: float = 10.0,
-        impossible: Impossible = "error",
+        impossible: Impossible | None = None,
         n_restarts: int = 4,
         max_iter: int = 500,
         tol: float = 1e-7,
@@ -127,7 +127,7 @@ class DriftingReward(DiscreteEstimator):
         self.temperature = temperature
         self.strength = strength
         self.drift_strength = drift_strength
-        self.impossible: Impossible = impossible
+        self.impossible: Impossible | None = impossible
         self.n_restarts = n_restarts
         self.max_iter = max_iter
         self.tol = tol

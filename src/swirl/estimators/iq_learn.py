@@ -118,7 +118,7 @@ class IQLearn(EMEstimator, DiscreteEstimator):
         strength: float = 0.01,
         q_prior: Gaussian | None = None,
         switching_prior: Any = None,
-        impossible: Impossible = "error",
+        impossible: Impossible | None = None,
         n_restarts: int = 8,
         max_iter: int = 2000,
         tol: float = 0.01,
@@ -133,7 +133,7 @@ class IQLearn(EMEstimator, DiscreteEstimator):
         self.strength = strength
         self.q_prior = q_prior
         self.switching_prior = switching_prior
-        self.impossible: Impossible = impossible
+        self.impossible: Impossible | None = impossible
         self.n_restarts = n_restarts
         self.max_iter = max_iter
         self.tol = tol

@@ -60,8 +60,7 @@ class _Steps(NamedTuple):
         starts[encoded.chains[:-1]] = True
         for first, broken in zip(encoded.sessions[:-1], env.impossible_transitions(data), strict=True):
             starts[first + np.asarray(broken, np.int64) + 1] = True
-        following = np.append(states[1:], -1)
-        following[encoded.chains[1:] - 1] = -1
+        following = encoded.following.astype(np.int64)
         if target == "next_state":  # what an observed action says goes first
             said = next_states(encoded, env)
             following = np.where(said >= 0, said, following)
@@ -254,7 +253,7 @@ class BackoffMarkov(DiscreteEstimator):
         target: Target = "action",
         max_order: int = 6,
         n_folds: int = 3,
-        impossible: Impossible = "error",
+        impossible: Impossible | None = None,
         random_state: int = 0,
     ):
         self.env = env
@@ -263,7 +262,7 @@ class BackoffMarkov(DiscreteEstimator):
         self.target: Target = target
         self.max_order = max_order
         self.n_folds = n_folds
-        self.impossible: Impossible = impossible
+        self.impossible: Impossible | None = impossible
         self.random_state = random_state
 
     def _check_arguments(self) -> None:

@@ -32,6 +32,7 @@ ENVIRONMENT = {
     "next": ("state", "action", "branch"),
     "probability": ("state", "action", "branch"),
     "available": ("state", "action"),
+    "known": ("state",),
     "coordinates": ("state", "axis"),
 }
 """Axes of the environment's tables."""

@@ -118,7 +118,7 @@ class SWIRL(EMEstimator, DiscreteEstimator):
         ``priors.Bouts(steps)``: modes that last.
     impossible
         What a transition that `env` rules out means: ``"error"``; ``"gap"``, a new segment; ``"forget"``, the
-        history restarts and the mode chain goes on.
+        history restarts and the mode chain goes on. None: a gap where `env` was estimated, an error where it was given.
     n_restarts, max_iter, tol, random_state
         Random starting points, of which those in `restarts_` went to their end: all up to eight, the best eight where
         more race (``fit(race=False)``: all); M-steps at most; nats that may remain to be gained when a fit counts as
@@ -166,7 +166,7 @@ class SWIRL(EMEstimator, DiscreteEstimator):
         temperature: float | Sequence[float] | Float[np.ndarray, "mode"] = 1.0,
         reward_prior: Adaptive | Gaussian | Cauchy | Dirichlet | HabitGoals | GoalDirected | None = None,
         switching_prior: Gaussian | Dirichlet | Bouts | None = None,
-        impossible: Impossible = "error",
+        impossible: Impossible | None = None,
         n_restarts: int = 8,
         max_iter: int = 2000,
         tol: float = 0.01,
@@ -181,7 +181,7 @@ class SWIRL(EMEstimator, DiscreteEstimator):
         self.temperature = temperature
         self.reward_prior = reward_prior
         self.switching_prior = switching_prior
-        self.impossible: Impossible = impossible
+        self.impossible: Impossible | None = impossible
         self.n_restarts = n_restarts
         self.max_iter = max_iter
         self.tol = tol
@@ -387,7 +387,7 @@ class SWIRL(EMEstimator, DiscreteEstimator):
         temperature: float | Sequence[float] | Float[np.ndarray, "mode"] = 1.0,
         discount: float = 0.95,
         histories: Any = None,
-        impossible: Impossible = "error",
+        impossible: Impossible | None = None,
     ) -> "SWIRL":
         """Make a fitted model from given rewards and switching, used as they are.
 
@@ -462,7 +462,7 @@ class SWIRL(EMEstimator, DiscreteEstimator):
             self.histories_,
             self.env,
             log_policies=self._log_table(),
-            impossible=self.impossible if impossible is None else impossible,
+            impossible=impossible or self.impossible or self.env.default_impossible,
         )
 
     def _canonical(self, histories: Histories, rewards: np.ndarray) -> np.ndarray:

@@ -15,7 +15,7 @@ import numpy as np
 
 from swirl.data.environments import check_table_size, fully_connected, observed_moves
 from swirl.data.mdp import MDP
-from swirl.data.trajectories import Trajectories
+from swirl.data.trajectories import Trajectories, common_names
 from swirl.errors import Faults
 from swirl.io import open_table
 from swirl.io.atomic_write import check_target, whole_files
@@ -248,15 +248,16 @@ def environment_for(data: Trajectories | Iterable[Trajectories], wanted: Any = N
     """
     parts = [data] if isinstance(data, Trajectories) else data
     if wanted == "syllables":
-        n_states, names, stay = 0, None, False
+        n_states, names, stay = 0, [], False
         for part in parts:
             # A state may follow itself by the last action of a segment too, whose end was not seen.
             flat = part.flat()
             last = np.append(flat.starts[1:], True)
             following = np.where(last, flat.actions, np.append(flat.states[1:], -1))
-            n_states, names = max(n_states, part.n_states), part.state_names
+            n_states = max(n_states, part.n_states)
+            names.append((part.state_names, None))
             stay = stay or bool((following == flat.states).any())
-        return fully_connected(n_states, names, stay=stay)
+        return fully_connected(n_states, common_names(names)[0], stay=stay)
     if wanted in (None, "observed"):
         sizes = [(part.n_states, part.n_actions, part.n_observed_actions) for part in parts]
         n_states, n_actions, n_seen = np.max(sizes, axis=0).tolist()

@@ -45,12 +45,11 @@ def check_facts(fit: ReportedFit) -> dict[str, Any] | None:
     """
     if fit.n_draws < 1 or fit.model.histories is None or fit.env is None:
         return None
-    data, torn = fit.data, False
-    if fit.model.impossible != "error":  # no simulation has transitions that the environment rules out
-        breaks = [steps + 1 for steps in fit.env.impossible_transitions(data)]
-        data = data.with_gaps(breaks)
-        # "forget": the mode chain goes on across them, so bouts must not be cut there.
-        torn = fit.model.impossible == "forget" and any(len(steps) for steps in breaks)
+    # No simulation has transitions that the environment rules out.
+    breaks = [steps + 1 for steps in fit.env.impossible_transitions(fit.data)]
+    data = fit.data.with_gaps(breaks)
+    # "forget": the mode chain goes on across them, so bouts must not be cut there.
+    torn = fit.model.impossible == "forget" and any(len(steps) for steps in breaks)
     segments = np.cumsum([len(gaps) + 1 for gaps in data.gaps])
     enough = (segments > MAX_SEGMENTS) | (np.cumsum(data.lengths) > MAX_STEPS)
     n_sessions = max(1, int(np.argmax(enough)) if enough.any() else len(data))

@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import fields, replace
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +64,6 @@ def run_comparison(
                 raise ValueError(f"{name}: {fault} Or compare without {name} (--models).") from None
     several = len(asked.modes) > 1
     one: dict[str, Any] = {"n_modes": asked.modes[0]} if not several and any(free.values()) else {}
-    of = _honest_score(run, ready)
     with warnings.catch_warnings(), ExitStack() as stack:
         warnings.simplefilter("ignore", SameAnimalsWarning)  # it is among the remarks
         fits = None
@@ -77,7 +76,7 @@ def run_comparison(
             ready.train,
             ready.test,
             env=ready.env,
-            of=of,
+            of=asked.score,
             tune={name: {"n_modes": list(asked.modes)} for name in asked.models if free[name]} if several else None,
             n_folds=n_folds,
             goals=goals,
@@ -87,11 +86,6 @@ def run_comparison(
             **given,
             **one,
         )
-    if result.panel is not None and learnt_from_test(run, ready):
-        told = (
-            "Where it is going is not forecast: the environment was learnt from the held-out sessions too (--env FILE)."
-        )
-        result = replace(result, panel=result.panel.without_forecasts(), notes=(*result.notes, told))
     twins = {twin: name for name, twin in result.one_mode.items() if twin not in asked.models}
     for name, seconds in zip(result.names, result.seconds, strict=True):
         model, family = result.models[name], twins.get(name, name)
@@ -139,26 +133,6 @@ def fit_file(name: str) -> str:
     ('S-1.nc', 'S-1-one-mode.nc')
     """
     return f"{'-'.join(name.replace(',', ' ').split())}.nc"
-
-
-def learnt_from_test(run: Run, ready: Prepared) -> bool:
-    """Whether the probabilities of moves were counted in the held-out sessions too."""
-    return run.env in (None, "observed") and not ready.env.is_deterministic
-
-
-def _honest_score(run: Run, ready: Prepared) -> Any:
-    """What is scored: not next states where the environment itself was learnt from the held-out sessions too."""
-    asked = run.compare
-    if not learnt_from_test(run, ready):
-        return asked.score
-    without = [name for name in asked.models if "action" not in make(name, ready.env).score_types]
-    if asked.score == "next_state" or without:
-        raise ValueError(
-            "the environment is what all sessions show, the held-out ones too, and an action has several ends in it: "
-            "scores of next states would be flattered; give the environment with --env FILE, or compare scores of "
-            "actions (--score action)" + (f" without {', '.join(without)}, which gives none" if without else "")
-        )
-    return "action"
 
 
 def _folds(run: Run, ready: Prepared) -> int:

@@ -113,7 +113,7 @@ class Model(Section):
     temperature: float | list[float] | None = None
     reward_prior: Option = None
     switching_prior: Option = None
-    impossible: Literal["error", "gap", "forget"] = "error"
+    impossible: Literal["error", "gap", "forget"] | None = None
 
 
 class Fit(Section):

@@ -13,6 +13,7 @@ from swirl.data.trajectories import Trajectories
 from swirl.estimators.fit_warnings import cautions_of
 from swirl.estimators.registry import fixed_arguments, known_arguments, make
 from swirl.estimators.swirl import SWIRL
+from swirl.io.environment_files import environment_for
 from swirl.rewards.forms import Goals
 from swirl.text import some
 from swirl.workflows import memory_bound
@@ -49,11 +50,12 @@ def prepare(run: Run, *, every: int | None = None, names: list[str] | None = Non
 
     Where the run does not say what to hold out, `every` does: every so-many-th animal where five or more are known,
     else every so-many-th session; None: nothing.  `names` are the models that are compared, where several are.
+    An environment that is not given is estimated from the sessions that are fitted.
     """
     columns = {name: value for name, value in run.columns.model_dump().items() if name in run.columns.model_fields_set}
     read: Any = stream_sessions if run.stream else read_sessions
-    data, env = read(run.data, columns, env="observed" if run.env is None else run.env, states=run.states)
-    run = with_goals(run, env, names)
+    estimated = run.env in (None, "observed")
+    data, env = read(run.data, columns, env=None if estimated else run.env, states=run.states)
     if every is not None and run.hold_out is None and run.hold_out_subjects is None:
         whole = animals_to_hold_out(data, every)
         held_out = {"hold_out": every} if whole is None else {"hold_out_subjects": [str(subject) for subject in whole]}
@@ -64,6 +66,8 @@ def prepare(run: Run, *, every: int | None = None, names: list[str] | None = Non
         train, test = data.split(every=run.hold_out)
     else:
         train, test = data, None
+    env = environment_for(train) if estimated else env
+    run = with_goals(run, env, names)
     return Prepared(env, data, train, test, run)
 
 

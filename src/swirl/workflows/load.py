@@ -147,7 +147,7 @@ def stream_sessions(
     ...     table.to_parquet(folder / f"{day}.parquet")
     >>> stream_sessions(folder, env="observed")
     (StreamedTrajectories(2 sessions, 6 steps), MDP(2 states, 2 actions, deterministic, 2 of 4 (state, action) not \
-available))
+available, estimated from 2 sessions))
     """
     path = Path(path)
     if not path.exists():

@@ -32,7 +32,6 @@ from swirl.estimators.swirl import SWIRL
 from swirl.io.atomic_write import write_text
 from swirl.text import counted, plain
 from swirl.workflows import memory_bound
-from swirl.workflows.compare import learnt_from_test
 from swirl.workflows.config import Grid, Run
 from swirl.workflows.fit import ARGUMENTS, Prepared, build, check_memory, prepare
 from swirl.workflows.goals import with_what_follows
@@ -152,15 +151,10 @@ def sweep(
 
 
 def folds_for(ready: Prepared, grid: Grid, of: Scored | None) -> int:
-    """As many folds as were asked for, or can be had; a fault where there are none, or scores would be flattered."""
+    """As many folds as were asked for, or can be had; a fault where there are none."""
     n_folds = max_folds(ready.train, grid.folds)
     if n_folds < 2:
         raise ValueError(f"folds={grid.folds}: {counted(len(ready.train), 'session')} cannot be cut into folds")
-    if of == "next_state" and learnt_from_test(ready.run, ready):
-        raise ValueError(
-            "next states are scored, as some actions are missing or you asked for it; but the environment is what all "
-            "sessions show, and an action has several ends in it: give the environment with env = FILE"
-        )
     return n_folds
 
 
