@@ -22,7 +22,7 @@ from swirl.data.folds import max_folds
 from swirl.data.trajectories import Trajectories
 from swirl.estimators.base import as_trajectories
 from swirl.estimators.em_estimator import EMEstimator
-from swirl.estimators.fit_warnings import SAME_MODES, Halves, Verdict, against, with_near
+from swirl.estimators.fit_warnings import SAME_MODES, Halves, Verdict, against, worse
 from swirl.estimators.registry import make
 from swirl.text import counted
 
@@ -32,10 +32,10 @@ MAX_ITERATIONS = 200  # of a fit to a half: what it predicts hardly moves any mo
 
 
 def verdict(model: Any, data: Any, *, callback: Callable[[str], Any] | None = None) -> Verdict:
-    """Judge a fit: how it ended, then fits of the same model to two halves of its sessions.
+    """Judge a fit: by how it ended, and by fits of the same model to two halves of its sessions; the worse one counts.
 
-    The halves may take longer than the fit did; they are left out where the fit itself speaks against it.  The verdict
-    is kept as `model.verdict_`, in the model's file and at the top of its report.
+    The halves may take longer than the fit did; they are left out where it had not settled.  The verdict is kept as
+    `model.verdict_`, in the model's file and at the top of its report.
 
     Parameters
     ----------
@@ -56,27 +56,33 @@ def verdict(model: Any, data: Any, *, callback: Callable[[str], Any] | None = No
     """
     model.check_fitted()
     data = as_trajectories(data)
-    found = against(model, model.restart_agreement_)
-    if found is None and not model.fitted_by_em:
-        found = Verdict("with care", ("fits to halves of the sessions are made for models that EM fits only",))
-    if found is None and max_folds(data, 2) < 2:
-        found = Verdict("with care", ("there is a single session, so whether another gives the same is not known",))
-    if found is None:
-        try:
-            found = fit_halves(model, data, callback=callback).verdict()
-            if len(data) < TUNED:
-                words = f"with {counted(len(data), 'session')} plain counts could not be tuned, so they were left out"
-                found = replace(found, level="with care" if found.level == "trust" else found.level)
-                found = replace(found, reasons=(*found.reasons, words))
-            n_restarts = int(model.fitted_params.get("n_restarts", STARTS))
-            if n_restarts < STARTS and found.halves is not None and found.halves.agreement < SAME_MODES:
-                each = counted(n_restarts, "starting point")
-                words = f"each half was fitted from {each}, as the fit was: with more (--restarts 8) they may agree"
-                found = replace(found, reasons=(*found.reasons, words))
-        except ValueError as problem:  # such as a half in which nothing was observed
-            found = Verdict("with care", (f"halves of the sessions could not be compared ({problem})",))
-    model.verdict_ = with_near(found, model.restart_agreement_)
+    own = against(model, model.restart_agreement_)
+    if model.converged_ is False and own is not None:
+        model.verdict_ = own
+    else:
+        model.verdict_ = worse(own, of_others(model, data, callback))
     return model.verdict_
+
+
+def of_others(model: Any, data: Trajectories, callback: Callable[[str], Any] | None = None) -> Verdict:
+    """The verdict by fits to halves of the sessions; *with care* and why, where these cannot be made."""
+    if not model.fitted_by_em:
+        return Verdict("with care", ("fits to halves of the sessions are made for models that EM fits only",))
+    if max_folds(data, 2) < 2:
+        return Verdict("with care", ("there is a single session, so whether another gives the same is not known",))
+    try:
+        found = fit_halves(model, data, callback=callback).verdict()
+    except ValueError as problem:  # such as a half in which nothing was observed
+        return Verdict("with care", (f"halves of the sessions could not be compared ({problem})",))
+    if len(data) < TUNED:
+        words = f"with {counted(len(data), 'session')} plain counts could not be tuned, so they were left out"
+        found = worse(found, Verdict("with care", (words,)))
+    n_restarts = int(model.fitted_params.get("n_restarts", STARTS))
+    if n_restarts < STARTS and found.halves is not None and found.halves.agreement < SAME_MODES:
+        each = counted(n_restarts, "starting point")
+        words = f"each half was fitted from {each}, as the fit was: with more (--restarts 8) they may agree"
+        found = replace(found, reasons=(*found.reasons, words))
+    return found
 
 
 def fit_halves(model: EMEstimator, data: Trajectories, *, callback: Callable[[str], Any] | None = None) -> Halves:

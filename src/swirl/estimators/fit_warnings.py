@@ -336,52 +336,49 @@ def against(model: Any, agreement: RestartAgreement | None) -> Verdict | None:
     agreement
         Whether its restarts came to the same result; None: not known.
     """
+    found = None
     if model.converged_ is False:
-        return Verdict("don't", ("the fit had not settled",))
-    if agreement is not None and len(agreement.rivals):
-        return Verdict("don't", (f"of the starting points {agreement.rival_words()}",))
-    n_restarts = len(model.restarts_) if agreement is None else agreement.n_restarts
-    found = _care(model, agreement, n_restarts)
-    return None if found is None else with_near(found, agreement)
+        found = Verdict("don't", ("the fit had not settled",))
+    elif agreement is not None and len(agreement.rivals):
+        found = Verdict("don't", (f"of the starting points {agreement.rival_words()}",))
+    elif words := _care(model, agreement):
+        found = Verdict("with care", (words,))
+    if agreement is not None and agreement.near:
+        words = f"{agreement.near_words()}, and the data hardly decide between {_these(agreement)}"
+        found = worse(Verdict("with care", (words,)), found) if found else Verdict("with care", (words,))
+    return found
 
 
-def with_near(found: Verdict, agreement: RestartAgreement | None) -> Verdict:
-    """The verdict, at best *with care* where another solution is near in fit, and this among its reasons.
+def worse(one: Verdict | None, other: Verdict) -> Verdict:
+    """Two verdicts on the same fit as one: the worse level, and the reasons of both, those of the worse first.
 
-    >>> near = RestartAgreement(0, 2, np.array([1, 1, 0.4]), np.array([0, 0, 0.2]), np.array([0, 0, 7.0]),
-    ...                         error=np.array([np.nan, np.nan, 8.0]))
-    >>> print(with_near(Verdict("trust", ("fits agree",)), near))
-    with care: 1 of 3 starting points ended 7 nats behind, with other modes (segmentations agree at ARI 0.40), and \
-the data hardly decide between the two; fits agree
+    >>> alone = Verdict("with care", ("only one of 8 starting points came to this result",))
+    >>> print(worse(alone, Verdict("don't", ("fits to either half agree on the mode at 53 % of the steps only",))))
+    don't trust it: fits to either half agree on the mode at 53 % of the steps only; only one of 8 starting points \
+came to this result
     """
-    if agreement is None or not agreement.near:
-        return found
-    words = f"{agreement.near_words()}, and the data hardly decide between {_these(agreement)}"
-    if words in found.reasons:
-        return found
-    if found.level == "don't":  # its own reasons are worse
-        return replace(found, reasons=(*found.reasons, words))
-    return replace(found, level="with care", reasons=(words, *found.reasons))
+    if one is None:
+        return other
+    first, second = sorted((one, other), key=lambda each: WORST_FIRST.index(each.level))
+    reasons = dict.fromkeys((*first.reasons, *second.reasons))
+    return Verdict(first.level, tuple(reasons), one.halves or other.halves)
 
 
 def _these(agreement: RestartAgreement) -> str:
     return "the two" if len(agreement.near) == 1 else "them"
 
 
-def _care(model: Any, agreement: RestartAgreement | None, n_restarts: int) -> Verdict | None:
-    """What makes one careful with a fit that settled and has no rivals."""
+def _care(model: Any, agreement: RestartAgreement | None) -> str:
+    """What makes one careful with a fit that settled and has no rivals; nothing: nothing does."""
+    n_restarts = len(model.restarts_) if agreement is None else agreement.n_restarts
     if n_restarts == 1:
-        return Verdict("with care", ("there was a single starting point",))
+        return "there was a single starting point"
     if n_restarts and agreement is None:
-        return Verdict("with care", ("whether its starting points came to the same result is not known",))
+        return "whether its starting points came to the same result is not known"
     if agreement is not None and agreement.n_same < 2:
-        return Verdict("with care", (f"only one of {n_restarts} starting points came to this result",))
-    shares = np.array(model.mode_shares)
-    if shares.min() < MIN_SHARE:
-        smallest = int(shares.argmin())
-        name = f"mode {smallest}" if model.mode_names_ is None else model.mode_names_[smallest]
-        return Verdict("with care", (f"{name} has only {100 * shares.min():.1f} % of the steps",))
-    return None
+        return f"only one of {n_restarts} starting points came to this result"
+    smallest = min(model.mode_shares)
+    return f"one mode has only {100 * smallest:.1f} % of the steps" if smallest < MIN_SHARE else ""
 
 
 def verdict_of(model: Any, agreement: RestartAgreement | None) -> Verdict | None:
@@ -391,11 +388,8 @@ def verdict_of(model: Any, agreement: RestartAgreement | None) -> Verdict | None
     """
     if agreement is None and not model.restarts_:
         return None
-    known = model.verdict_
-    if known is None or known.halves is None:  # what the fit itself says is said anew: modes may have names by now
-        known = against(model, agreement) or known
     unchecked = "whether other sessions give the same was not checked (swirl fit does; in Python, verdicts.verdict)"
-    return with_near(known or Verdict("with care", (unchecked,)), agreement)
+    return worse(against(model, agreement), model.verdict_ or Verdict("with care", (unchecked,)))
 
 
 def is_unsettled(found: Verdict | None) -> bool:
