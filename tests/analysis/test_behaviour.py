@@ -7,7 +7,7 @@ from sklearn.metrics import mutual_info_score, normalized_mutual_info_score
 from swirl.analysis import behaviour
 from swirl.analysis.behaviour import segment_summary, segments
 from swirl.data.mdp import MDP
-from swirl.data.segments import dwell_times
+from swirl.data.segments import Bouts, bouts_of, find_segments
 from swirl.datasets import labyrinth_env
 
 #         t = 0  1  2  3  4  5  6  7  8  9
@@ -72,8 +72,8 @@ def test_summary_by_hand():
     assert table["segments"].to_dict() == {0: 2, 1: 2, 2: 0, "all": 4}
     assert table["whole_segments"].to_dict() == {0: 1, 1: 1, 2: 0, "all": 2}
     assert table.loc[0, "median_length"] == 2
-    assert table.loc["all", "mean_length"] == 2.5
-    assert np.isnan(table.loc[2, "mean_length"])
+    # Times left over steps at risk: modes 0, 1 and 2 are left 2, 2 and 0 times, at 6, 5 and 1 steps.
+    assert table["mean_length"].tolist() == pytest.approx([3, 2.5, np.nan, 3], nan_ok=True)
     assert table["share_of_steps"].tolist() == pytest.approx([6 / 14, 5 / 14, 3 / 14, 1])
     assert table["switches_per_100_steps"].tolist() == pytest.approx([200 / 6, 200 / 5, 0, 400 / 14])
     # mode 0: [5 4 3 9] ends at the water, [1 2] does not; mode 1: [3 2 0] ends at home, [9 9] at the water
@@ -86,7 +86,6 @@ def test_summary_by_hand():
 def test_the_recordings_cuts_can_be_counted():
     table = segment_summary(MODES, STATES, GOALS, include_cut=True)
     assert table["segments"].tolist() == [2, 2, 2, 6]
-    assert table.loc[2, "mean_length"] == 1.5
     assert table.loc[2, "ends_at_home"] == 0.5
 
 
@@ -126,12 +125,110 @@ def test_summary_refuses_what_does_not_match():
         segments([])
 
 
-def test_dwell_times_and_switches_by_hand():
-    assert [times.tolist() for times in dwell_times(MODES)] == [[2], [3], []]
-    every = dwell_times(MODES, include_cut=True, n_modes=4)
-    assert [times.tolist() for times in every] == [[4, 2], [3, 2], [1, 2], []]
+def test_switches_by_hand():
     assert behaviour.switch_rate(MODES) == pytest.approx(400 / 14)
     assert behaviour.switch_rate(MODES, gaps=[[4], []]) == pytest.approx(300 / 14)
+
+
+# ---------------------------------------------------------------------- durations
+
+
+def bouts(modes, gaps=None, n_modes=None):
+    return bouts_of(find_segments(modes, gaps), n_modes)
+
+
+def test_bouts_by_hand():
+    told = [(own.length.tolist(), own.cut.tolist(), own.exits, own.at_risk) for own in bouts(MODES, n_modes=4)]
+    assert told == [([2], [], 2, 6), ([3], [], 2, 5), ([], [1, 2], 0, 1), ([], [], 0, 0)]
+    # A gap after the fifth step: the bout that goes on there is cut, and has no known start after it.
+    told = [(own.length.tolist(), own.cut.tolist(), own.exits, own.at_risk) for own in bouts(MODES, gaps=[[5], []])]
+    assert told[1] == ([], [1], 2, 4)
+    # Nor is it known what comes after an unlabelled step.
+    told = [(own.length.tolist(), own.cut.tolist(), own.exits, own.at_risk) for own in bouts([[0, 1, 1, -1, 1, 0]])]
+    assert told == [([], [1], 1, 1), ([], [2], 1, 2)]
+
+
+def lasting(length, cut=()):
+    at_risk = sum(length) + sum(cut) - len(cut)
+    return Bouts(np.array(length, int), np.array(cut, int), len(length), at_risk)
+
+
+def test_survival_by_hand():
+    x, y = lasting([2, 2, 5]).survival()
+    assert x.tolist() == [1.0, 2.0, 5.0, 5.0]
+    np.testing.assert_allclose(y, [1, 1, 1 / 3, 0])
+    # Of five at risk of ending at 2 two do; one is cut at 3, one at 5 (it may have ended there, or gone on).
+    x, y = lasting([2, 2, 5], [3, 5]).survival()
+    np.testing.assert_allclose(y, [1, 1, 3 / 5, 0])
+    x, y = lasting([2], [4, 1]).survival()
+    np.testing.assert_allclose((x, y), ([1, 2, 4], [1, 1, 0.5]))
+    np.testing.assert_array_equal(lasting([], [4]).survival(), [[1, 4], [1, 1]])
+    assert lasting([]).survival()[0].tolist() == []
+
+
+def test_the_median_is_the_usual_one_where_nothing_is_cut():
+    rng = np.random.default_rng(0)
+    for n in range(1, 30):
+        lengths = rng.integers(1, 9, n)
+        assert lasting(lengths.tolist()).median == np.median(lengths)
+
+
+@pytest.mark.parametrize(
+    ("own", "median", "mean"),
+    [
+        (lasting([3, 5], [9]), "5 steps", "8 steps"),
+        (lasting([3], [9, 10]), "longer than 9 steps", "20 steps"),
+        (lasting([1]), "1 step", "1 step"),
+        (lasting([], [1]), "", ""),
+        (lasting([]), "", ""),
+        # Never left in 16 steps: at a rate of 1 − 0.025^(1/16) it would not have been in one of 40 recordings.
+        (lasting([], [9, 9]), "longer than 8 steps", f"longer than {1 / (1 - 0.025 ** (1 / 16)):.2f} steps"),
+    ],
+)
+def test_durations_in_words(own, median, mean):
+    assert (own.median_words, own.mean_words) == (median, mean)
+    low, high = own.mean_interval()
+    if own.exits:
+        assert low <= own.mean <= high
+    else:
+        assert np.isnan(own.mean)
+        assert high == np.inf or np.isnan(high)
+
+
+def chains(rng, mean, n_sessions, n_steps):
+    """Modes of sessions: two, each left with the same probability at every step."""
+    leave = rng.random((n_sessions, n_steps)) < 1 / mean
+    return list((rng.integers(2, size=(n_sessions, 1)) + np.cumsum(leave, axis=1)) % 2)
+
+
+def clocks(rng, n_sessions, n_steps):
+    """Modes of sessions that begin anywhere in a bout; a bout lasts 30 to 90 steps, each length alike."""
+    paths = []
+    for _ in range(n_sessions):
+        lengths = rng.integers(30, 91, n_steps // 30 + 8)
+        start = rng.integers(300)  # long after the first: in the middle of some bout
+        paths.append((np.repeat(np.arange(len(lengths)) % 2, lengths))[start : start + n_steps])
+    return paths
+
+
+def test_cut_bouts_do_not_shorten_modes():
+    own, _ = bouts(chains(np.random.default_rng(0), 100, 2000, 200))
+    x, y = own.survival()
+    truth = 0.99 ** (x - 1)
+    assert np.abs(y - truth).max() < 0.03
+    assert own.mean == pytest.approx(100, rel=0.03)
+    assert own.median == pytest.approx(69, abs=4)
+    whole = own.length
+    assert (whole >= 100).mean() < 0.2  # of 0.37: without those that were cut
+    assert np.median(whole) < 45
+
+
+def test_modes_with_a_clock_come_out_as_they_are():
+    own, _ = bouts(clocks(np.random.default_rng(0), 2000, 150))
+    x, y = own.survival()
+    truth = np.clip((91 - x) / 61, 0, 1)
+    assert np.abs(y - truth).max() < 0.04
+    assert own.mean == pytest.approx(60, rel=0.03)
 
 
 # ---------------------------------------------------------------------- places

@@ -46,8 +46,9 @@ def test_numbers_of_animals_by_hand():
     np.testing.assert_allclose(shares.to_numpy(), [[0.6, 0.4], [0.75, 0.25]])
     # Starts that were seen: of mode 0 at steps 3 and (after 1, 1) 2; of mode 1 at step 1. A gap's far side is none.
     np.testing.assert_allclose(by_animal(data, modes, "bouts").to_numpy(), [[200, 100], [0, 250]])
-    # The only bout with both ends seen is 1, 1 of the first session.
-    np.testing.assert_allclose(by_animal(data, modes, "duration").to_numpy(), [[np.nan, 2], [np.nan, np.nan]])
+    # m1: mode 0 is left after step 0 of 4 at risk (1 of the first session, 1 + 1 + 1 of the second, less its cut ends),
+    # mode 1 at 2 of 4; m2: mode 0 at 1 of 3, and no step in mode 1 is followed by another.
+    np.testing.assert_allclose(by_animal(data, modes, "leaving").to_numpy(), [[1 / 3, 2 / 4], [1 / 3, np.nan]])
     signal = by_animal(data, modes, "signal", signal="dff", mode_names=["home", "food"])
     assert signal.columns.tolist() == ["home", "food"]
     np.testing.assert_allclose(signal.to_numpy(), [[(1 + 3) / 6, (1 + 3 + 10) / 4], [2, np.nan]])
@@ -69,6 +70,56 @@ def test_faults_of_numbers_of_animals():
         by_animal(data, [[0, 0]], "share", signal="dff")
     with pytest.raises(ValueError, match="mode_names has 1 names, but there are 2 modes"):
         by_animal(data, [[0, 1]], mode_names=["one"])
+
+
+# ---- how often a mode is left
+
+
+def chains(rng, means, lengths, n_animals=6, n_sessions=4):
+    """Two groups of animals; either mode of theirs is left with one probability at every step."""
+    modes, who = [], []
+    for group, (mean, n_steps) in enumerate(zip(means, lengths, strict=True)):
+        for animal in range(n_animals):
+            leave = rng.random((n_sessions, n_steps)) < 1 / mean
+            modes += list((rng.integers(2, size=(n_sessions, 1)) + np.cumsum(leave, axis=1)) % 2)
+            who += [(f"{group} {animal}", f"group {group}")] * n_sessions
+    subjects, groups = zip(*who, strict=True)
+    return Trajectories([np.zeros_like(path) for path in modes], subjects=subjects, groups=groups), modes
+
+
+def test_short_sessions_do_not_make_modes_short():
+    data, modes = chains(np.random.default_rng(0), (30, 30), (240, 60), n_animals=40, n_sessions=8)
+    rates = by_animal(data, modes, "leaving").groupby("group").mean().to_numpy()
+    np.testing.assert_allclose(rates, 1 / 30, rtol=0.08)
+
+
+def test_animals_that_stay_longer_are_told_although_their_bouts_are_cut():
+    found = compare_groups(
+        by_animal(*chains(np.random.default_rng(0), (60, 120), (200, 200), n_sessions=20), "leaving")
+    )
+    assert (found.corrected_p_value <= 0.05).all()
+    np.testing.assert_allclose(1 / found.means, [[60, 60], [120, 120]], rtol=0.2)
+
+
+def test_an_animal_that_never_leaves_counts():
+    subjects, groups = ["a", "b", "c", "d"], ["x", "x", "y", "y"]
+    data = Trajectories([np.zeros(6, int)] * 4, subjects=subjects, groups=groups)
+    modes = [[0, 0, 1, 1, 0, 0], [0, 1, 0, 1, 0, 1], [0] * 6, [0, 0, 0, 0, 0, 1]]
+    rates = by_animal(data, modes, "leaving")
+    np.testing.assert_allclose(rates["mode 0"], [1 / 3, 1, 0, 1 / 5])
+    found = compare_groups(rates[["mode 0"]])
+    assert found.n_animals.tolist() == [[2], [2]]
+    assert np.isfinite(found.difference).all()
+    # In the other mode no step of c or d is followed by another: nothing is known, and that is said.
+    with pytest.raises(ValueError, match="mode 1: x has 2 animals with a number, y 0"):
+        compare_groups(rates)
+
+
+def test_equal_steps_are_left_as_often_by_time_as_by_steps():
+    data, modes = chains(np.random.default_rng(3), (10, 20), (60, 60))
+    timed = Trajectories(data.states, subjects=data.subjects, groups=data.groups, times=[np.arange(60) / 4] * len(data))
+    per_second = by_animal(timed, modes, "leaving_per_time")
+    pd.testing.assert_frame_equal(per_second, 4 * by_animal(data, modes, "leaving"))
 
 
 # ---- shares of the time
@@ -102,9 +153,9 @@ def lasted_in_plain_words(data, session, step):
 def test_shares_of_the_time_by_a_plain_loop(timed):
     data, modes = visits(np.random.default_rng(6), timed=timed)
     found = by_animal(data, modes, "time")
-    bouts = by_animal(data, modes, "bout_time")
+    rates = by_animal(data, modes, "leaving_per_time")
     for group, subject in found.index:
-        seconds, whole = np.zeros(3), [[], [], []]
+        seconds, left, at_risk = np.zeros(3), np.zeros(3), np.zeros(3)
         for i in range(len(data)):
             if (data.groups[i], data.subjects[i]) != (group, subject):
                 continue
@@ -113,18 +164,14 @@ def test_shares_of_the_time_by_a_plain_loop(timed):
                 if mode >= 0 and took is not None:
                     seconds[mode] += took
             for start, stop in data.segments(i):
-                run = start
-                while run < stop:
-                    end = run
-                    while end < stop and modes[i][end] == modes[i][run]:
-                        end += 1
-                    seen = run > start and modes[i][run - 1] >= 0 and end < stop and modes[i][end] >= 0
-                    took = [lasted_in_plain_words(data, i, step) for step in range(run, end)]
-                    if modes[i][run] >= 0 and seen and None not in took:
-                        whole[modes[i][run]].append(sum(took))
-                    run = end
+                for step in range(start, stop - 1):
+                    mode, following = modes[i][step : step + 2]
+                    took = lasted_in_plain_words(data, i, step)
+                    if mode >= 0 and took is not None and following >= 0:
+                        at_risk[mode] += took
+                        left[mode] += following != mode
         np.testing.assert_allclose(found.loc[group, subject], seconds / seconds.sum())
-        np.testing.assert_allclose(bouts.loc[group, subject], [np.mean(own) if own else np.nan for own in whole])
+        np.testing.assert_allclose(rates.loc[group, subject], left / at_risk)
 
 
 def test_where_steps_last_equally_long_shares_of_time_and_of_steps_are_the_same():
@@ -141,7 +188,7 @@ def test_where_steps_last_equally_long_shares_of_time_and_of_steps_are_the_same(
 
 def test_shares_of_the_time_need_durations():
     data = Trajectories([[0, 0]] * 2, subjects=["m1", "m2"], groups=["a", "b"])
-    for measure in ("time", "bout_time"):
+    for measure in ("time", "leaving_per_time"):
         with pytest.raises(
             ValueError, match=rf"measure='{measure}': how long the steps lasted is not known; give times"
         ):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from swirl import datasets
-from swirl.data.segments import dwell_times
+from swirl.data.segments import bouts_of, find_segments
 from swirl.datasets.sketch import bout_length, sketched, ways
 
 GRID = datasets.gridworld_env()
@@ -13,7 +13,7 @@ GRID = datasets.gridworld_env()
 def test_bouts_last_as_long_as_was_asked_for():
     truth = sketched(GRID, [4, 20], dwell=[15, 30], temperature=0.5)
     drawn = truth.sample(40, 1000, random_state=0)
-    lasting = [np.mean(times) for times in dwell_times(drawn.modes, n_modes=2)]
+    lasting = [bouts.mean for bouts in bouts_of(find_segments(drawn.modes), 2)]
     np.testing.assert_allclose(lasting, [15, 30], rtol=0.06)
     anywhere = sketched(GRID, [4, 20], dwell=15, ends="anywhere")
     np.testing.assert_allclose(anywhere.mode_transitions_[:, 0, 1], 1 / 15)

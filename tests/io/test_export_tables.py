@@ -178,13 +178,15 @@ def test_bouts():
         "stop_time": [0.30000000000000004 + 0.20000000000000004, 7.2, 2 / 3],
         "mode": ["rest", "rest", "run"],
         "n_steps": [2, 1, 1],
+        "cut_start": [True, True, True],
+        "cut_end": [True, True, True],
     }
     assert pd.isna(frame.subject[2])
     short = Trajectories([[0, 1]], times=[np.array([0.1, 0.3], np.float32)])
     assert [segments_frame(short, [[0, 1]])[name].dtype for name in ("start_time", "stop_time")] == [np.float32] * 2
     untimed = segments_frame(Trajectories([[0, 1, 0]]), [[1, 1, 0]])
-    assert untimed.columns.tolist() == ["session", "start_step", "stop_step", "mode", "n_steps"]
-    assert untimed["mode"].tolist() == [1, 0]
+    assert untimed.columns.tolist() == ["session", "start_step", "stop_step", "mode", "n_steps", "cut_start", "cut_end"]
+    assert untimed[["mode", "cut_start", "cut_end"]].to_numpy().tolist() == [[1, True, False], [0, False, True]]
 
 
 FAULTS = {

@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 
 from print_size import faults_of_texts
 from swirl import plots
+from swirl.data.segments import bouts_of, find_segments
 from swirl.plots.labels import spread
 from swirl.plots.segments import prevalence
 from swirl.plots.style import on_white
@@ -422,7 +423,7 @@ def test_lines_and_words_of_every_mode_can_be_seen_on_white():
     names = [f"h{k}" for k in range(9)]
     drawn = [
         plots.mode_prevalence(paths, mode_names=names),
-        plots.bout_durations([[1, 2, 3, mode + 1] for mode in range(9)], mode_names=names),
+        plots.bout_durations(bouts_of(find_segments(paths)), mode_names=names),
     ]
     for ax in drawn:
         assert min(contrast(line.get_color()) for line in ax.lines) >= 2

@@ -18,6 +18,7 @@ from swirl.data.environments import fully_connected
 from swirl.data.geometry import kind_of
 from swirl.data.histories import Histories
 from swirl.data.mdp import MDP
+from swirl.data.segments import Bouts
 from swirl.data.trajectories import Trajectories
 from swirl.datasets.gridworld import gridworld_env
 from swirl.estimators.swirl import SWIRL
@@ -236,35 +237,20 @@ def test_traffic_of_syllables_counts_moves_within_bouts():
 # ---- durations
 
 
-def test_survival_by_hand():
-    x, y = durations.survival(np.array([2.0, 2.0, 5.0]))
-    assert x.tolist() == [1.0, 2.0, 5.0, 5.0]
-    np.testing.assert_allclose(y, [1, 1, 1 / 3, 0])
-    # Of five at risk of ending at 2 two do; one is cut at 3, one at 5 (it may have ended there, or gone on).
-    x, y = durations.survival(np.array([2.0, 2.0, 5.0]), np.array([3.0, 5.0]))
-    np.testing.assert_allclose(y, [1, 1, 3 / 5, 0])
-    x, y = durations.survival(np.array([2.0]), np.array([4.0, 1.0]))
-    np.testing.assert_allclose((x, y), ([1, 2, 4], [1, 1, 0.5]))
-
-
-def test_kaplan_and_meier_undo_the_cut():
-    rng = np.random.default_rng(0)
-    true = rng.geometric(0.05, 4000)
-    seen = rng.geometric(0.05, 4000)
-    x, y = durations.survival(true[true < seen].astype(float), seen[true >= seen].astype(float))
-    expected = 0.95 ** (x - 1)
-    assert np.abs(y - expected)[x < 40].max() < 0.04
-    naive = durations.survival(true[true < seen].astype(float))
-    assert np.interp(20, *naive) < 0.95**19 - 0.1
+def lasting(length, cut=()):
+    at_risk = sum(length) + sum(cut) - len(cut)
+    return Bouts(np.array(length, int), np.array(cut, int), len(length), at_risk)
 
 
 def test_bout_durations():
-    lengths = [[1, 1, 2, 8], [3, 3], []]
-    ax = ready(durations.bout_durations(lengths, expected=[3.0, [3, 4], 2], mode_names=["a", "b", "c"]))
+    bouts = [lasting([1, 1, 2, 8]), lasting([3, 3], [5]), lasting([])]
+    ax = ready(durations.bout_durations(bouts, expected=[3.0, lasting([3, 4]), 2], mode_names=["a", "b", "c"]))
     assert ax.get_xscale() == "log"
-    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["a (n = 4)", "b (n = 2)", "c (n = 0)"]
+    told = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert told == ["a (n = 4)", "b (n = 3, 1 cut)", "c (n = 0)"]
     lines = {line.get_label(): line for line in ax.get_lines()}
     assert lines["a"].get_ydata().tolist() == [1.0, 1.0, 0.5, 0.25, 0.0]
+    np.testing.assert_allclose(lines["b"].get_ydata(), [1, 1, 1 / 3])  # up to 5, where the one that was cut ends it
     dashed = [line for line in ax.get_lines() if line.get_label() == "_expected"]
     at = dashed[0].get_xdata() == 4
     assert dashed[0].get_ydata()[at] == pytest.approx((2 / 3) ** 3)
@@ -272,24 +258,11 @@ def test_bout_durations():
     assert "2" in [tick.get_text() for tick in ax.get_xticklabels()]
 
 
-def test_a_histogram_of_durations_sums_to_one():
-    rng = np.random.default_rng(0)
-    lengths = rng.geometric(0.1, 500)
-    ax = ready(durations.bout_durations([lengths], kind="histogram", expected=[10.0]))
-    stairs = ax.patches[0].get_data()
-    assert stairs.values.sum() == pytest.approx(1.0)
-    assert (np.diff(np.floor(stairs.edges)) >= 1).all()  # every bin holds a whole number
-    expected = ax.get_lines()[0].get_ydata()[:-1]
-    assert expected.sum() == pytest.approx(1 - 0.9 ** lengths.max(), abs=1e-9)
-
-
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        ({"durations": [[], []]}, "got no bout in any mode"),
-        ({"durations": [[0.0]]}, r"durations\[0\]: expected lengths above 0"),
-        ({"durations": [[1]], "expected": [1, 2]}, "expected: got 2 entries"),
-        ({"durations": [[1]], "kind": "histogram", "cut": [[2]]}, "a histogram has no place"),
+        ({"bouts": [lasting([]), lasting([])]}, "the start of none was seen"),
+        ({"bouts": [lasting([1])], "expected": [1, 2]}, "expected: got 2 entries"),
     ],
 )
 def test_durations_that_cannot_be_drawn(arguments, told):
@@ -546,7 +519,7 @@ def test_every_figure_that_applies(name, history, per_action, extra, monkeypatch
     data, modes = recording(env=env, gaps=[[20], [], []])
     model = made(env, history, per_action=per_action)
     decoded(model, modes, monkeypatch)
-    monkeypatch.setattr(catalogue.segmentation, "SIMULATED", (2, 40))
+    monkeypatch.setattr(catalogue.segmentation, "SIMULATED", 80)
     wanted = [figure for figure in catalogue.FIGURES if figure in (*extra, *ALWAYS, *SIGNAL)]
     drawn, left_out = catalogue.draw(
         model, data, signal="dopamine", mode_names=["water", "home"], only=wanted if per_action else None

@@ -35,7 +35,7 @@ from swirl.report.animals import animal_facts, animal_figure, animal_note, anima
 from swirl.report.caveats import OtherSolution
 from swirl.report.checks import OF_MODES, check_facts, check_sentence
 from swirl.report.comparison import relation
-from swirl.report.durations import bout_facts, survival
+from swirl.report.durations import bout_facts
 from swirl.report.maps import map_facts, places
 from swirl.report.modes import mode_facts, mode_sentence
 from swirl.report.page import SECTIONS, contents
@@ -48,7 +48,7 @@ from swirl.report.switching import switch_counts, switching_facts
 from swirl.report.uncertainty import agreement_of, restart_facts
 from swirl.report.writing import ASSETS
 from swirl.rewards import Goals
-from swirl.text import minus, number
+from swirl.text import minus, number, rounded
 
 EVIL = '<b>"x"</b></script><script>boom()</script>'
 N_STATES, N_SESSIONS, N_STEPS = 25, 3, 80  # one shape everywhere: what decodes is compiled once
@@ -181,7 +181,9 @@ def test_modes_by_hand():
     modes = [[0] * 9 + [1] * 9]
     states = [[0, 2, 0, 2, 0, 2, 0, 2, 1, 1, 0, 1, 0, 1, 0, 1, 0, 1]]
     first, second = mode_facts(decoded(modes, states))
-    assert [first["share"], first["bouts"], first["median_bout"]] == [0.5, 1, None]  # neither bout is whole
+    # Neither bout is whole: of the first the start was not seen, of the second the end was not.
+    assert [first["share"], first["bouts"], first["median_bout"]] == [0.5, 1, ""]
+    assert second["median_bout"] == "longer than 8 steps"
     # Expected at the rate of both modes: 4 arrivals × 9 / 17 steps.
     assert first["places"] == [{"state": 2, "times": 4, "ratio": pytest.approx(4.5 / (4 * 9 / 17 + 0.5))}]
     assert [place["state"] for place in second["places"]] == [1]
@@ -662,9 +664,9 @@ def test_bouts_are_not_cut_where_only_the_history_forgets():
     facts = check_facts(case)
     assert facts["torn"]
     assert not {row["what"] for row in facts["rows"]} & set(OF_MODES)
-    for bout, drawn in zip(bout_facts(case, facts), facts["bouts"], strict=True):
-        assert bout["real"] == survival(drawn["real"])
-        assert max(bout["real"]["length"], default=0) == (bout["longest"] or 0)
+    for own, bout in zip(case.bouts, bout_facts(case, facts, [20.0, 20.0]), strict=True):
+        length, share = own.survival()
+        assert (bout["real"]["length"], bout["real"]["share"]) == (length.tolist(), rounded(share))
         assert len(bout["simulated"]) == 1
 
 

@@ -6,13 +6,14 @@ another step there.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from swirl.data.mdp import MDP
-from swirl.data.segments import find_segments, number_of_modes, split_at_gaps
+from swirl.data.segments import bouts_of, find_segments, number_of_modes, split_at_gaps
 from swirl.errors import Faults
 from swirl.inference.mode_matching import adjusted_rand_index, confusion
 
@@ -73,15 +74,17 @@ def segment_summary(
     within
         How many of a segment's last steps count as its end.
     include_cut
-        Also use segments that the recording cut. By default a segment cut at its end tells nothing of where it
-        ends, and one cut at either end nothing of its length.
+        Also take the last steps seen of a segment that the recording cut as its end. By default such a segment tells
+        nothing of where it ends.
 
     Returns
     -------
     pandas.DataFrame
-        segments (whose end is known), median_length, mean_length (of whole_segments), share_of_steps,
-        switches_per_100_steps (out of the mode, per 100 steps in it; of all modes in the row "all"), and for each
-        goal ends_at_<goal> and visits_<goal>: the share of segments that end at it, and that visit it anywhere.
+        segments (whose end is known), whole_segments (whose start is known too), median_length and mean_length (of all
+        bouts, cut ones as `swirl.data.segments.Bouts` has them; NaN: half of them, or none, were seen to end),
+        share_of_steps, switches_per_100_steps (out of the mode, per 100 steps in it; of all modes in the row "all"),
+        and for each goal ends_at_<goal> and visits_<goal>: the share of segments that end at it, and that visit it
+        anywhere.
 
     Examples
     --------
@@ -89,9 +92,9 @@ def segment_summary(
     >>> table = segment_summary(modes, states, {"water": 9, "home": 0}, include_cut=True)
     >>> table[["segments", "mean_length", "ends_at_water", "ends_at_home"]].reset_index()
       mode  segments  mean_length  ends_at_water  ends_at_home
-    0    0         2          2.0       0.500000      0.000000
+    0    0         2          3.0       0.500000      0.000000
     1    1         1          2.0       0.000000      1.000000
-    2  all         3          2.0       0.333333      0.333333
+    2  all         3          2.5       0.333333      0.333333
     """
     import pandas as pd
 
@@ -101,8 +104,8 @@ def segment_summary(
     states = _alike("modes", modes, "states", states)
     found = find_segments(modes, gaps)
     n_modes = number_of_modes(found, n_modes)
+    lasting = [*bouts_of(found, n_modes), *bouts_of(replace(found, mode=np.zeros_like(found.mode)), 1)]
     ended = np.full(len(found.mode), True) if include_cut else ~found.cut_end
-    whole = ended if include_cut else ended & ~found.cut_start
     reached: dict[str, np.ndarray] = {}
     for goal, place in goals.items():
         there = [at(path, place) for path in states]
@@ -119,17 +122,16 @@ def segment_summary(
         )
     # A segment followed by another was left by a switch; one cut at its end was not seen to end.
     rows = []
-    for mode in (*range(n_modes), "all"):
+    for mode, bouts in zip((*range(n_modes), "all"), lasting, strict=True):
         own = np.full(len(found.mode), True) if mode == "all" else found.mode == mode
         steps = found.length[own].sum()
-        lengths = found.length[own & whole]
         rows.append(
             {
                 "mode": mode,
                 "segments": int((own & ended).sum()),
-                "whole_segments": len(lengths),
-                "median_length": float(np.median(lengths)) if len(lengths) else np.nan,
-                "mean_length": _mean(lengths),
+                "whole_segments": len(bouts.length),
+                "median_length": bouts.median,
+                "mean_length": bouts.mean,
                 "share_of_steps": steps / max(found.length.sum(), 1),
                 "switches_per_100_steps": 100 * (own & ~found.cut_end).sum() / steps if steps else np.nan,
                 **{name: _mean(flags[own & ended]) for name, flags in reached.items()},

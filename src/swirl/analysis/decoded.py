@@ -17,7 +17,7 @@ from swirl.analysis.comparison_result import Comparison
 from swirl.analysis.mode_signal import Window, own_name, read_units, read_window
 from swirl.analysis.state_summaries import DoesNotApply, action_targets, environment_of, least_norm
 from swirl.data.mdp import MDP
-from swirl.data.segments import DURATION, StepDurations, step_durations
+from swirl.data.segments import DURATION, Bouts, Segments, StepDurations, bouts_of, find_segments, step_durations
 from swirl.data.trajectories import Trajectories
 from swirl.estimators.base import HiddenModeEstimator, as_trajectories, quietly
 from swirl.text import counted
@@ -69,6 +69,16 @@ class DecodedFit:
         """p(mode | whole session) of each step."""
         with quietly():
             return [np.asarray(share) for share in self.model.predict_proba(self.data)]
+
+    @cached_property
+    def segments(self) -> Segments:
+        """Runs of one decoded mode."""
+        return find_segments(self.modes, self.data.gaps)
+
+    @cached_property
+    def bouts(self) -> list[Bouts]:
+        """How long the bouts of each mode lasted, and how often it was left."""
+        return bouts_of(self.segments, self.n_modes)
 
     @property
     def durations(self) -> StepDurations | None:

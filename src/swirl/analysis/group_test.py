@@ -21,14 +21,14 @@ from jaxtyping import Bool, Float, Int
 
 from swirl.analysis.mode_signal import read_modes, signal_by_mode
 from swirl.analysis.significance import max_corrected
-from swirl.data.segments import DURATION, DWELL, Segments, StepDurations, find_segments, step_durations
+from swirl.data.segments import DURATION, DWELL, find_segments, step_durations
 from swirl.errors import Faults
 from swirl.estimators.base import as_trajectories
 from swirl.text import counted, some
 
 __all__ = ["GroupComparison", "by_animal", "compare_groups"]
 
-MEASURES = ("share", "time", "bouts", "duration", "bout_time", "signal")
+MEASURES = ("share", "time", "bouts", "leaving", "leaving_per_time", "signal")
 MIN_ANIMALS = 2  # in each group
 MAX_SHUFFLES = 10_000  # drawn where there are more ways to divide the animals into several groups than that
 
@@ -53,9 +53,9 @@ def by_animal(
     measure
         "share": of its steps that are in the mode. "time": of the time that its steps are known to have lasted, the
         share in the mode (`swirl.data.segments.step_durations`). "bouts": starts of the mode in 1,000 steps.
-        "duration": mean length in steps of its bouts that no session's edge or gap cuts. "bout_time": mean time that
-        the steps of such a bout lasted together, in the unit of the data. "signal": mean of a recorded signal over the
-        steps in the mode.
+        "leaving": how often the mode is left, at a step in it after which the next was seen: 1 / that is its mean bout
+        in steps, whatever bouts the recording cuts, and 0 is an animal that never left. "leaving_per_time": the same
+        per unit of the time that such steps lasted. "signal": mean of a recorded signal over the steps in the mode.
     signal
         Its name, for the last.
     mode_names
@@ -93,11 +93,12 @@ def by_animal(
             "subjects: some sessions have none, so it is not known which are of one animal; give each its subject (a "
             "column subject, or subjects=)"
         )
-    durations = step_durations(data) if measure in ("time", "bout_time") else None
-    if durations is None and measure in ("time", "bout_time"):
+    of_time = measure in ("time", "leaving_per_time")
+    durations = step_durations(data) if of_time else None
+    if durations is None and of_time:
         faults.add(
             f"measure={measure!r}: how long the steps lasted is not known; give times (a column t, or times=) or a "
-            f'signal {DWELL!r} or {DURATION!r}, as swirl import writes, or take measure="share" or "duration", in steps'
+            f'signal {DWELL!r} or {DURATION!r}, as swirl import writes, or take measure="share" or "leaving", in steps'
         )
     faults.raise_if_any("No numbers of animals can be made")
     path, n_modes = read_modes(data, modes, n_modes)
@@ -125,25 +126,20 @@ def by_animal(
         values = _ratio(times, times.sum(axis=1, keepdims=True))
     else:
         found = find_segments(np.split(path, np.cumsum(data.lengths)[:-1]), data.gaps)
-        of = unit[found.session]
+        began, ended = ~found.cut_start, ~found.cut_end
         if measure == "bouts":
-            began = ~found.cut_start & (found.mode >= 0)
-            values = _ratio(1000 * summed(of[began], found.mode[began]), steps.sum(axis=1, keepdims=True))
+            starts = summed(unit[found.session[began]], found.mode[began])
+            values = _ratio(1000 * starts, steps.sum(axis=1, keepdims=True))
         else:
-            whole = ~found.cut_start & ~found.cut_end & (found.mode >= 0)
-            length = found.length if durations is None else _bout_times(found, durations)
-            whole &= np.isfinite(length)
-            n = summed(of[whole], found.mode[whole])
-            values = _ratio(summed(of[whole], found.mode[whole], length[whole]), n)
+            last = (np.cumsum(data.lengths) - data.lengths)[found.session] + found.stop - 1
+            leaves, at_risk = np.zeros(len(path), bool), known.copy()
+            leaves[last[ended]], at_risk[last[~ended]] = True, False  # what came after a cut was not seen
+            lasted = np.ones(len(path)) if durations is None else durations.flat
+            at_risk &= np.isfinite(lasted)
+            leaves &= at_risk
+            time = summed(unit[data.flat().sessions[at_risk]], path[at_risk], lasted[at_risk])
+            values = _ratio(summed(unit[data.flat().sessions[leaves]], path[leaves]), time)
     return pd.DataFrame(values, index=index, columns=names).sort_index()
-
-
-def _bout_times(found: Segments, durations: StepDurations) -> Float[np.ndarray, " segment"]:
-    """How long the steps of each bout lasted together; NaN where that of one is not known."""
-    lengths = np.array([len(own) for own in durations.lasted])
-    first = (np.cumsum(lengths) - lengths)[found.session]
-    edges = np.stack([first + found.start, first + found.stop], axis=1).astype(int).ravel()
-    return np.add.reduceat(np.append(durations.flat, 0.0), edges)[::2]
 
 
 def _ratio(one: np.ndarray, other: np.ndarray) -> np.ndarray:

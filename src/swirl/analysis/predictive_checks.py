@@ -14,7 +14,7 @@ from jaxtyping import Float
 
 from swirl.analysis.behaviour import at, backtracking_rate, occupancy, return_intervals, switch_rate, visit_rate
 from swirl.analysis.significance import LEVEL, max_corrected, strays
-from swirl.data.segments import dwell_times, split_at_gaps
+from swirl.data.segments import Bouts, bouts_of, find_segments, split_at_gaps
 from swirl.data.trajectories import Trajectories
 from swirl.data.trajectory_checks import MISSING
 from swirl.estimators.base import as_trajectories, quietly
@@ -38,16 +38,19 @@ class PredictiveChecks:
     simulated
         The same for each simulated data set, [draw].
     real_values
-        What the summaries are of, for drawing, by (what, of): pooled dwell times and return intervals, visit rates of
-        each session, occupancy of each state.
+        What the summaries are of, for drawing, by (what, of): pooled dwell times (of bouts seen from start to end) and
+        return intervals, visit rates of each session, occupancy of each state.
     simulated_values
         The same, one array for each draw.
+    simulated_bouts
+        The bouts of each mode in each draw.
     """
 
     real: dict[Statistic, float]
     simulated: dict[Statistic, Float[np.ndarray, "draw"]]
     real_values: dict[tuple[str, str], np.ndarray]
     simulated_values: dict[tuple[str, str], list[np.ndarray]]
+    simulated_bouts: tuple[list[Bouts], ...] = ()
 
     @property
     def n_draws(self) -> int:
@@ -147,8 +150,10 @@ def predictive_checks(
     Returns
     -------
     PredictiveChecks
-        Dwell times and share of each mode, switches, occupancy (of each place, its entropy, and its distance to the
-        other data sets'), return intervals and visit rates of each place, backtracking and staying.
+        Dwell times (median and mean with the bouts that were cut, as `swirl.data.segments.Bouts` has them; where too
+        few ended, the least they can be) and share of each mode, switches, occupancy (of each place, its entropy, and
+        its distance to the other data sets'), return intervals and visit rates of each place, backtracking and
+        staying.
 
     Examples
     --------
@@ -176,8 +181,9 @@ def predictive_checks(
         n_states = max(n_states, drawn.n_states)
     n_modes = 1 + max(int(path.max()) for _, decoded in sets for path in decoded)
 
-    values = [_values(states, decoded, places, n_states, n_modes) for states, decoded in sets]
-    scalars = [_summaries(states, decoded, places, v) for (states, decoded), v in zip(sets, values, strict=True)]
+    bouts = [bouts_of(find_segments(decoded), n_modes) for _, decoded in sets]
+    values = [_values(*one, own, places, n_states) for one, own in zip(sets, bouts, strict=True)]
+    scalars = [_summaries(*one, own, places, v) for one, own, v in zip(sets, bouts, values, strict=True)]
     # Each data set, real or simulated, against the mean of all others: were the model true, all would be alike.
     shares = np.array([v["occupancy", ""] for v in values])
     others = (shares.sum(axis=0) - shares) / n_draws
@@ -189,6 +195,7 @@ def predictive_checks(
         {name: np.array([scalar[name] for scalar in drawn]) for name in real},
         values[0],
         {name: [v[name] for v in values[1:]] for name in values[0]},
+        tuple(bouts[1:]),
     )
 
 
@@ -213,13 +220,14 @@ def simulated_like(
     pieces = split_at_gaps(data.states, data.gaps)
     lengths = np.array([len(piece) for piece in pieces])
     states: list[Any] = [None] * len(lengths)
-    actions = list(states)
+    actions, signals = list(states), list(states)
     missing = np.arange(len(lengths))
     for _ in range(TRIES):
         drawn = model.sample(len(missing), int(lengths[missing].max()), random_state=int(seeds.integers(2**31)))
-        for i, path, action in zip(missing, drawn.states, drawn.actions, strict=True):
+        for k, (i, path, action) in enumerate(zip(missing, drawn.states, drawn.actions, strict=True)):
             if accept is None or accept(path[: lengths[i]]):
                 states[i], actions[i] = path[: lengths[i]], action[: lengths[i]]
+                signals[i] = {name: values[k][: lengths[i]] for name, values in (drawn.signals or {}).items()}
         missing = np.array([i for i in missing if states[i] is None], dtype=np.int64)
         if not len(missing):
             ends = np.cumsum(data.lengths)[:-1]
@@ -230,6 +238,7 @@ def simulated_like(
                 gaps=data.gaps,
                 n_states=drawn.n_states,
                 n_actions=drawn.n_actions,
+                signals={name: np.split(np.concatenate([one[name] for one in signals]), ends) for name in signals[0]},
             )
     raise ValueError(
         f"accept: {len(missing)} of {len(lengths)} simulated sessions were refused {TRIES} times each, so the model "
@@ -238,11 +247,11 @@ def simulated_like(
 
 
 def _values(
-    states: Sequence[Any], modes: Sequence[Any], places: Mapping[str, Any], n_states: int, n_modes: int
+    states: Sequence[Any], modes: Sequence[Any], bouts: list[Bouts], places: Mapping[str, Any], n_states: int
 ) -> dict[tuple[str, str], np.ndarray]:
     """What is summarised, by (what, of)."""
-    values = {("dwell time", f"mode {k}"): times for k, times in enumerate(dwell_times(modes, n_modes=n_modes))}
-    values["mode share", ""] = occupancy(modes, n_modes)
+    values = {("dwell time", f"mode {k}"): own.length for k, own in enumerate(bouts)}
+    values["mode share", ""] = occupancy(modes, len(bouts))
     values["occupancy", ""] = occupancy(states, n_states)
     for name, place in places.items():
         values["return interval", name] = return_intervals(states, place)
@@ -251,12 +260,20 @@ def _values(
 
 
 def _summaries(
-    states: Sequence[Any], modes: Sequence[Any], places: Mapping[str, Any], values: dict[tuple[str, str], np.ndarray]
+    states: Sequence[Any],
+    modes: Sequence[Any],
+    bouts: list[Bouts],
+    places: Mapping[str, Any],
+    values: dict[tuple[str, str], np.ndarray],
 ) -> dict[Statistic, float]:
     """Scalar summaries, by (what, of, summary)."""
     scalars: dict[Statistic, float] = {}
+    for mode, own in enumerate(bouts):
+        median = own.median if np.isfinite(own.median) or not own.longest else float(own.longest)
+        scalars["dwell time", f"mode {mode}", "median"] = median
+        scalars["dwell time", f"mode {mode}", "mean"] = own.at_risk / max(own.exits, 1) if own.at_risk else np.nan
     for what, of in values:
-        if what in ("dwell time", "return interval"):
+        if what == "return interval":
             known = len(values[what, of]) > 0
             scalars[what, of, "median"] = float(np.median(values[what, of])) if known else np.nan
             scalars[what, of, "mean"] = float(np.mean(values[what, of])) if known else np.nan

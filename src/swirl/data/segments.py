@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from swirl.data.trajectories import Trajectories
+from swirl.text import number
 
 DWELL = "dwell"
 """The signal that says how long a stay lasted, from arrival to leaving: of tracks, and of rows that were merged."""
@@ -73,21 +74,145 @@ def find_segments(modes: Sequence[Any], gaps: Sequence[Any] | None = None) -> Se
     return Segments(*(np.concatenate(column) for column in zip(*columns, strict=True)))
 
 
-def dwell_times(
-    modes: Sequence[Any],
-    *,
-    n_modes: int | None = None,
-    gaps: Sequence[Any] | None = None,
-    include_cut: bool = False,
-) -> list[Int[np.ndarray, "_"]]:
-    """Lengths of the segments of each mode; those that the recording cut are left out unless `include_cut`.
+@dataclass(frozen=True)
+class Bouts:
+    """How long the bouts of one mode lasted, those that were cut among them; and how often the mode was left.
 
-    >>> [times.tolist() for times in dwell_times([[0, 1, 1, 0, 0, 0, 1]])]
-    [[3], [2]]
+    A recording that stops cuts a bout, a long one sooner than a short one: without the cut ones modes seem to last less
+    than they do. So each step counts as a chance to see the mode left, however the bout began or ended (`rate`), and
+    curves and medians are Kaplan and Meier's, of all bouts whose start was seen (`survival`, `median`). A bout that had
+    begun before the recording did has an unknown length so far, and is not in the curves.
+
+    Examples
+    --------
+    >>> own = Bouts(length=np.array([2, 4]), cut=np.array([9, 3]), exits=3, at_risk=21)
+    >>> own.median, own.mean, [round(end, 1) for end in own.mean_interval()]
+    (4.0, 7.0, [2.8, 32.8])
     """
-    found = find_segments(modes, gaps)
-    kept = include_cut | ~(found.cut_start | found.cut_end)
-    return [found.length[kept & (found.mode == mode)] for mode in range(number_of_modes(found, n_modes))]
+
+    length: Int[np.ndarray, "bout"]
+    """Steps of the bouts that were seen from start to end."""
+    cut: Int[np.ndarray, "cut_bout"]
+    """Steps seen of the bouts whose start was seen, but not their end: they lasted so long or longer."""
+    exits: int
+    """Times that the mode was left."""
+    at_risk: int
+    """Steps in the mode, in whatever bout, after which the next step was seen."""
+
+    @property
+    def rate(self) -> float:
+        """Probability of leaving the mode at a step in it: exits / steps at risk; NaN without such a step."""
+        return self.exits / self.at_risk if self.at_risk else np.nan
+
+    @property
+    def mean(self) -> float:
+        """Mean length of a bout in steps, 1 / `rate`; NaN where the mode was never left (then see `mean_interval`)."""
+        return self.at_risk / self.exits if self.exits else np.nan
+
+    def mean_interval(self, level: float | int = 0.95) -> tuple[float, float]:
+        """Lowest and highest mean length that go with so many exits: exact, of a binomial (Clopper and Pearson).
+
+        With no exit the highest is infinite, and the lowest says what the mean is longer than. NaN without a step at
+        risk.
+        """
+        from scipy.stats import binomtest
+
+        if not self.at_risk:
+            return np.nan, np.nan
+        found = binomtest(self.exits, self.at_risk).proportion_ci(level)
+        return 1 / found.high, 1 / found.low if found.low else np.inf
+
+    def survival(self) -> tuple[Float[np.ndarray, "point"], Float[np.ndarray, "point"]]:
+        """Points of a curve of steps: lengths, and the share of bouts that last at least so long (Kaplan and Meier).
+
+        It begins at length 1 with all, and goes as far as a bout was followed. The last length is there twice where all
+        had ended by then: so long lasts the share that comes first, longer none.
+
+        >>> length, share = Bouts(np.array([2, 4]), np.array([3]), 2, 8).survival()
+        >>> length.tolist(), share.round(2).tolist()
+        ([1.0, 2.0, 4.0, 4.0], [1.0, 1.0, 0.67, 0.0])
+        """
+        length, beyond = self._falls()
+        if not self.longest:
+            return np.zeros(0), np.zeros(0)
+        return np.concatenate([[1], length, [self.longest]]).astype(float), np.concatenate([[1, 1], beyond])
+
+    @property
+    def median(self) -> float:
+        """Length that half of the bouts last; NaN where the curve does not come down to a half (then see `longest`)."""
+        length, beyond = self._falls()
+        half = beyond <= 0.5 + 1e-9
+        if not half.any():
+            return np.nan
+        first = int(np.argmax(half))
+        below = beyond < 0.5 - 1e-9
+        # Where just half last longer, halfway to the next length: of 1, 2, 4 and 8 it is 3, as `numpy.median` has it.
+        return float((length[first] + length[np.argmax(below) if below.any() else first]) / 2)
+
+    @property
+    def longest(self) -> int:
+        """Steps of the longest bout whose start was seen, as far as it was followed; 0 where there is none."""
+        return max(int(self.length.max(initial=0)), int(self.cut.max(initial=0)))
+
+    @property
+    def median_words(self) -> str:
+        """The median, or what it is longer than; nothing where no bout was seen from its start.
+
+        >>> Bouts(np.array([3, 5]), np.array([9]), 2, 17).median_words
+        '5 steps'
+        >>> Bouts(np.array([3]), np.array([9, 10]), 1, 20).median_words
+        'longer than 9 steps'
+        """
+        if np.isfinite(self.median):
+            return _steps(self.median)
+        return f"longer than {_steps(self.longest - 1)}" if self.longest > 1 else ""
+
+    @property
+    def mean_words(self) -> str:
+        """The mean, or what it is longer than; nothing where no step was followed by a known one.
+
+        >>> Bouts(np.array([3, 5]), np.array([9]), 2, 17).mean_words
+        '8.5 steps'
+        >>> Bouts(np.array([]), np.array([9, 9]), 0, 16).mean_words
+        'longer than 4.86 steps'
+        """
+        if np.isfinite(self.mean):
+            return _steps(self.mean)
+        return f"longer than {_steps(self.mean_interval()[0])}" if self.at_risk else ""
+
+    def _falls(self) -> tuple[Int[np.ndarray, "length"], Float[np.ndarray, "length"]]:
+        """Lengths at which bouts end, and the share of bouts that last longer."""
+        if not len(self.length):
+            return np.zeros(0, np.int64), np.zeros(0)
+        from scipy.stats import CensoredData, ecdf
+
+        # Of one that was cut after n steps it is known that it did not end after fewer.
+        found = ecdf(CensoredData(uncensored=self.length, right=self.cut - 1)).sf
+        ends = np.isin(found.quantiles, self.length)
+        return found.quantiles[ends].astype(np.int64), found.probabilities[ends]
+
+
+def _steps(n: float | int) -> str:
+    return f"{number(n)} {'step' if n == 1 else 'steps'}"
+
+
+def bouts_of(found: Segments, n_modes: int | None = None) -> list[Bouts]:
+    """Lengths of the bouts of each mode, and how often it was left.
+
+    >>> first, second = bouts_of(find_segments([[0, 1, 1, 0, 0, 0, 1]]))
+    >>> first.length.tolist(), first.cut.tolist(), first.exits, first.at_risk
+    ([3], [], 2, 4)
+    >>> second.length.tolist(), second.cut.tolist(), second.exits, second.at_risk
+    ([2], [1], 1, 2)
+    """
+    found_bouts = []
+    for mode in range(number_of_modes(found, n_modes)):
+        own = found.mode == mode
+        begun, ended = own & ~found.cut_start, own & ~found.cut_end
+        at_risk = found.length[own].sum() - (own & found.cut_end).sum()
+        whole, cut = found.length[begun & ended], found.length[begun & ~ended]
+        found_bouts.append(Bouts(whole, cut, int(ended.sum()), int(at_risk)))
+    return found_bouts
 
 
 def split_at_gaps(values: Sequence[Any], gaps: Sequence[Any] | None, *, keep_sessions: bool = False) -> list[Any]:

@@ -588,7 +588,7 @@ class HiddenModeEstimator(Estimator, ABC):
 
         A mode z is left at a step with probability 1 − P_z(z|z, s_t); its mean over the steps, weighted by how
         probably each is in the mode, is one over the length. This is what `priors.Bouts(steps)` is a belief about;
-        `behaviour.dwell_times` has the lengths of decoded bouts. Infinite for a mode that is never left.
+        `swirl.data.segments.bouts_of` has the lengths of decoded bouts. Infinite for a mode that is never left.
 
         >>> from swirl import datasets
         >>> data = datasets.gridworld(n_sessions=4, n_steps=100)

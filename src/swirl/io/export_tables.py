@@ -79,18 +79,19 @@ def segments_frame(data: Trajectories, modes: Any, mode_names: Any = None) -> An
     """Tabulate the bouts of each mode, one row each, as a pandas DataFrame.
 
     Columns: session, subject and group (where known), start_step, stop_step (the step after the last), start_time and
-    stop_time (where there are times), mode, n_steps. A bout ends at a gap, and at a step without a mode (−1). It stops
-    when the step after it starts; before a gap and at the end of a session when its last step ends: as a signal "dwell"
-    or "duration" says, else it is taken to last as long as the median step, as in NWB files.
+    stop_time (where there are times), mode, n_steps, cut_start and cut_end: whether it may have begun earlier or ended
+    later, as at the ends of a session, a gap and a step without a mode (−1). A bout stops when the step after it
+    starts; before a gap and at the end of a session when its last step ends: as a signal "dwell" or "duration" says,
+    else it is taken to last as long as the median step, as in NWB files.
 
     Examples
     --------
     >>> data = Trajectories([[0, 1, 1, 0]], times=[[0.0, 0.5, 1.0, 9.0]], gaps=[[3]], names=["day 1"])
-    >>> segments_frame(data, [[0, 1, 1, 1]], mode_names=["rest", "run"])
-      session  start_step  stop_step  start_time  stop_time  mode  n_steps
-    0   day 1           0          1         0.0        0.5  rest        1
-    1   day 1           1          3         0.5        1.5   run        2
-    2   day 1           3          4         9.0        9.5   run        1
+    >>> segments_frame(data, [[0, 1, 1, 1]], mode_names=["rest", "run"]).drop(columns=["session", "start_time"])
+       start_step  stop_step  stop_time  mode  n_steps  cut_start  cut_end
+    0           0          1        0.5  rest        1       True    False
+    1           1          3        1.5   run        2      False     True
+    2           3          4        9.5   run        1       True     True
     """
     import pandas as pd
 
@@ -110,7 +111,8 @@ def segments_frame(data: Trajectories, modes: Any, mode_names: Any = None) -> An
         columns["start_time"] = times[first + found.start]
         # In the precision of the times: a stop and the start that follows are written alike.
         columns["stop_time"] = ends[first + found.stop - 1].astype(times.dtype)
-    return pd.DataFrame({**columns, "mode": _labelled(found.mode, names), "n_steps": found.length})
+    columns |= {"mode": _labelled(found.mode, names), "n_steps": found.length}
+    return pd.DataFrame({**columns, "cut_start": found.cut_start, "cut_end": found.cut_end})
 
 
 def write_table(frame: Any, path: Any, *, overwrite: bool = False) -> Path:

@@ -9,7 +9,7 @@ from swirl.analysis.behaviour import occupancy
 from swirl.analysis.decoded import DecodedFit
 from swirl.analysis.predictive_checks import ENOUGH, PredictiveChecks, predictive_checks, simulated_like
 from swirl.analysis.significance import LEVEL
-from swirl.data.segments import dwell_times
+from swirl.data.segments import Bouts, bouts_of, find_segments
 from swirl.estimators.base import quietly
 from swirl.report.figures import axis, figure, label, lines, points
 from swirl.report.section import ReportedFit, Section
@@ -97,7 +97,7 @@ def check_facts(fit: ReportedFit) -> dict[str, Any] | None:
         "occupancy": rounded(found.real_values["occupancy", ""]),
         "simulated_occupancy": rounded(shares.mean(axis=0)),
         "torn": torn,
-        "bouts": _simulated_bouts(fit) if torn else _bouts(fit, found),
+        "bouts": _simulated_bouts(fit) if torn else list(found.simulated_bouts),
     }
 
 
@@ -108,25 +108,14 @@ def _without_modes(found: PredictiveChecks) -> PredictiveChecks:
     return replace(found, real=scalars[0], simulated=scalars[1])
 
 
-def _bouts(fit: DecodedFit, found: PredictiveChecks) -> list[dict[str, Any]]:
-    """Lengths of the bouts of each mode, in the data and in the simulations that the checks have made already."""
-    names = [("dwell time", f"mode {k}") for k in range(fit.n_modes)]
-    return [
-        {"real": found.real_values[name], "simulated": found.simulated_values[name]}
-        for name in names
-        if name in found.real_values
-    ]
-
-
-def _simulated_bouts(fit: ReportedFit) -> list[dict[str, Any]]:
-    """Lengths of bouts in the data as they are, and in simulated data with the same gaps and missing actions."""
+def _simulated_bouts(fit: ReportedFit) -> list[list[Bouts]]:
+    """Bouts of each mode in simulated data with the same gaps and missing actions, whatever the data's jumps."""
     drawn = []
     for seed in range(fit.n_draws):
         made = simulated_like(fit.model, fit.data, seed)
         with quietly():  # a simulation may go where the animals were not seen in training
-            drawn.append(dwell_times(fit.model.predict(made), n_modes=fit.n_modes, gaps=made.gaps))
-    real = dwell_times(fit.modes, n_modes=fit.n_modes, gaps=fit.data.gaps)
-    return [{"real": real[k], "simulated": [times[k] for times in drawn]} for k in range(fit.n_modes)]
+            drawn.append(bouts_of(find_segments(fit.model.predict(made), made.gaps), fit.n_modes))
+    return drawn
 
 
 def check_sentence(facts: dict[str, Any]) -> str:

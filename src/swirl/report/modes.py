@@ -7,8 +7,8 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from swirl.analysis.decoded import DecodedFit
-from swirl.data.segments import dwell_times, find_segments, split_at_gaps
-from swirl.text import counted, listed, number, percent
+from swirl.data.segments import split_at_gaps
+from swirl.text import counted, listed, percent
 
 PSEUDOCOUNT = 0.5  # arrivals, seen and expected, as in `mode_names`: one arrival makes no preference
 MIN_RATIO = 1.2
@@ -30,9 +30,9 @@ def mode_facts(fit: DecodedFit) -> list[dict[str, Any]]:
     >>> fit = DecodedFit(None, Trajectories([[3, 2, 9, 1, 0, 1]]), None, [np.array([0, 0, 0, 1, 1, 0])], ["a", "b"])
     >>> facts = mode_facts(fit)
     >>> [fact["share"] for fact in facts], [fact["bouts"] for fact in facts], facts[1]["median_bout"]
-    ([0.6666666666666666, 0.3333333333333333], [2, 1], 2.0)
+    ([0.6666666666666666, 0.3333333333333333], [2, 1], '2 steps')
     """
-    found = find_segments(fit.modes, fit.data.gaps)
+    found = fit.segments
     steps = np.bincount(found.mode, weights=found.length, minlength=fit.n_modes)
     moves = move_counts(fit)
     time = _times(fit)
@@ -42,11 +42,11 @@ def mode_facts(fit: DecodedFit) -> list[dict[str, Any]]:
             "time": None if time is None else float(time[mode] / time.sum()),
             "steps": int(steps[mode]),
             "bouts": int((found.mode == mode).sum()),
-            "median_bout": float(np.median(whole)) if len(whole) else None,
+            "median_bout": bouts.median_words,
             "places": _preferred_places(moves, mode),
             "moves": _preferred_moves(moves, mode),
         }
-        for mode, whole in enumerate(dwell_times(fit.modes, n_modes=fit.n_modes, gaps=fit.data.gaps))
+        for mode, bouts in enumerate(fit.bouts)
     ]
 
 
@@ -132,8 +132,8 @@ def _strongest(times: np.ndarray, expected: np.ndarray) -> list[tuple[int, dict[
 def mode_sentence(fact: dict[str, Any], state_names: list[str], of_moves: bool) -> str:
     r"""Describe a mode in a sentence or two.
 
-    >>> fact = {"share": 0.62, "time": None, "steps": 149, "bouts": 4, "median_bout": 18.0, "moves": [], "places": [
-    ...     {"state": 1, "times": 12, "ratio": 2.41}]}
+    >>> fact = {"share": 0.62, "time": None, "steps": 149, "bouts": 4, "median_bout": "18 steps", "moves": [],
+    ...     "places": [{"state": 1, "times": 12, "ratio": 2.41}]}
     >>> mode_sentence(fact, ["home", "water"], of_moves=False).replace("\xa0", " ")
     '62 % of the steps, in 4 bouts (median 18 steps). Where it goes more: 2.4 × to water.'
     >>> mode_sentence(fact | {"time": 0.8}, ["home", "water"], of_moves=False)[:42].replace("\xa0", " ")
@@ -142,8 +142,8 @@ def mode_sentence(fact: dict[str, Any], state_names: list[str], of_moves: bool) 
     if not fact["steps"]:
         return "No step of these data is decoded as this mode."
     bouts = counted(fact["bouts"], "bout")
-    if fact["median_bout"] is not None:
-        bouts += f" (median {number(fact['median_bout'])} steps)"
+    if fact["median_bout"]:
+        bouts += f" (median {fact['median_bout']})"
     share = f"{percent(fact['share'])} of the steps"
     share = share if fact["time"] is None else f"{percent(fact['time'])} of the time ({share})"
     lead = f"{share}, in {bouts}."

@@ -6,13 +6,12 @@ import numpy as np
 from matplotlib.ticker import FuncFormatter
 
 from swirl.analysis.decoded import DecodedFit
+from swirl.analysis.predictive_checks import simulated_like
 from swirl.analysis.state_summaries import DoesNotApply
-from swirl.data.segments import dwell_times, find_segments
-from swirl.data.trajectories import Trajectories
-from swirl.data.trajectory_checks import MISSING
+from swirl.data.segments import bouts_of, find_segments
 from swirl.estimators.base import quietly
 from swirl.io.export_tables import segments_frame
-from swirl.plots.durations import bout_durations, survival
+from swirl.plots.durations import bout_durations
 from swirl.plots.fit.panels import Drawn, colours, long_table
 from swirl.plots.segments import mode_prevalence, mode_raster, padded, prevalence, segmentation_strip
 from swirl.plots.style import printed
@@ -20,7 +19,7 @@ from swirl.plots.style import printed
 MAX_STEPS = 2_000  # of a session in the segmentation strip
 MAX_SESSIONS = 4  # in the segmentation strips
 MAX_COLUMNS = 3_000  # steps drawn in a raster: beyond that every second, third, … is
-SIMULATED = (8, 2_500)  # sessions and steps from which the model's bout lengths are read
+SIMULATED = 20_000  # steps from which the model's bout lengths are read, at least
 
 
 def segmentation(fit: DecodedFit) -> Drawn:
@@ -81,42 +80,34 @@ def mode_shares(fit: DecodedFit) -> Drawn:
 
 
 def durations(fit: DecodedFit) -> Drawn:
-    """Draw how long bouts last, beside those of sessions that the model simulates."""
+    """Draw how long bouts last, beside those of sessions like the real ones that the model simulates."""
     import pandas as pd
 
     fit.several_modes()
-    found = find_segments(fit.modes, fit.data.gaps)
-    whole, cut = ~found.cut_start & ~found.cut_end, ~found.cut_start & found.cut_end
-    own, more = ([found.length[kept & (found.mode == k)] for k in range(fit.n_modes)] for kept in (whole, cut))
-    if not any(map(len, own)):
-        raise DoesNotApply("no bout of any mode was seen from start to end")
-    with quietly():  # a simulation may go where the animals were not seen
-        drawn = fit.model.predict(_as_told(fit.model.sample(*SIMULATED), fit.data))
-    simulated = dwell_times(drawn, n_modes=fit.n_modes)
+    if not any(own.longest for own in fit.bouts):
+        raise DoesNotApply("the start of no bout was seen")
+    enough = int(np.argmax(np.append(np.cumsum(fit.data.lengths) >= SIMULATED, True)))
+    like = fit.data[: enough + 1]
+    paths, gaps = [], []
+    for seed in range(-(-SIMULATED // int(like.lengths.sum()))):
+        made = simulated_like(fit.model, like, seed)
+        with quietly():  # a simulation may go where the animals were not seen
+            paths += fit.model.predict(made)
+        gaps += like.gaps
+    simulated = bouts_of(find_segments(paths, gaps), fit.n_modes)
     figure = printed(4.2, 2.7)
     bout_durations(
-        own, cut=more, expected=simulated, expected_label="simulated by the model", mode_names=fit.mode_names,
+        fit.bouts, expected=simulated, expected_label="simulated by the model", mode_names=fit.mode_names,
         colours=colours(fit), ax=figure.add_subplot(),
     )  # fmt: skip
     tables = []
-    for source, lengths, censored in (("data", own, more), ("model", simulated, [np.zeros(0)] * fit.n_modes)):
-        for mode, name in enumerate(fit.mode_names):
-            x, y = survival(lengths[mode].astype(float), censored[mode].astype(float))
-            tables.append(
-                pd.DataFrame(
-                    {"of": source, "mode": name, "at_least": x[1:], "share": y[1:], "bouts": len(lengths[mode])}
-                )
-            )
+    for source, bouts in (("data", fit.bouts), ("model", simulated)):
+        for name, own in zip(fit.mode_names, bouts, strict=True):
+            length, share = own.survival()
+            at_least, first = np.unique(length, return_index=True)
+            known = {"of": source, "mode": name, "at_least": at_least, "share": share[first]}
+            tables.append(pd.DataFrame(known | {"bouts": len(own.length), "cut": len(own.cut)}))
     return figure, pd.concat(tables, ignore_index=True)
-
-
-def _as_told(made: Trajectories, data: Trajectories) -> Trajectories:
-    """Simulated sessions with actions missing as they are in the data, over and over: bouts are decoded alike."""
-    known = np.concatenate(data.actions) >= 0
-    if known.all():
-        return made
-    shown = np.where(np.resize(known, int(made.lengths.sum())), np.concatenate(made.actions), MISSING)
-    return made.with_actions(np.split(shown, np.cumsum(made.lengths)[:-1]), n_actions=made.n_actions)
 
 
 def _thinned(modes: list[np.ndarray]) -> tuple[list[np.ndarray], int]:

@@ -10,7 +10,7 @@ from jaxtyping import Int
 from swirl.analysis.behaviour import switch_rate
 from swirl.analysis.predictive_checks import PredictiveChecks
 from swirl.analysis.significance import LEVEL
-from swirl.data.segments import dwell_times
+from swirl.data.segments import bouts_of, find_segments
 from swirl.data.trajectories import Trajectories
 from swirl.datasets import SYLLABLES
 from swirl.plots.style import TICK_SIZE, printed, tidy
@@ -107,8 +107,8 @@ def choice_statistics(
     found["into Pause, last less first fifth", "", "share of steps"] = float(np.mean(drift))
     found["decoded modes", "", "switches per 100 steps"] = switch_rate(modes)
     path = np.concatenate(modes)
-    for mode, (name, times) in enumerate(zip(names, dwell_times(modes, n_modes=len(names)), strict=True)):
-        found["decoded modes", name, "mean dwell (steps)"] = float(times.mean()) if len(times) else float("nan")
+    for mode, (name, bouts) in enumerate(zip(names, bouts_of(find_segments(modes), len(names)), strict=True)):
+        found["decoded modes", name, "mean dwell (steps)"] = bouts.mean
         found["decoded modes", name, "share of steps"] = float((path == mode).mean())
     return found
 

@@ -9,7 +9,7 @@ from jaxtyping import Float
 from swirl import plots
 from swirl.analysis.significance import LEVEL
 from swirl.analysis.state_summaries import log_odds_less
-from swirl.data.segments import dwell_times
+from swirl.data.segments import bouts_of, find_segments
 from swirl.data.trajectories import Trajectories
 from swirl.datasets import SYLLABLES
 from swirl.estimators.swirl import SWIRL
@@ -159,7 +159,7 @@ def map_blocks(model: SWIRL, names: Sequence[str], dopamine: Rows) -> list[Block
 def segment_blocks(sessions: Trajectories, model: SWIRL, names: Sequence[str]) -> list[Block]:
     """The paper's Figure 4C, with numbers for what it says of early and late."""
     modes = model.predict(sessions)
-    dwell = dwell_times(modes, n_modes=len(names))
+    bouts = bouts_of(find_segments(modes), len(names))
     fifth = min(map(len, modes)) // 5
     nexts = np.concatenate(sessions.actions)
     every = np.concatenate(modes)
@@ -171,7 +171,7 @@ def segment_blocks(sessions: Trajectories, model: SWIRL, names: Sequence[str]) -
             {
                 "mode": name,
                 "share of steps": float((every == mode).mean()),
-                "median dwell (steps)": float(np.median(dwell[mode])) if len(dwell[mode]) else None,
+                "median dwell (steps)": bouts[mode].median if np.isfinite(bouts[mode].median) else None,
                 f"first {fifth} steps": float(early.mean()),
                 f"last {fifth} steps": float(late.mean()),
                 "change": float((late - early).mean()),
