@@ -1,7 +1,12 @@
-"""The course of a signal around the starts (or ends) of each mode, beside that of signals shifted in a circle."""
+"""The course of a signal around the starts (or ends) of each mode, and two tests of it.
+
+Signals shifted in a circle lose their tie with modes *and* with places, so a signal of a place passes for one of the
+modes that begin there.  The second test takes out what places explain, and exchanges the starts of a mode with other
+visits to the same place at about the same time of the session: what is left is the mode's.
+"""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,7 +14,7 @@ from jaxtyping import Bool, Float, Int
 from scipy.sparse import csr_array
 
 from swirl.analysis.mode_signal import Over, check_window, mean_and_error, read_modes, read_signal, read_units
-from swirl.analysis.significance import max_corrected, strays
+from swirl.analysis.significance import LEVEL, max_corrected, strays
 from swirl.data.segments import ends_of_steps, find_segments, step_durations
 from swirl.data.trajectories import Trajectories
 from swirl.estimators.base import as_trajectories
@@ -18,7 +23,9 @@ __all__ = ["TriggeredAverage", "mode_triggered_average"]
 
 ROUNDING = 1e-6  # of a bin
 SLACK = 0.51  # bins around the middle of a bin that are looked at: half of one, and some more for rounding
+SHIFTS = 200  # draws of each null that is not given another number
 AT_ONCE = 4_000_000  # numbers of shifted signals held at a time
+BLOCK = 6  # visits to a place, one after the other, among which starts are exchanged
 
 
 class Clock(NamedTuple):
@@ -117,6 +124,88 @@ def shifted_means(
     return means
 
 
+def exchange_blocks(
+    data: Trajectories, path: Int[np.ndarray, " step"], mode: int, onset: bool
+) -> tuple[Int[np.ndarray, "visit"], Int[np.ndarray, "visit"], Bool[np.ndarray, "visit"]]:
+    """Steps of visits that might have started the mode, the block that each is in, and whether the mode does start.
+
+    A block holds some `BLOCK` visits in a row to one state in one session, all at the same number of steps since the
+    animal came, and all from outside the mode (for ends: from inside). Blocks in which all visits start the mode, or
+    none does, say nothing, and are left out.
+
+    >>> data, modes = Trajectories([[0, 1, 0, 1, 0, 1]]), np.array([0, 1, 0, 0, 0, 1])
+    >>> [each.tolist() for each in exchange_blocks(data, modes, 1, True)]
+    [[1, 3, 5], [0, 0, 0], [True, False, True]]
+    """
+    flat = data.flat()
+    before = np.append(-1, path[:-1])
+    before[flat.starts] = -1
+    came = flat.starts | (np.append(-1, flat.states[:-1]) != flat.states)
+    first = np.flatnonzero(came)
+    since = np.arange(len(path)) - first[np.cumsum(came) - 1]
+    at = np.flatnonzero((before >= 0) & (path >= 0) & ((before != mode) == onset))
+    if not len(at):
+        return at, at, np.zeros(0, dtype=bool)
+    keys = np.stack([flat.sessions[at], flat.states[at], since[at]])
+    order = np.lexsort([at, *keys[::-1]])
+    at, keys = at[order], keys[:, order]
+    new = np.append(True, (np.diff(keys, axis=1) != 0).any(axis=0))
+    stratum, sizes = np.cumsum(new) - 1, np.diff(np.append(np.flatnonzero(new), len(at)))
+    n_blocks = np.maximum(1, np.round(sizes / BLOCK).astype(np.int64))
+    place = np.arange(len(at)) - np.flatnonzero(new)[stratum]
+    block = (np.cumsum(n_blocks) - n_blocks)[stratum] + place * n_blocks[stratum] // sizes[stratum]
+    starts = (path[at] == mode) == onset
+    share = np.bincount(block, starts) / np.bincount(block)
+    told = ((share > 0) & (share < 1))[block]
+    return at[told], np.unique(block[told], return_inverse=True)[1], starts[told]
+
+
+def without_places(
+    data: Trajectories, values: Float[np.ndarray, "step channel"], unit: Int[np.ndarray, "session"]
+) -> Float[np.ndarray, "step channel"]:
+    """What is left of a signal when its mean in each session, and then at each state (of each unit), is taken out.
+
+    >>> data = Trajectories([[0, 1, 0, 1]])
+    >>> without_places(data, np.array([[1.0], [5.0], [3.0], [5.0]]), np.array([0])).ravel().tolist()
+    [-1.0, 0.0, 1.0, 0.0]
+    """
+    flat = data.flat()
+    for cell in (flat.sessions, unit[flat.sessions] * (1 + int(flat.states.max())) + flat.states):
+        number = np.unique(cell, return_inverse=True)[1]
+        means = unit_means(csr_array((np.ones(len(cell)), (number, np.arange(len(cell))))), values)
+        values = values - means[number]
+    return values
+
+
+def exchanged_means(
+    blocks: tuple[np.ndarray, np.ndarray, np.ndarray],
+    sums: Float[np.ndarray, "visit cell"],
+    counts: Float[np.ndarray, "visit cell"],
+    unit: Int[np.ndarray, "visit"],
+    n_draws: int,
+    rng: np.random.Generator,
+) -> Float[np.ndarray, "draw cell"]:
+    """Means over units of the signal at the visits that start the mode, and then at as many of each block, drawn.
+
+    `sums` and `counts` are of the signal in the window of each visit.
+    """
+    _, block, starts = blocks
+    n_units = 1 + int(unit.max(initial=0))
+    means = np.full((1 + n_draws, sums.shape[1]), np.nan)
+    if not len(block):
+        return means
+    for draw in range(1 + n_draws):
+        drawn = starts
+        if draw:
+            drawn = np.empty_like(starts)
+            drawn[np.argsort(block + rng.random(len(block)))] = starts  # visits are in the order of their blocks
+        took = np.flatnonzero(drawn)
+        chosen = csr_array((np.ones(len(took)), (unit[took], took)), shape=(n_units, len(block)))
+        total, n = chosen @ sums, chosen @ counts
+        means[draw] = mean_and_error(np.divide(total, n, out=np.full_like(total, np.nan), where=n > 0))[0]
+    return means
+
+
 @dataclass(frozen=True)
 class TriggeredAverage:
     """Means of a signal around the start (or end) of each mode, with what shifted signals give."""
@@ -139,6 +228,10 @@ class TriggeredAverage:
     """The sessions or subjects."""
     unit_means: Float[np.ndarray, "unit mode lag channel"] | None = None
     """The course of each of them, that `mean` averages: for a comparison of groups."""
+    exchanged: Float[np.ndarray, "set mode lag channel"] = field(default_factory=lambda: np.zeros((0, 0, 0, 0)))
+    """What places do not explain: first at the starts, then at as many visits to the same places that were drawn."""
+    n_exchanged: Int[np.ndarray, "mode"] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    """Starts that the test of places rests on: elsewhere all visits at that time start the mode, or no other came."""
 
     def band(
         self, level: float = 0.95
@@ -162,10 +255,7 @@ class TriggeredAverage:
         Distances are in standard deviations over shifts at that lag; the greatest counts. The least possible value is
         1 / (1 + n_shifts). Each mode and channel by itself: `corrected_p_value` takes them together.
         """
-        if not len(self.null):
-            return np.full((len(self.modes), self.mean.shape[2]), np.nan)
-        furthest = self._furthest()
-        return self._where_seen((furthest >= furthest[0] - 1e-12).mean(axis=0))
+        return _p_values(self._shifted(), self.n_events)[0]
 
     @property
     def corrected_p_value(self) -> Float[np.ndarray, "mode channel"]:
@@ -173,29 +263,59 @@ class TriggeredAverage:
 
         How often shifted signals stray as far at any lag of *any* mode and channel; 1 / (1 + n_shifts) at least.
         """
-        if not len(self.null):
-            return self.p_value
-        furthest = self._furthest()
-        return self._where_seen(max_corrected(furthest.reshape(len(furthest), -1)).reshape(furthest.shape[1:]))
+        return _p_values(self._shifted(), self.n_events)[1]
+
+    @property
+    def place_p_value(self) -> Float[np.ndarray, "mode channel"]:
+        """How often other visits to the same places stray as far as the starts do, places' means taken out before.
+
+        Read like `p_value`. NaN where nothing can be exchanged (`n_exchanged`), or without a null.
+        """
+        return _p_values(self.exchanged, self.n_exchanged)[0]
+
+    @property
+    def corrected_place_p_value(self) -> Float[np.ndarray, "mode channel"]:
+        """The same, corrected for all modes and channels."""
+        return _p_values(self.exchanged, self.n_exchanged)[1]
+
+    def meaning(self, mode: int, channel: int = 0) -> str:
+        """Say in a sentence what both tests say of a mode: is the signal tied to it, or perhaps only to its places?
+
+        A test is passed at 0.05, corrected for all modes and channels.
+        """
+        row = self.modes.index(mode)
+        where, events = ("starts", "starts") if self.onset else ("ends", "ends")
+        shift, place = self.corrected_p_value[row, channel], self.corrected_place_p_value[row, channel]
+        if np.isnan(shift):
+            return f"Not tested: no {where} of the mode" if len(self.null) else "Not tested"
+        if place <= LEVEL:
+            return f"Differs where the mode {where}, beyond other visits to the same places"
+        tied = shift <= LEVEL
+        if np.isnan(place):
+            untold = "no other visits to the same places to compare with"
+            return f"Differs where the mode {where}, but {untold}: it may be the place" if tied else (
+                f"No tie to the {events} of the mode was found; {untold}"
+            )  # fmt: skip
+        if tied:
+            return f"Differs where the mode {where}, but not from other visits to the same places: it may be the place"
+        return f"No tie to the {events} of the mode was found"
 
     @property
     def n_tests(self) -> int:
         """Modes and channels that have a p-value: the family that is corrected for."""
         return int(np.isfinite(self.p_value).sum())
 
-    def _furthest(self) -> Float[np.ndarray, "set mode channel"]:
-        """How far the signal, and then each shifted one, strays at its worst lag."""
-        return strays(np.concatenate([self.mean[None], self.null])).max(axis=2)
-
-    def _where_seen(self, p_values: Float[np.ndarray, "mode channel"]) -> Float[np.ndarray, "mode channel"]:
-        return np.where((self.n_events > 0)[:, None], p_values, np.nan)
+    def _shifted(self) -> Float[np.ndarray, "set mode lag channel"]:
+        """The means, and then those of shifted signals."""
+        return np.concatenate([self.mean[None], self.null])
 
     def table(self, level: float = 0.95) -> Any:
         """One row per mode and lag (and channel), as a pandas DataFrame.
 
         Columns: mode, lag, channel (where there are several), mean, sem, n_sessions or n_subjects, n_events,
         null_low, null_high (pointwise, at `level`); p_value and corrected_p_value of the mode (and channel), all lags
-        together, and tests: how many the latter is corrected for.
+        together; place_p_value, corrected_place_p_value and n_exchanged, the starts that these rest on; tests: how many
+        are corrected for; meaning, in words.
         """
         import pandas as pd
 
@@ -205,9 +325,31 @@ class TriggeredAverage:
         columns |= {"mean": self.mean.ravel(), "sem": self.sem.ravel(), f"n_{self.over}s": self.n_units.ravel()}
         columns |= {"n_events": self.n_events[mode], "null_low": low.ravel(), "null_high": high.ravel()}
         columns |= {"p_value": self.p_value[mode, channel], "corrected_p_value": self.corrected_p_value[mode, channel]}
+        places = {"place_p_value": self.place_p_value, "corrected_place_p_value": self.corrected_place_p_value}
+        columns |= {name: values[mode, channel] for name, values in places.items()}
+        columns["n_exchanged"] = (np.zeros_like(self.n_events) if self.n_exchanged is None else self.n_exchanged)[mode]
         columns["tests"] = np.full(len(mode), self.n_tests)
+        words = [[self.meaning(each, c) for c in range(self.mean.shape[2])] for each in self.modes]
+        columns["meaning"] = np.array(words, dtype=object)[mode, channel]
         table = pd.DataFrame(columns)
         return table if self.mean.shape[2] > 1 else table.drop(columns="channel")
+
+
+def _p_values(
+    sets: Float[np.ndarray, "set mode lag channel"] | None, n_events: Int[np.ndarray, "mode"] | None
+) -> tuple[Float[np.ndarray, "mode channel"], Float[np.ndarray, "mode channel"]]:
+    """P-values of the first set among the others, each by itself and corrected for all; NaN without others or events.
+
+    A set is as far off as at its worst lag.
+    """
+    if sets is None or n_events is None or len(sets) < 2:
+        shape = (0, 0) if sets is None else (sets.shape[1], sets.shape[3])
+        return np.full(shape, np.nan), np.full(shape, np.nan)
+    furthest = strays(sets).max(axis=2)
+    alone = (furthest >= furthest[0] - 1e-12).mean(axis=0)
+    together = max_corrected(furthest.reshape(len(furthest), -1)).reshape(alone.shape)
+    seen = (n_events > 0)[:, None]
+    return np.where(seen, alone, np.nan), np.where(seen, together, np.nan)
 
 
 def mode_triggered_average(
@@ -222,7 +364,7 @@ def mode_triggered_average(
     onset: bool = True,
     n_modes: int | None = None,
     over: Over | None = None,
-    n_shifts: int = 200,
+    n_shifts: int = SHIFTS,
     random_state: int = 0,
 ) -> TriggeredAverage:
     """Average a signal around the entries into each mode, or the exits from it, beside what shifted signals give.
@@ -283,11 +425,13 @@ def mode_triggered_average(
     lags = np.arange(-earlier, later + 1) * width
     shape = (len(units), len(chosen), len(lags))
 
-    def window(on: Clock | None) -> csr_array:
+    def around(steps: Int[np.ndarray, "event"], on: Clock | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         if on is None:
-            event, lag, steps = windows_in_steps(data, at, earlier, later)
-        else:
-            event, lag, steps = windows_in_time(on, data.flat().starts, at, earlier, later, width)
+            return windows_in_steps(data, steps, earlier, later)
+        return windows_in_time(on, data.flat().starts, steps, earlier, later, width)
+
+    def window(on: Clock | None) -> csr_array:
+        event, lag, steps = around(at, on)
         cell = np.ravel_multi_index((of_unit[event], row[event], lag), shape)
         return csr_array((np.ones(len(cell)), (cell, steps)), shape=(int(np.prod(shape)), len(path)))
 
@@ -301,6 +445,21 @@ def mode_triggered_average(
         null = shifted_means(
             data, lambda moved: window(clock.shifted(moved, until_next)), values, shape, n_shifts, random_state
         )
+    exchanged, n_exchanged = np.full((1 + n_shifts, *mean.shape), np.nan), np.zeros(len(chosen), dtype=np.int64)
+    rng, left = np.random.default_rng(random_state), without_places(data, values, unit)
+    known = np.isfinite(left)
+    for place, each in enumerate(chosen if n_shifts else ()):
+        blocks = exchange_blocks(data, path, each, onset)
+        visit, lag, steps = around(blocks[0], clock)
+        cells = csr_array((np.ones(len(visit)), (visit * len(lags) + lag, steps)),
+                          shape=(len(blocks[0]) * len(lags), len(path)))  # fmt: skip
+        sums, counts = (
+            (cells @ part).reshape(len(blocks[0]), -1) for part in (np.where(known, left, 0.0), known.astype(float))
+        )
+        visited = unit[data.flat().sessions[blocks[0]]]
+        drawn = exchanged_means(blocks, sums, counts, visited, n_shifts, rng)
+        exchanged[:, place] = drawn.reshape(-1, len(lags), values.shape[1])
+        n_exchanged[place] = blocks[2].sum()
     return TriggeredAverage(
         name,
         over,
@@ -315,4 +474,6 @@ def mode_triggered_average(
         null,
         units,
         means,
+        exchanged,
+        n_exchanged,
     )

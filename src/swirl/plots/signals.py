@@ -87,8 +87,9 @@ def triggered_average(
     average
         As `triggered.mode_triggered_average` gives.
     mode
-        Draw this one, with the grey band of shifted signals (pointwise, at `level`). None: all modes over one another,
-        without grey bands, which would hide them, where there are several.
+        Draw this one, with the grey band of shifted signals (pointwise, at `level`) and both tests: against shifted
+        signals, and against other visits to the same places. None: all modes over one another, without grey bands,
+        which would hide them, where there are several.
     mode_names, colours
         One for each mode of the model, not only of those that are drawn.
 
@@ -141,12 +142,15 @@ def triggered_average(
         mode_legend(ax, [names[own] for own in chosen], [shades[own] for own in chosen])
     else:
         place = average.modes.index(chosen[0]), channel
-        p, n = average.corrected_p_value[place], average.n_tests
-        said = "" if np.isnan(p) else f", {_p_words(average.p_value[place], p, n)}"
-        if title is not None:  # two long lines of words: one above the other
-            ax.set_title(title, loc="left", fontsize=TITLE_SIZE, color=INK, pad=15)
-        ax.text(1.0, 1.02, f"{counted(int(drawn[0]), 'event')}{said}", transform=ax.transAxes, ha="right", va="bottom",
-                fontsize=SMALLEST, color=SOFT_INK)  # fmt: skip
+        n, said = average.n_tests, counted(int(drawn[0]), "event")
+        if not np.isnan(p := average.corrected_p_value[place]):
+            said += f", {_p_words(average.p_value[place], p, n)}"
+            p = average.corrected_place_p_value[place]
+            same = "not tested" if np.isnan(p) else _p_words(average.place_p_value[place], p, n)
+            said += f"\nto the same places: {same}"
+        if title is not None:  # long lines of words: one above the other
+            ax.set_title(title, loc="left", fontsize=TITLE_SIZE, color=INK, pad=15 + 10 * said.count("\n"))
+        ax.text(1.0, 1.02, said, transform=ax.transAxes, ha="right", va="bottom", fontsize=SMALLEST, color=SOFT_INK)
     return ax
 
 

@@ -7,7 +7,8 @@ import numpy as np
 
 from swirl.analysis.decoded import DecodedFit, clock
 from swirl.analysis.mode_signal import signal_by_mode, signal_called
-from swirl.analysis.triggered_average import mode_triggered_average
+from swirl.analysis.significance import LEVEL
+from swirl.analysis.triggered_average import SHIFTS, mode_triggered_average
 from swirl.plots.style import named_mode_colours
 from swirl.report.caveats import OtherSolution, other_solutions, unsettled
 from swirl.report.figures import LEGEND, axis, figure, label, lines, points
@@ -25,12 +26,27 @@ def signal_section(fit: ReportedFit) -> Section | None:
         "over": facts["over"],
         "fitted": facts["name"] in fit.model.own_signals,
         "lags": _lag_words(fit, facts["clock"]),
+        "tests": _test_rows(facts),
+        "level": LEVEL,
         "weights": " Each step counts once, however long it lasted." if fit.durations is not None else "",
         "caveat": unsettled(fit),
         "elsewhere": elsewhere_words(facts, fit.mode_names, fit.once(other_solutions)),
     }
     figures = {"signal-mean": mean_figure(fit, facts), "signal-onset": onset_figure(fit, facts)}
     return Section("signal", "Signal by mode", values, figures)
+
+
+def _test_rows(facts: dict[str, Any]) -> list[dict[str, str]]:
+    """Both tests of each mode, and what they mean, as the page shows them."""
+    rows = []
+    for test, onsets in zip(facts["tests"], facts["onsets"], strict=True):
+        p, places = (
+            number(test[kind], 2) + (f" ({number(test[f'corrected_{kind}'], 2)})" if test[kind] is not None else "")
+            for kind in ("p", "place_p")
+        )
+        of = f"{test['exchanged']:,} of {onsets:,}"
+        rows.append({"p": p, "places": places, "exchanged": of, "meaning": test["meaning"]})
+    return rows
 
 
 def _lag_words(fit: DecodedFit, clock: str) -> str:
@@ -59,7 +75,8 @@ def signal_facts(fit: DecodedFit) -> dict[str, Any] | None:
 
     None where no signal was asked for, or for one mode. Keys: name; over ("session" or "subject"); of each mode mean,
     sem, units (sessions or subjects with such steps) and steps; lags, and the clock that they are of; of each mode and
-    lag course and spread; of each mode onsets.
+    lag course and spread; of each mode onsets, and tests: p-values against shifted signals and against other visits to
+    the same places, alone and corrected for all modes, and what they mean.
     """
     if fit.signal is None or fit.n_modes < 2:
         return None
@@ -67,8 +84,13 @@ def signal_facts(fit: DecodedFit) -> dict[str, Any] | None:
     around = fit.window
     average = mode_triggered_average(
         fit.data, fit.modes, fit.signal, before=around.before, after=around.after, bin=around.bin, n_modes=fit.n_modes,
-        n_shifts=0,
+        n_shifts=SHIFTS,
     )  # fmt: skip
+    p_values = {"p": average.p_value, "corrected_p": average.corrected_p_value, "place_p": average.place_p_value}
+    p_values["corrected_place_p"] = average.corrected_place_p_value
+    columns = {name: rounded(values[:, 0]) for name, values in p_values.items()}
+    columns["exchanged"] = average.n_exchanged.tolist()
+    columns["meaning"] = [average.meaning(mode) for mode in average.modes]
     return {
         "name": fit.signal,
         "over": means.over,
@@ -81,6 +103,7 @@ def signal_facts(fit: DecodedFit) -> dict[str, Any] | None:
         "course": rounded(average.mean[:, :, 0]),
         "spread": rounded(average.sem[:, :, 0]),
         "onsets": average.n_events.tolist(),
+        "tests": [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)],
     }
 
 

@@ -70,7 +70,8 @@ FIGURES: dict[str, tuple[str, Callable[[DecodedFit], tuple[Figure, Any]]]] = {
     ),
     "signal_around_starts": (
         "Course of the signal around the start of each mode ± SEM; grey: circular shifts of the signal, 95 % at each "
-        "lag; p: of the greatest departure over all lags.",
+        "lag; p: of the greatest departure over all lags, from shifted signals (a place alone can make it small), and "
+        "from other visits to the same places (the mode can).",
         signals.signal_around_starts,
     ),
     "signal_and_reward": (

@@ -6,14 +6,13 @@ from swirl.analysis.decoded import DecodedFit, clock
 from swirl.analysis.mode_signal import signal_by_mode as mean_by_mode
 from swirl.analysis.reward_signal import signal_test
 from swirl.analysis.state_summaries import DoesNotApply, action_rewards, actions_are_states
-from swirl.analysis.triggered_average import mode_triggered_average
+from swirl.analysis.triggered_average import SHIFTS, mode_triggered_average
 from swirl.data.environments import infer_actions
 from swirl.plots.fit.panels import Drawn, colours
 from swirl.plots.signals import signal_by_mode, signal_correlation, triggered_average
 from swirl.plots.style import printed
 
 MAX_CHANNELS = 4
-SHIFTS = 200  # shifted signals
 
 
 def signal_means(fit: DecodedFit) -> Drawn:
