@@ -21,7 +21,7 @@ from swirl.analysis.information import (
     unit_counts,
     unit_slopes,
 )
-from swirl.analysis.intervals import Intervals, log_odds
+from swirl.analysis.intervals import Intervals, log_odds, logit
 from swirl.data.mdp import MDP
 from swirl.data.trajectories import Trajectories
 from swirl.datasets import gridworld
@@ -276,16 +276,18 @@ def never_chosen():
 def test_what_was_never_chosen_may_be_rarer_than_the_prior_says(method):
     """The prior adds one choice of each action: the normal interval, ±1 around 1/105, holds neither 0.001 nor 0.996."""
     model, data = never_chosen()
-    made = method(model, data)
+    made = method(model, data, n_draws=100 if method is information else 5)
     np.testing.assert_allclose(made.fitted["policies"][0, 0], np.array([101, 1, 1, 1, 1]) / 105, atol=1e-6)
     low, high = (end[0, 0] for end in made.interval("policies"))
     truth = np.array([0.996, 0.001, 0.001, 0.001, 0.001])
     assert ((low <= truth) & (truth <= high)).all()
     end = beta.ppf(0.975, 1, 100)  # of the exact interval of none of a hundred
-    np.testing.assert_allclose(high[1:], end, rtol=0.35)
-    np.testing.assert_allclose(1 - low[0], end, rtol=0.35)
-    without = replace(made, twice=None).interval("policies")[0][0, 0]
-    assert (without[1:] <= truth[1:]).all() == (method is bootstrap)  # the pull, and nothing else, kept it out
+    assert np.mean(high[1:]) == pytest.approx(end, rel=0.3)
+    assert 1 - low[0] == pytest.approx(end, rel=0.3)
+    if method is information:  # normal intervals with the pull in them miss
+        reach, fitted = made.reach("policies")[0, 0], logit(made.fitted["policies"][0, 0])
+        assert (fitted[1:] - reach[1:] > logit(truth)[1:]).all()
+        assert fitted[0] + reach[0] < logit(truth)[0]
 
 
 def by_hand(switches, draws, **more):
@@ -302,10 +304,11 @@ def by_hand(switches, draws, **more):
     return Intervals(**{**about, **chain, **means, "fitted": fitted, "switches": pairs, **more})
 
 
-def test_few_switches_rest_on_no_more_stays_than_there_are():
+@pytest.mark.parametrize("method", ["bootstrap", "information"])
+def test_few_switches_rest_on_no_more_stays_than_there_are(method):
     """Two of two hundred, which all refits hold alike; twenty say themselves how open they are."""
     draws = np.column_stack([np.linspace(0.009, 0.011, 9), np.linspace(0.09, 0.11, 9)])
-    made = by_hand([[198.0, 2.0], [180.0, 20.0]], draws)
+    made = by_hand([[198.0, 2.0], [180.0, 20.0]], draws, method=method)
     low, high = made.interval("mode_transitions")
     assert (low[0, 0, 1], high[0, 0, 1]) == pytest.approx((beta.ppf(0.025, 2, 199), beta.ppf(0.975, 3, 198)))
     assert (low[0, 0, 0], high[0, 0, 0]) == pytest.approx((1 - high[0, 0, 1], 1 - low[0, 0, 1]))
@@ -314,7 +317,6 @@ def test_few_switches_rest_on_no_more_stays_than_there_are():
     narrow, tight = replace(made, switches=None).interval("mode_transitions")
     assert high[0, 0, 1] > 2 * tight[0, 0, 1]
     np.testing.assert_array_equal((low[1], high[1]), (narrow[1], tight[1]))
-    assert np.isinf(replace(made, method="information").at_most("mode_transitions"))  # knows them by its curvature
 
 
 def test_an_interval_is_that_of_as_many_choices_as_leave_it_so_open():
@@ -367,7 +369,8 @@ def test_log_odds_reach_as_much_further_as_the_priors_pull():
 
 def of_animals(model, data, n):
     """The same fit, with the sessions given to n animals in turn."""
-    named = replace(data, subjects=[f"mouse {i % n}" for i in range(len(data))])
+    subjects = [f"mouse {i % n}" for i in range(len(data))]
+    named = Trajectories(data.states, data.actions, subjects=subjects, n_states=9, n_actions=5)
     return information(model, named, n_draws=30), named
 
 
@@ -400,7 +403,8 @@ def test_intervals_of_animals_are_read_back(tmp_path):
     draws = np.column_stack([np.linspace(0.09, 0.11, 9)])
     wide = by_hand([[180.0, 20.0]], np.linspace(0.05, 0.15, 9)[:, None], method="sandwich", by="subject", n_units=3)
     made = by_hand([[180.0, 20.0]], draws, method="information", between=wide, statuses=())
-    made.fitted.update(occupancy=np.array([0.5, 0.5]), initial_modes=np.array([0.5, 0.5]))
+    for one in (wide, made):
+        one.fitted.update(occupancy=np.array([0.5, 0.5]), initial_modes=np.array([0.5, 0.5]))
     made = replace(made, twice=made.fitted, stability=(np.ones(2),))
     again = Intervals.load(made.save(tmp_path / "intervals.nc"))
     assert (again.between.by, again.between.n_units, again.how) == ("subject", 3, made.how)

@@ -179,12 +179,13 @@ class Intervals(InNotebooks):
         return 2 * half - own
 
     def at_most(self, name: str) -> np.ndarray | float:
-        """How many choices a probability rests on at most: where it is rare and units were drawn, those in the data.
+        """How many choices a probability rests on at most: where few were this one, those that there are in the data.
 
-        What the data hold twice or never, all refits hold as seldom, and their spread says nothing of it.
+        What the data hold twice or never, all refits hold as seldom, and their spread says nothing of it. Switches are
+        not seen themselves, and what places have in common says too much of rare ones by any method; choices are.
         """
         could = self.could(name)
-        if could is None or not self.by_units(name):
+        if could is None or (name == "policies" and not self.by_units(name)):
             return np.inf
         p = self.without_priors(name)
         return np.where(could * np.minimum(p, 1 - p) < FEW, could, np.inf)
