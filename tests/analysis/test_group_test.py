@@ -46,8 +46,8 @@ def test_numbers_of_animals_by_hand():
     np.testing.assert_allclose(shares.to_numpy(), [[0.6, 0.4], [0.75, 0.25]])
     # Starts that were seen: of mode 0 at steps 3 and (after 1, 1) 2; of mode 1 at step 1. A gap's far side is none.
     np.testing.assert_allclose(by_animal(data, modes, "bouts").to_numpy(), [[200, 100], [0, 250]])
-    # m1: mode 0 is left after step 0 of 4 at risk (1 of the first session, 1 + 1 + 1 of the second, less its cut ends),
-    # mode 1 at 2 of 4; m2: mode 0 at 1 of 3, and no step in mode 1 is followed by another.
+    # Mode 0 is left at 1 of 3 steps by m1 and at 1 of 3 by m2, mode 1 at 2 of 4 by m1; to each half an exit is
+    # added, at the rate of both. In mode 1 no step of m2 is followed by another.
     np.testing.assert_allclose(by_animal(data, modes, "leaving").to_numpy(), [[1 / 3, 2 / 4], [1 / 3, np.nan]])
     signal = by_animal(data, modes, "signal", signal="dff", mode_names=["home", "food"])
     assert signal.columns.tolist() == ["home", "food"]
@@ -88,7 +88,7 @@ def chains(rng, means, lengths, n_animals=6, n_sessions=4):
 
 
 def test_short_sessions_do_not_make_modes_short():
-    data, modes = chains(np.random.default_rng(0), (30, 30), (240, 60), n_animals=40, n_sessions=8)
+    data, modes = chains(np.random.default_rng(0), (30, 30), (240, 60), n_animals=100, n_sessions=8)
     rates = by_animal(data, modes, "leaving").groupby("group").mean().to_numpy()
     np.testing.assert_allclose(rates, 1 / 30, rtol=0.08)
 
@@ -106,7 +106,9 @@ def test_an_animal_that_never_leaves_counts():
     data = Trajectories([np.zeros(6, int)] * 4, subjects=subjects, groups=groups)
     modes = [[0, 0, 1, 1, 0, 0], [0, 1, 0, 1, 0, 1], [0] * 6, [0, 0, 0, 0, 0, 1]]
     rates = by_animal(data, modes, "leaving")
-    np.testing.assert_allclose(rates["mode 0"], [1 / 3, 1, 0, 1 / 5])
+    # Left at 1 of 3, 3 of 3, 0 of 5 and 1 of 5 steps; all together at 5 of 16, so half an exit in 1.6.
+    exits, at_risk = np.array([1, 3, 0, 1]), np.array([3, 3, 5, 5])
+    np.testing.assert_allclose(rates["mode 0"], (exits + 0.5) / (at_risk + 1.6))
     found = compare_groups(rates[["mode 0"]])
     assert found.n_animals.tolist() == [[2], [2]]
     assert np.isfinite(found.difference).all()
@@ -154,6 +156,7 @@ def test_shares_of_the_time_by_a_plain_loop(timed):
     data, modes = visits(np.random.default_rng(6), timed=timed)
     found = by_animal(data, modes, "time")
     rates = by_animal(data, modes, "leaving_per_time")
+    counted = {}
     for group, subject in found.index:
         seconds, left, at_risk = np.zeros(3), np.zeros(3), np.zeros(3)
         for i in range(len(data)):
@@ -171,7 +174,10 @@ def test_shares_of_the_time_by_a_plain_loop(timed):
                         at_risk[mode] += took
                         left[mode] += following != mode
         np.testing.assert_allclose(found.loc[group, subject], seconds / seconds.sum())
-        np.testing.assert_allclose(rates.loc[group, subject], left / at_risk)
+        counted[group, subject] = left, at_risk
+    exits, time = (sum(one[i] for one in counted.values()) for i in (0, 1))
+    for key, (left, at_risk) in counted.items():
+        np.testing.assert_allclose(rates.loc[key], (left + 0.5) / (at_risk + 0.5 * time / exits))
 
 
 def test_where_steps_last_equally_long_shares_of_time_and_of_steps_are_the_same():

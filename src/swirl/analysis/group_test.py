@@ -30,6 +30,7 @@ __all__ = ["GroupComparison", "by_animal", "compare_groups"]
 
 MEASURES = ("share", "time", "bouts", "leaving", "leaving_per_time", "signal")
 MIN_ANIMALS = 2  # in each group
+HALF = 0.5  # an exit, added to those of each animal
 MAX_SHUFFLES = 10_000  # drawn where there are more ways to divide the animals into several groups than that
 
 
@@ -53,9 +54,11 @@ def by_animal(
     measure
         "share": of its steps that are in the mode. "time": of the time that its steps are known to have lasted, the
         share in the mode (`swirl.data.segments.step_durations`). "bouts": starts of the mode in 1,000 steps.
-        "leaving": how often the mode is left, at a step in it after which the next was seen: 1 / that is its mean bout
-        in steps, whatever bouts the recording cuts, and 0 is an animal that never left. "leaving_per_time": the same
-        per unit of the time that such steps lasted. "signal": mean of a recorded signal over the steps in the mode.
+        "leaving": how often the mode is left at a step in it after which the next was seen; 1 / that is its mean bout
+        in steps, whatever bouts the recording cuts. Half an exit is added to each animal's, in as many steps as that
+        takes all animals together, so that few exits make no extreme numbers and one that never left counts.
+        "leaving_per_time": the same per unit of the time that such steps lasted. "signal": mean of a recorded signal
+        over the steps in the mode.
     signal
         Its name, for the last.
     mode_names
@@ -138,7 +141,11 @@ def by_animal(
             at_risk &= np.isfinite(lasted)
             leaves &= at_risk
             time = summed(unit[data.flat().sessions[at_risk]], path[at_risk], lasted[at_risk])
-            values = _ratio(summed(unit[data.flat().sessions[leaves]], path[leaves]), time)
+            exits = summed(unit[data.flat().sessions[leaves]], path[leaves])
+            # Half an exit more, at the rate of all: one exit after the only step would count as a rate of 1.
+            half = HALF * _ratio(time.sum(axis=0), exits.sum(axis=0))
+            values = np.where(np.isfinite(half), _ratio(exits + HALF, time + half), _ratio(exits, time))
+            values[time == 0] = np.nan
     return pd.DataFrame(values, index=index, columns=names).sort_index()
 
 

@@ -26,7 +26,7 @@ def bout_durations(
     Parameters
     ----------
     bouts
-        Of each mode, as `bouts_of` gives them.
+        Of each mode, as `swirl.data.segments.bouts_of` gives them.
     expected
         Lines to hold each mode against, dashed: simulated bouts, or one number, the mean length of a mode that is left
         with the same probability at every step (geometric).
