@@ -270,6 +270,7 @@ def interval_facts(fit: DecodedFit, found: Intervals) -> dict[str, Any]:
         "rows": rows,
         "by": found.by,
         "method": found.method,
+        "between": found.between is not None,
         "drawn": _drawn_words(found),
         "width": WIDTH,
         "words": _words(found),
@@ -325,7 +326,7 @@ def _words(found: Intervals) -> str:
     few = " With so few, intervals are rough." if found.n_units < 20 else ""
     if found.method == "information":
         return (
-            "How far could the fit be off, if the model is true? Nothing was refitted: how sharply the likelihood and "
+            "How far could the fit be off, if the model is true? No sessions were drawn anew: how sharply the likelihood and "
             "the priors are peaked at the fit says how far its parameters may lie from it (the observed information, "
             f"{found.n_draws} draws). Shares and durations {_shares_words(found)}.{_between_words(found)}"
         )
