@@ -28,7 +28,7 @@ from swirl.data.local_shape import place_kinds
 COMMAND = "python studies/goal_nulls.py"
 N_PLACES, N_SESSIONS, N_STEPS = 31, 45, 150
 DRAWS = 100
-SECONDS = 10.0  # of one core for a draw
+SECONDS = 12.0  # of one core for a draw, once its programs are compiled
 WORLDS: dict[str, tuple[int, dict[str, int]]] = {  # moves that the habit remembers, and what is asked of the search
     "1 move": (1, {}),
     "2 moves": (2, {}),
