@@ -142,9 +142,9 @@ def page(found: list[draws.Draw], made: str) -> str:
             "of two moves. The search does not do this by itself yet."
         )
     parts += [
-        f"A binary tree maze of {N_PLACES} places, {N_SESSIONS} sessions of {N_STEPS} steps a draw, no goals; the habit "
-        "has random logits (SD 1) for each kind of place and the last moves. `discover_goals(data, env)` with its "
-        "defaults, or as said. Right: no goals.",
+        f"A binary tree maze of {N_PLACES} places, {N_SESSIONS} sessions of {N_STEPS} steps a draw, no goals; the "
+        "habit has random logits (SD 1) for each kind of place and the last moves. `discover_goals(data, env)` with "
+        "its defaults, or as said. Right: no goals.",
         table(found),
         "Gains are what the search says of each goal, on held-out sessions. Goals that are there mostly gain "
         "more: see [goals that were not told](goal_discovery.md), where none was invented because those walkers have "

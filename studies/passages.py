@@ -58,7 +58,7 @@ def changed(env: MDP, n: int, one_way: bool, rng: np.random.Generator) -> tuple[
         made = MDP.deterministic(
             following, available=available, state_names=env.state_names, action_names=env.action_names
         )
-        if all((distances(made, place) < env.n_states).all() for place in range(env.n_states)):
+        if all((distances(made, place) >= 0).all() for place in range(env.n_states)):
             return made, {(int(min(pair)), int(max(pair))) for pair in chosen}
 
 
@@ -86,7 +86,7 @@ def straight_ways(env: MDP, goals: list[int], n_sessions: int, rng: np.random.Ge
 def walks(env: MDP, walker: str, n_sessions: int, seed: int, rng: np.random.Generator) -> Trajectories:
     """Sessions of an animal of some kind."""
     if walker in ("random", "biased"):
-        return goal_discovery.walked(env, walker == "biased", rng)[:n_sessions]
+        return goal_discovery.walked(env, walker == "biased", rng, n_sessions, N_STEPS)
     if walker == "habit of two moves":
         return walked(env, 2, rng, n_sessions, N_STEPS)
     goals = sorted(rng.choice(env.n_states, int(rng.integers(2, 5)), replace=False).tolist())
@@ -159,8 +159,8 @@ def page(found: list[draws.Draw], made: str) -> str:
         "one to three that can be walked one way only. *Goals*, *strong goals*: the animal explores at random, then "
         "walks to one of two to four places, at a cost of 2 and 8 a step. *Straight ways*: always the same shortest "
         "way from one goal to another, but for one step in twenty. In few sessions, and where an animal keeps to a "
-        "few ways or to one direction, many walls are not named: that nothing is said does not mean that the environment "
-        "is right.",
+        "few ways or to one direction, many walls are not named: that nothing is said does not mean that the "
+        "environment is right.",
         table(found),
     ]
     return "\n\n".join(parts) + "\n"

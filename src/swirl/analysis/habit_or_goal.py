@@ -154,7 +154,7 @@ class HabitOrGoal:
         What the model without modes gains in the next step when it is fitted to all training sessions of a fold instead
         of half of them, in nats: about what it would gain from twice as many.
     remarks
-        What speaks against the environment itself (`environments.check_passages`): with a wrong one the verdict is void.
+        What speaks against the environment (`environments.check_passages`): with a wrong one the verdict is void.
     """
 
     search: GoalSearch

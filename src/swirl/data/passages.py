@@ -9,7 +9,7 @@ through a wall does.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -130,7 +130,7 @@ def check_passages(data: Trajectories, env: MDP) -> Passages:
     expected, told = _expected(one, two, walked, n)
     learnt = told & (walked > 0)
     never = np.zeros(0, np.int64)
-    if learnt.sum() >= ENOUGH:
+    if learnt.sum() >= ENOUGH and (told & ~learnt).any():
         expected *= walked[learnt].sum() / expected[learnt].sum()
         shape = _fitted(lambda shape: _log_of_walked(walked[learnt], expected[learnt], shape))
         odd = told & (walked == 0) & (np.log(told.sum()) + _log_never(expected, shape) <= np.log(LEVEL))
@@ -139,13 +139,13 @@ def check_passages(data: Trajectories, env: MDP) -> Passages:
 
     fair = (there > 0) & (back > 0)
     single = np.zeros(0, np.int64)
-    if fair.sum() >= ENOUGH:
+    if fair.sum() >= ENOUGH and (~fair & (walked > 0)).any():
         shape = _fitted(lambda shape: _log_of_both(there[fair], back[fair], shape))
         odd = (walked > 0) & ~fair & (np.log((walked > 0).sum()) + _log_one_way(walked, shape) <= np.log(LEVEL))
         single = np.flatnonzero(odd)
         single = single[np.argsort(-walked[single], kind="stable")]
 
-    def passage(i: int, a: int, b: int) -> Passage:
+    def passage(i: Any, a: Any, b: Any) -> Passage:
         return Passage(int(a), int(b), int(walked[i]), float(expected[i]))
 
     return Passages(
@@ -184,7 +184,8 @@ def _fitted(log_likelihood: Callable[[float], np.ndarray]) -> float:
     def loss(log_shape: float) -> float:
         return -float(log_likelihood(float(np.exp(log_shape))).sum())
 
-    return float(np.exp(minimize_scalar(loss, bounds=(-4.0, 6.0), method="bounded").x))
+    found: Any = minimize_scalar(loss, bounds=(-4.0, 6.0), method="bounded")
+    return float(np.exp(found.x))
 
 
 def _log_never(expected: Float[np.ndarray, "passage"], shape: float) -> Float[np.ndarray, "passage"]:
@@ -194,9 +195,10 @@ def _log_never(expected: Float[np.ndarray, "passage"], shape: float) -> Float[np
 
 def _log_of_walked(walked: np.ndarray, expected: np.ndarray, shape: float) -> Float[np.ndarray, "passage"]:
     """Log-likelihood of counts of passages that were walked at all."""
-    from scipy.stats import nbinom
+    from scipy.special import gammaln
 
-    counts = nbinom.logpmf(walked, shape, shape / (shape + expected))
+    counts = gammaln(walked + shape) - gammaln(shape) - gammaln(walked + 1.0)  # negative binomial
+    counts += _log_never(expected, shape) + walked * np.log(expected / (shape + expected))
     return counts - np.log(-np.expm1(_log_never(expected, shape)))
 
 
@@ -209,7 +211,7 @@ def _log_one_way(walked: Int[np.ndarray, "passage"], shape: float) -> Float[np.n
 
 def _log_of_both(there: np.ndarray, back: np.ndarray, shape: float) -> Float[np.ndarray, "passage"]:
     """Log-likelihood of how walks divide between the two ways, where both were walked."""
-    from scipy.stats import betabinom
+    from scipy.special import betaln
 
-    walked = there + back
-    return betabinom.logpmf(there, walked, shape, shape) - np.log(-np.expm1(_log_one_way(walked, shape)))
+    walked = there + back  # but for a constant, beta-binomial
+    return betaln(there + shape, back + shape) - betaln(shape, shape) - np.log(-np.expm1(_log_one_way(walked, shape)))
