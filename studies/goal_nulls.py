@@ -146,9 +146,9 @@ def page(found: list[draws.Draw], made: str) -> str:
         "habit has random logits (SD 1) for each kind of place and the last moves. `discover_goals(data, env)` with "
         "its defaults, or as said. Right: no goals.",
         table(found),
-        "Gains are what the search says of each goal, on held-out sessions. Goals that are there mostly gain "
-        "more: see [goals that were not told](goal_discovery.md), where none was invented because those walkers have "
-        "habits that one remembered move describes.",
+        "Gains are what the search says of each goal, on held-out sessions. In "
+        "[goals that were not told](goal_discovery.md) none was invented: one remembered move describes the habits of "
+        "those walkers.",
     ]
     return "\n\n".join(parts) + "\n"
 

@@ -43,7 +43,7 @@ def goals(
         int | None,
         typer.Option(
             metavar="L",
-            help="The habit of the search depends on the current place and the L - 1 moves before it.",
+            help="The habit of the search remembers L - 1 moves; a longer habit can pass for goals: try 3 as well.",
             show_default="2",
         ),
     ] = None,
