@@ -780,6 +780,7 @@ def test_committed_results_of_null_worlds_are_the_page():
     assert told["2 moves"] > told["2 moves, history=3"]  # what it cannot
 
 
+@pytest.mark.slow
 def test_passages_of_the_study_are_hidden_and_named():
     module = study("passages")
     real, hidden = module.changed(module.grid(5, 5), 4, False, np.random.default_rng(0))
