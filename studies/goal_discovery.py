@@ -68,15 +68,17 @@ def pursuing(env: MDP, goals: list[int], cost: float) -> SWIRL:
     )
 
 
-def walked(env: MDP, biased: bool, rng: np.random.Generator) -> Trajectories:
+def walked(
+    env: MDP, biased: bool, rng: np.random.Generator, n_sessions: int = N_SESSIONS, n_steps: int = N_STEPS
+) -> Trajectories:
     """Sessions without goals."""
     liked = rng.dirichlet(np.full(env.n_actions, 2.0)) if biased else np.full(env.n_actions, 1.0)
     again = rng.uniform(0.1, 0.5) if biased else 0.0
     sessions, actions = [], []
     following = np.asarray(env.successors.next)[:, :, 0]
-    for _ in range(N_SESSIONS):
+    for _ in range(n_sessions):
         s, last, states, done = int(rng.integers(env.n_states)), -1, [], []
-        for _ in range(N_STEPS):
+        for _ in range(n_steps):
             weight = liked * env.available[s]
             weight = weight / weight.sum()
             if last >= 0 and env.available[s, last]:

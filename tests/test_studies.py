@@ -733,3 +733,74 @@ def test_committed_results_of_real_files_hold():
         wrong = sum(row["first"] == "wrong" for row in held if row["round"] == number)
         told = record["summary"].partition(f"**Held out, round {number}**")[2].partition("**Held out")[0]
         assert f"{wrong} **wrong or useless**" in told
+
+
+def test_a_habit_of_the_study_of_null_worlds_remembers_its_moves():
+    """The next move depends on both of the last two, and the second last adds much to the last."""
+    module = study("goal_nulls")
+    env = module.tree()
+    assert (env.n_states, int(env.available.sum())) == (31, 30 + 30)
+    data = module.walked(env, 2, np.random.default_rng(0), 20, 150)
+    forks = env.available.all(axis=1)
+
+    def information(order):
+        """Entropy of the next move at forks, given the last moves, in nats."""
+        seen = {}
+        for states, actions in zip(data.states, data.actions, strict=True):
+            for t in range(2, 149):
+                if forks[states[t]]:
+                    seen.setdefault(tuple(actions[t - order : t]), []).append(actions[t])
+        shares = [np.bincount(moves, minlength=3) / len(moves) for moves in seen.values()]
+        weights = [len(moves) for moves in seen.values()]
+        entropies = [-(p[p > 0] * np.log(p[p > 0])).sum() for p in shares]
+        return np.average(entropies, weights=weights)
+
+    assert information(2) < information(1) - 0.03
+
+
+@pytest.mark.slow
+def test_the_study_of_null_worlds_on_a_small_draw():
+    module = study("goal_nulls")
+    small = {"n_places": 7, "n_sessions": 6, "n_steps": 40, "max_goals": 1, "n_folds": 2}
+    row = module.one_draw("2 moves", 0, **small)
+    assert row["goals"] == module.one_draw("2 moves", 0, **small)["goals"]
+    invented = {"place": [3], "gain": 0.002, "error": 0.001, "share": 0.1}
+    told = module.summary([{**row, "goals": []}, {**row, "seed": 1, "goals": [invented]}])
+    assert [(each["draws"], each["invented"], each["goals"]) for each in told] == [(2, 1, 1)]
+    assert told[0]["interval"][0] < 0.5 < told[0]["interval"][1]
+
+
+def test_committed_results_of_null_worlds_are_the_page():
+    module = study("goal_nulls")
+    record = json.loads((module.draws.RESULTS / "goal_nulls.json").read_text(encoding="utf-8"))
+    page = (module.draws.RESULTS / "goal_nulls.md").read_text(encoding="utf-8")
+    assert page == module.page(record["draws"], module.draws.made_with(record["versions"]))
+    told = {row["world"]: row["invented"] / row["draws"] for row in module.summary(record["draws"])}
+    assert told["1 move"] <= 0.1  # what the default can express
+    assert told["2 moves"] > told["2 moves, history=3"]  # what it cannot
+
+
+@pytest.mark.slow
+def test_passages_of_the_study_are_hidden_and_named():
+    module = study("passages")
+    real, hidden = module.changed(module.grid(5, 5), 4, False, np.random.default_rng(0))
+    assert len(hidden) == 4
+    assert len(module.possible_moves(real)) == 80 - 8
+    one_way, doors = module.changed(module.grid(5, 5), 2, True, np.random.default_rng(0))
+    assert (len(doors), len(module.possible_moves(one_way))) == (2, 80 - 2)
+    rows = [module.one_draw(f"5 × 5, random, 40 sessions, {what}", 0) for what in (module.WALLS, module.DOORS)]
+    assert all(row["named"] == row["hidden"] and not row["false"] for row in rows)
+    assert not module.one_draw("5 × 5, straight ways, 12 sessions, right", 0)["false"]
+    table = module.table(rows)
+    assert table.count("\n") == 2
+    assert "| 5 × 5, 40 | random | – |" in table
+
+
+def test_committed_results_of_passages_are_the_page():
+    module = study("passages")
+    record = json.loads((module.draws.RESULTS / "passages.json").read_text(encoding="utf-8"))
+    page = (module.draws.RESULTS / "passages.md").read_text(encoding="utf-8")
+    assert page == module.page(record["draws"], module.draws.made_with(record["versions"]))
+    told = module.totals(record["draws"])
+    assert told[module.RIGHT][0] <= 0.05 * told[module.RIGHT][1]
+    assert told[module.WALLS][0] >= 0.5 * told[module.WALLS][1]

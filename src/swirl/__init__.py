@@ -53,7 +53,12 @@ _MODULES = ("datasets", "errors", "plots", "priors", "report", "rewards", "switc
 # Public modules whose code stands in a package: swirl.metrics is swirl.analysis.metrics, and so on.
 _SHORT = {
     "baselines": ("swirl.estimators",),
-    "environments": ("swirl.data.environments", "swirl.data.arenas", "swirl.io.environment_files"),
+    "environments": (
+        "swirl.data.environments",
+        "swirl.data.arenas",
+        "swirl.data.passages",
+        "swirl.io.environment_files",
+    ),
     "groups": ("swirl.analysis.group_test",),
     "metrics": ("swirl.analysis.metrics", "swirl.analysis.panel", "swirl.analysis.forecasts"),
     "predictive": ("swirl.analysis.predictive_checks",),

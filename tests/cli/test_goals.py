@@ -1,6 +1,7 @@
 """`swirl goals`: goals that pay, the verdict on them, the model and the map that are kept."""
 
 import json
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -13,7 +14,9 @@ from swirl.analysis.behaviour import distances
 from swirl.analysis.goal_discovery import discover_goals
 from swirl.analysis.habit_or_goal import SETTINGS, Setting, habit_or_goal
 from swirl.cli.app import app
+from swirl.data.arenas import grid
 from swirl.data.trajectories import Trajectories
+from swirl.estimators.goal_search import search_goals
 from swirl.io.environment_files import write_environment
 from swirl.io.export_tables import to_frame, write_table
 from swirl.workflows.load import read_sessions
@@ -85,8 +88,46 @@ def test_it_judges_keeps_the_model_and_draws_the_map(folder, tmp_path, monkeypat
 
 
 @pytest.mark.slow
+def test_a_wall_that_is_missing_is_said_before_the_verdict(folder, tmp_path, monkeypatch):
+    """The animal's world has five walls of which the environment does not know; fit and goals use the same words."""
+    monkeypatch.setattr("swirl.workflows.habit_or_goal.habit_or_goal", partial(habit_or_goal, settings=SETTINGS[:1]))
+    monkeypatch.chdir(tmp_path)
+    walls = [("A2", "B2"), ("B2", "B3"), ("C3", "C4"), ("D1", "D2"), ("D4", "E4")]
+    walks = datasets.random_walk(grid(5, 5, walls=walls), n_sessions=20, n_steps=100).trajectories
+    write_table(to_frame(walks), tmp_path / "walks.csv")
+    write_environment(grid(5, 5), tmp_path / "open.csv")
+    said = run("goals", "walks.csv", "--env", "open.csv", "--among", "A1", "--no-runs", "-o", "goals.nc").stdout
+    assert said.index("5 passages of the environment were never walked") < said.index("Habit or goal?")
+    assert "Is there a wall?" in said
+    fit = run("fit", "walks.csv", "--env", "open.csv", "--modes", "1", "--history", "1", "--max-iter", "2",
+              "--restarts", "1", "--no-verdict").stdout  # fmt: skip
+    assert "beware        5 passages of the environment were never walked" in fit
+    assert "5 passages of the environment were never walked" in " ".join(
+        run("check", "walks.csv", "--env", "open.csv").stdout.split()
+    )
+
+
+def search_of(like, data, candidates=None, max_goals=6, n_folds=3, strictness=1.0, **_):
+    """What makes the answer of a search, which draws nothing."""
+    own = {name: value for name, value in like.get_params(deep=False).items() if name not in ("env", "n_modes")}
+    own["reward"] = replace(own["reward"], places=())
+    settings = (candidates, max_goals, n_folds, strictness)
+    return repr((own, data.fingerprint(), like.env.dense().tolist(), settings))
+
+
+@pytest.mark.slow
 def test_all_ways_to_find_goals_have_one_memory_and_one_answer(folder, tmp_path, monkeypatch):
-    """Python's two and the terminal's two, on one file."""
+    """Python's two and the terminal's two, on one file: the same search is asked for, and its answer is kept."""
+    asked, answers = [], {}
+
+    def searched(like, data, **settings):
+        asked.append((int(like.history), search_of(like, data, **settings)))
+        if asked[-1] not in answers:
+            answers[asked[-1]] = search_goals(like, data, **settings)
+        return answers[asked[-1]]
+
+    for home in ("analysis.goal_discovery", "estimators.goal_search"):
+        monkeypatch.setattr(f"swirl.{home}.search_goals", searched)
     monkeypatch.setattr("swirl.workflows.habit_or_goal.habit_or_goal", partial(habit_or_goal, settings=SETTINGS[:1]))
     monkeypatch.chdir(tmp_path)
     files = (folder / "few.csv", "--env", folder / "grid.csv")
@@ -94,15 +135,28 @@ def test_all_ways_to_find_goals_have_one_memory_and_one_answer(folder, tmp_path,
     fitted = run("fit", *files, "--reward", "goals", "--goals", "discover", "--no-verdict", "-o", "fitted.nc")
     assert judged.exit_code == fitted.exit_code == 0, judged.output + fitted.output
     data, env = read_sessions(folder / "few.csv", env=str(folder / "grid.csv"))
-    searches = [discover_goals(data, env), swirl.make("Goals", env).fit(data).goal_search_]
-    assert len(searches[0].goals) > 0
-    assert [search.model.history for search in searches] == [2, 2]
+    search = discover_goals(data, env)
+    assert swirl.make("Goals", env).fit(data).goal_search_ is search
+    assert len(asked) == 4
+    assert [history for history, _ in asked] == [2] * 4
+    assert len(answers) == 1
+    assert len(search.goals) > 0
+    assert str(search) in judged.stdout
+    assert str(search) in fitted.stdout
     assert swirl.load(tmp_path / "judged.nc").history == swirl.load(tmp_path / "fitted.nc").history == 2
-    for search in searches:  # the same goals, in the same words and figures
-        assert str(search) in judged.stdout
-        assert str(search) in fitted.stdout
-    longer = run("goals", *files, "--history", "3", "--no-runs", "--among", "(0, 4)", "-o", "longer.nc", "--json")
-    assert longer.exit_code == 0, longer.output
+
+
+def test_swirl_goals_may_search_with_a_longer_habit(folder, tmp_path, monkeypatch):
+    asked = []
+
+    def searched(like, *_, **__):
+        asked.append(like.history)
+        raise ValueError("enough")
+
+    monkeypatch.setattr("swirl.analysis.goal_discovery.search_goals", searched)
+    for words in ([], ["--history", "3"]):
+        run("goals", folder / "few.csv", "--env", folder / "grid.csv", *words, "-o", tmp_path / "new.nc")
+    assert asked == [2, 3]
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,12 @@ import numpy as np
 import pytest
 
 from small_worlds import world
+from swirl.data.arenas import grid
 from swirl.data.histories import Histories
 from swirl.data.mdp import MDP
+from swirl.data.passages import DOOR, WALL
 from swirl.data.trajectories import Trajectories
+from swirl.datasets import random_walk
 from swirl.workflows.check import ADVICE, examine, place_words
 
 RING = MDP.deterministic([[1, 3], [2, 0], [3, 1], [0, 2]], action_names=["on", "back"])
@@ -178,7 +181,7 @@ OTHERS = {  # what comes along by its nature
 
 
 def test_every_advice_has_its_case():
-    assert set(CASES) == set(ADVICE) - {"impossible-stays", "staying-recorded"}
+    assert set(CASES) == set(ADVICE) - {"impossible-stays", "staying-recorded", WALL, DOOR}
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -188,6 +191,18 @@ def test_each_finding_comes_when_it_should_and_alone(name):
     assert checked[name].level == level
     assert checked[name].do == ADVICE[name]
     assert set(checked) - {name} == OTHERS.get(name, set())
+
+
+def test_a_wall_that_the_environment_lacks_is_asked_for():
+    right = grid(4, 4, walls=[("B2", "B3"), ("C2", "C3")])
+    walks = random_walk(right, n_sessions=12, n_steps=100).trajectories
+    checked = found(examine(walks, grid(4, 4)))
+    assert checked[WALL].level == "warning"
+    assert "2 passages of the environment were never walked" in checked[WALL].says
+    assert all(f"{one} and {two} (expected about" in checked[WALL].says for one, two in (("B2", "B3"), ("C2", "C3")))
+    assert checked[WALL].do.startswith("Is there a wall? Then add it")
+    assert WALL not in found(examine(walks, right))
+    assert WALL not in found(examine(walks))  # nobody said what is possible
 
 
 def test_findings_are_sorted_by_weight():

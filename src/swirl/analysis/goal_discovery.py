@@ -28,6 +28,9 @@ def discover_goals(
 ) -> GoalSearch:
     """Find the places that an animal walks to, without being told any.
 
+    A habit that is longer than the fitted one (of one move, unless `history` says more) can pass for goals, and so can
+    a wall that the environment lacks: search again with ``history=3``, and see `environments.check_passages`.
+
     Parameters
     ----------
     candidates

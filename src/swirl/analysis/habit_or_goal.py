@@ -40,6 +40,7 @@ from swirl.analysis.significance import LEVEL, max_corrected, strays
 from swirl.analysis.tasks import Pace, Progress
 from swirl.data.folds import folds
 from swirl.data.mdp import MDP
+from swirl.data.passages import check_passages
 from swirl.data.segments import split_at_gaps
 from swirl.data.trajectories import Trajectories
 from swirl.estimators.base import as_trajectories, quietly
@@ -154,6 +155,8 @@ class HabitOrGoal:
     still_learns
         What the model without modes gains in the next step when it is fitted to all training sessions of a fold instead
         of half of them, in nats: about what it would gain from twice as many.
+    remarks
+        What speaks against the environment (`environments.check_passages`): with a wrong one the verdict is void.
     """
 
     search: GoalSearch
@@ -164,6 +167,7 @@ class HabitOrGoal:
     env: MDP
     blocked: tuple[tuple[int, int] | None, ...] = ()
     still_learns: float = 0.0
+    remarks: tuple[str, ...] = ()
 
     def gain(self, measure: str) -> tuple[float, float, float]:
         """What goals gain over the best model without modes, in nats per step, and its 95 % interval: more is better.
@@ -212,7 +216,7 @@ class HabitOrGoal:
             "settings": settings,
             "runs": runs,
         }
-        return found | {"experiment": self.experiment}
+        return found | {"experiment": self.experiment, "remarks": list(self.remarks)}
 
     @property
     def experiment(self) -> str:
@@ -241,7 +245,8 @@ class HabitOrGoal:
         return " + ".join(map(self._name, place))
 
     def __str__(self) -> str:
-        lines = [f"Habit or goal? {self.verdict[0].upper()}{self.verdict[1:]}.", "", str(self.search), ""]
+        lines = [f"Beware: {remark}\n" for remark in self.remarks]
+        lines += [f"Habit or goal? {self.verdict[0].upper()}{self.verdict[1:]}.", "", str(self.search), ""]
         if self.panel is not None:
             for measure in (SCORE, AHEAD, *([NEXT_GOAL] if NEXT_GOAL in self.panel.sums else [])):
                 gain, low, high = self.gain(measure)
@@ -393,7 +398,8 @@ def habit_or_goal(
             callback("sessions are made up, for how straight places are come to")
         checks = {name: _run_checks(data, env, split, own, random_state) for name, own in best.items()}
     ways = tuple(corridor(data, env, place) for place in search.places)
-    return HabitOrGoal(search, found, chosen, models, checks, env, ways, still_learns)
+    odd = check_passages(data, env).remarks
+    return HabitOrGoal(search, found, chosen, models, checks, env, ways, still_learns, odd)
 
 
 def _worded(setting: Setting | None) -> str:

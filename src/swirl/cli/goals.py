@@ -43,7 +43,7 @@ def goals(
         int | None,
         typer.Option(
             metavar="L",
-            help="The habit of the search depends on the current place and the L - 1 moves before it.",
+            help="The habit of the search remembers L - 1 moves; a longer habit can pass for goals: try 3 as well.",
             show_default="2",
         ),
     ] = None,
@@ -61,7 +61,7 @@ def goals(
     Every place is tried as a goal; kept are those that improve the prediction
     of held-out folds of the sessions. Then the best model without modes
     (counts of what followed the last states, or a habit that may depend on
-    the place) is compared with the same habit with goals. The first line says
+    the place) is compared with the same habit with goals. The verdict is
     "evidence for goals", "a description only" or "no sign of goals"; the last
     line suggests an experiment that would decide. It takes minutes: many
     models are fitted.

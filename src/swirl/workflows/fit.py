@@ -9,6 +9,7 @@ from typing import Any
 
 from swirl.data.folds import animals_to_hold_out, shared_animals
 from swirl.data.mdp import MDP
+from swirl.data.passages import check_passages
 from swirl.data.trajectories import Trajectories
 from swirl.estimators.fit_warnings import cautions_of
 from swirl.estimators.registry import fixed_arguments, known_arguments, make
@@ -187,5 +188,8 @@ def remarks(model: Any, ready: Prepared | None = None) -> list[str]:
     """What should make a user hesitate before building on a fit, each with what to do about it."""
     names = [f"mode {mode}" for mode in range(len(model.mode_shares))]
     found = cautions_of(model, model.restart_agreement_, model.mode_shares, names)
-    both_sides = None if ready is None or ready.test is None else shared_animals(ready.train, ready.test)
-    return [*found.values(), *([both_sides] if both_sides else [])]
+    if ready is None:
+        return [*found.values()]
+    both_sides = None if ready.test is None else shared_animals(ready.train, ready.test)
+    walls = check_passages(ready.some, ready.env).remarks
+    return [*walls, *found.values(), *([both_sides] if both_sides else [])]

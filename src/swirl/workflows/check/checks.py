@@ -14,6 +14,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from swirl.data.mdp import MDP
+from swirl.data.passages import check_passages
 from swirl.data.segments import step_durations
 from swirl.data.trajectories import Trajectories
 from swirl.data.trajectory_checks import MISSING
@@ -235,6 +236,20 @@ def count_transitions(notes: Notes, moves: Moves) -> dict[str, Any]:
         "impossible_in": at,
         "unlikely": len(rare),
     }
+
+
+def ask_for_walls(notes: Notes) -> None:
+    """Warn of passages that are never walked, or one way only, where that is no chance.
+
+    >>> from swirl.data.trajectories import Trajectories
+    >>> notes = Notes(Trajectories([[0, 1, 2, 0]]), MDP.deterministic([[1], [2], [0]]))
+    >>> ask_for_walls(notes)
+    >>> notes.findings
+    []
+    """
+    if notes.env is not None:
+        for name, says in check_passages(notes.data, notes.env).says.items():
+            notes.add("warning", name, says)
 
 
 ENOUGH = 100  # moves, from which it is no accident that none stays

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from swirl import text
+from swirl.data import passages
 from swirl.data.mdp import MDP
 from swirl.data.trajectories import Trajectories
 
@@ -73,6 +74,7 @@ ADVICE = {
     "subjects-uneven": "Every step has the same weight in a fit: look at the subjects one by one, or take fewer "
     "sessions of the first.",
     "short-segments": "Leave them out; many of them mean that too many gaps were set.",
+    **passages.ADVICE,
     "states-never-visited": "Their rewards come from the prior; fine where the animal avoided some places.",
     "states-visited-once": "Their rewards depend on the prior. See whether the name is a slip of the pen; leave rare "
     "ones out (of syllables: swirl import moseq --min-usage).",

@@ -8,6 +8,7 @@ from swirl.data.mdp import MDP
 from swirl.data.trajectories import Trajectories
 from swirl.text import between, counted, one_decimal, some
 from swirl.workflows.check.checks import (
+    ask_for_walls,
     check_clock,
     check_signal,
     count_actions,
@@ -238,6 +239,7 @@ def examine(data: Trajectories, env: MDP | None = None, *, places: Where | None 
     notes = Notes(data, env, places)
     moves = find_moves(notes)
     transitions = count_transitions(notes, moves)
+    ask_for_walls(notes)
     sessions, segments, states = count_sessions(notes), count_segments(notes), count_states(notes)
     actions, histories, time = count_actions(notes, moves), count_histories(notes, moves), check_clock(notes)
     signals = {name: check_signal(notes, name, arrays) for name, arrays in (data.signals or {}).items()}
