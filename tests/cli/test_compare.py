@@ -231,23 +231,25 @@ def test_a_report_takes_the_comparison(folder, tmp_path):
 
 
 @pytest.mark.slow
-def test_an_environment_learnt_from_the_test_too_is_not_scored_by_next_states(tmp_path):
+def test_without_env_the_test_does_not_shape_the_environment(tmp_path):
     rng = np.random.default_rng(0)
     rows = [(s, t, rng.integers(3), rng.integers(2)) for s in range(6) for t in range(30)]
-    pd.DataFrame(rows, columns=["session", "t", "state", "action"]).to_csv(tmp_path / "s.csv", index=False)
-    command = ["compare", tmp_path / "s.csv", "-o", tmp_path / "c.json"]
-    refused = run(*command, "--models", "Markov-0,ARHMM")
-    assert refused.exit_code == 2
-    assert "would be flattered" in refused.stderr
-    assert "without ARHMM" in refused.stderr
-    assert run(*command, "--models", "Markov-0", "--score", "next_state").exit_code == 2
-    done = run(*command, "--models", "Markov-0,Markov-1")
+    rows += [("0", t, *own) for t, own in enumerate([(3, 2), (0, 2)], start=30)]  # of the test session alone
+    pd.DataFrame(rows, columns=["session", "t", "state", "action"]).astype({"session": str}).to_csv(
+        tmp_path / "s.csv", index=False
+    )
+    command = ["compare", tmp_path / "s.csv", "--hold-out", 6, "--models", "Markov-0,Markov-1", "--folds", 0]
+    done = run(*command, "--score", "next_state", "-o", tmp_path / "c.json")
     assert done.exit_code == 0, done.output
+    assert "estimated from the sessions that are fitted" in done.stdout
+    # 29 → 30 may lead nowhere that was seen; of state 3 nothing is known; action 2 was never taken.
+    assert "3 of 32 steps of the test sessions" in " ".join(done.stdout.split())
     written = json.loads((tmp_path / "c.json").read_text())
-    assert written["scored"] == "action"
-    assert list(written["panel"]["sums"]) == ["score"]  # forecasts would be flattered as well
-    assert "not forecast: the environment was learnt from the held-out sessions too" in done.stdout
-    assert written["run"]["config"]["hold_out"] == 5  # what was done, though the user did not say it
+    assert written["scored"] == "next_state"
+    assert "place_5" in written["panel"]["sums"]  # forecasts too are honest now
+    refused = run(*command, "--impossible", "error", "-o", tmp_path / "d.json")
+    assert refused.exit_code == 2
+    assert "observed where not available" in refused.stderr
 
 
 def test_settings_reach_the_models_that_take_them():

@@ -299,7 +299,9 @@ def syllables(parts):
 
 
 def test_parts_whose_names_differ_make_no_environment():
-    named = [Trajectories([[0, 1]], [[1, 0]], state_names=list(names), action_names=["x", "y"]) for names in ("ab", "ba")]
+    named = [
+        Trajectories([[0, 1]], [[1, 0]], state_names=list(names), action_names=["x", "y"]) for names in ("ab", "ba")
+    ]
     moves = [Trajectories([[0, 1]], state_names=list(names)) for names in ("ab", "ba")]
     with pytest.raises(ValueError, match="state_names differ") as joined:
         Trajectories.concatenate(named)

@@ -246,14 +246,14 @@ def test_score_by_a_plain_filter(given):
     assert model.n_scored(data) == len(found)
 
 
-def test_step_rewards_by_a_plain_loop(given):
+def test_step_log_preferences_by_a_plain_loop(given):
     """NaN at missing actions, at missing features, and where the next step is missing, in another segment or none."""
     model, _, _ = given
     expected = [np.full((n, N_MODES), np.nan) for n in measured().lengths]
     for i, t, _, _, r in plain_steps(model, measured()):
         if r is not None:
             expected[i][t] = r
-    for found, wanted in zip(model.step_rewards(measured()), expected, strict=True):
+    for found, wanted in zip(model.step_log_preferences(measured()), expected, strict=True):
         np.testing.assert_allclose(found, wanted, atol=1e-12)
     assert np.isnan(expected[0]).any(axis=1).tolist() == [False, False, True, True, True, False, True, False, True]
 
@@ -299,7 +299,7 @@ def test_a_file_gives_the_model_back(fitted, tmp_path):
     data = labelled()
     again = load(fitted.save(tmp_path / "model.nc"))
     assert again.score(data) == fitted.score(data)
-    for one, two in zip(again.step_rewards(data), fitted.step_rewards(data), strict=True):
+    for one, two in zip(again.step_log_preferences(data), fitted.step_log_preferences(data), strict=True):
         np.testing.assert_array_equal(one, two)
     assert repr(again) == repr(fitted)
     other = (fitted.best_restart_ + 1) % 3
@@ -333,7 +333,7 @@ def test_errors_in_words(fitted):
     with pytest.raises(ValueError, match="signal='place' is infinite at session 0, step 0: use NaN"):
         fitted.score(endless)
     with pytest.raises(NotFittedError, match="not fitted yet"):
-        IQNetwork("place").step_rewards(data)
+        IQNetwork("place").step_log_preferences(data)
     with pytest.raises(ValueError, match="switching='state': a continuous recording has no labelled states"):
         IQNetwork("place", switching="state").fit(data)
     with pytest.raises(ValueError, match="no action was observed at a step with features"):

@@ -65,7 +65,15 @@ def null(
     is never below 0.05.
     """
     from swirl.analysis.null_test import QUESTIONS
-    from swirl.cli.output import check_free, data_words, environment_words, named_columns, progress_lines, save_facts, show_json
+    from swirl.cli.output import (
+        check_free,
+        data_words,
+        environment_words,
+        named_columns,
+        progress_lines,
+        save_facts,
+        show_json,
+    )
     from swirl.text import plain
     from swirl.workflows.config import settings
     from swirl.workflows.null import run_null

@@ -108,7 +108,7 @@ def observed_moves(data: Trajectories | Iterable[Trajectories], *, n_states: int
     available[~known] = True  # never seen to be left: anything may follow
     following, (states, _) = np.tile(np.arange(n), (n, 1)), common_names(names)
     made = MDP.deterministic(following, available=available, state_names=states, action_names=states)
-    made.estimated = Estimate(n_sessions, False, 0.0, known)
+    made.estimated = Estimate(n_sessions, False, 0.0, np.asarray(known))
     return made
 
 

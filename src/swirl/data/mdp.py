@@ -313,7 +313,7 @@ class MDP:
         state_names = of_states if state_names is None else state_names
         action_names = of_actions if action_names is None else action_names
         made = _empty(cls)._fill("data", tables, mask, state_names, action_names, coordinates, faults)
-        made.estimated = Estimate(n_sessions, True, float(smoothing), known)
+        made.estimated = Estimate(n_sessions, True, float(smoothing), np.asarray(known))
         return made
 
     def _fill(

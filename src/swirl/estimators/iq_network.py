@@ -32,6 +32,8 @@ from swirl.switching import Fixed, build_switching
 class IQNetwork(EMEstimator):
     """IQ-Learn's Q(x, a) from a network of one hidden layer in each mode; x are the last feature vectors.
 
+    It tells modes apart, and what each prefers to do where (`policies`, `step_log_preferences`); it has no reward.
+
     Parameters
     ----------
     signal
@@ -44,7 +46,7 @@ class IQNetwork(EMEstimator):
         ``"independent"``, ``"fixed"`` (one mode per session) or ``switching.Fixed(table)``: there is no labelled state
         for it to depend on.
     strength
-        λ of the penalty ½ λ r² on the reward of each visited step; ½ is IQ-Learn's χ².
+        λ of the penalty ½ λ r² on each visited step, r its log-preference; ½ is IQ-Learn's χ².
     hidden, decay
         Units of the hidden layer; precision of the normal prior on the weights.
     batch_size, n_batches
@@ -62,7 +64,7 @@ class IQNetwork(EMEstimator):
     >>> data = Trajectories.from_signals({"place": places}, [(x[:, 0] > 0).astype(int) for x in places])
     >>> data.n_actions
     2
-    >>> IQNetwork("place", n_modes=3, hidden=4)  # .fit(data).step_rewards(data): per session [step, mode]
+    >>> IQNetwork("place", n_modes=3, hidden=4)  # .fit(data).policies(data): per session [step, mode, action]
     IQNetwork(signal='place', n_modes=3, hidden=4)
     """
 
@@ -268,8 +270,13 @@ class IQNetwork(EMEstimator):
         mine, theirs = (np.concatenate(model.policies(data)) for model in (self, other))
         return float(0.5 * np.abs(mine[steps, modes] - theirs[steps, counterparts[modes]]).sum(axis=-1).mean())
 
-    def step_rewards(self, data: Any) -> list[Float[np.ndarray, "time mode"]]:
-        """r_z(t) = Q_z(x_t, a_t) − γ V_z(x_{t+1}) along what happened; NaN where action or successor is missing."""
+    def step_log_preferences(self, data: Any) -> list[Float[np.ndarray, "time mode"]]:
+        """Log-preference of each mode for what was done, Q_z(x_t, a_t) − γ V_z(x_{t+1}).
+
+        It is not what the mode wants.  Of all Q that have the same policy IQ-Learn's penalty takes the one that makes
+        this smallest, near α log π_z(a_t|x_t): it is lowest where the mode is undecided, which it may be at its goal.
+        NaN where action or successor is missing.
+        """
         self.check_fitted()
         encoded, q, observed, followed = self._q(as_trajectories(data))
         temperature = self.mode_temperatures_[:, None]
