@@ -296,24 +296,20 @@ class TriggeredAverage:
     def meaning(self, mode: int, channel: int = 0) -> str:
         """Say in a sentence what both tests say of a mode: is the signal tied to it, or perhaps only to its places?
 
-        A test is passed at 0.05, corrected for all modes and channels.
+        The rule: what differs from other visits to the same places is the mode's; what differs from shifted signals
+        alone may be the place's. Both at 0.05, corrected for all modes and channels.
         """
-        row = self.modes.index(mode)
-        where, events = ("starts", "starts") if self.onset else ("ends", "ends")
+        row, begins = self.modes.index(mode), "starts" if self.onset else "ends"
         shift, place = self.corrected_p_value[row, channel], self.corrected_place_p_value[row, channel]
         if np.isnan(shift):
-            return f"Not tested: no {where} of the mode" if len(self.null) else "Not tested"
+            return f"Not tested: the mode has no {begins}" if len(self.null) else "Not tested"
         if place <= LEVEL:
-            return f"Differs where the mode {where}, beyond other visits to the same places"
-        tied = shift <= LEVEL
-        if np.isnan(place):
-            untold = "no other visits to the same places to compare with"
-            return f"Differs where the mode {where}, but {untold}: it may be the place" if tied else (
-                f"No tie to the {events} of the mode was found; {untold}"
-            )  # fmt: skip
-        if tied:
-            return f"Differs where the mode {where}, but not from other visits to the same places: it may be the place"
-        return f"No tie to the {events} of the mode was found"
+            return f"Differs where the mode {begins}, beyond other visits to the same places"
+        if shift > LEVEL:
+            return f"No tie to the {begins} of the mode was found"
+        why = "there are no other visits to the same places to compare with"
+        why = why if np.isnan(place) else "not from other visits to the same places"
+        return f"Differs where the mode {begins}, but {why}: it may be the place"
 
     @property
     def n_tests(self) -> int:
