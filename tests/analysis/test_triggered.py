@@ -5,7 +5,13 @@ import pytest
 
 from swirl.analysis import triggered_average as windows
 from swirl.analysis.mode_signal import Window, check_window, read_window, signal_by_mode
-from swirl.analysis.triggered_average import mode_triggered_average
+from swirl.analysis.triggered_average import (
+    BLOCK,
+    Visits,
+    exchanged_means,
+    mode_triggered_average,
+    without_places,
+)
 from swirl.data.trajectories import Trajectories
 
 NAN = np.nan
@@ -322,7 +328,7 @@ def test_a_signal_at_the_starts_stands_out():
     assert len(table) == 3 * 31
     assert table.columns.tolist() == [
         "mode", "lag", "mean", "sem", "n_sessions", "n_events", "null_low", "null_high", "p_value", "corrected_p_value",
-        "tests",
+        "place_p_value", "corrected_place_p_value", "n_exchanged", "tests", "meaning",
     ]  # fmt: skip
     assert found.corrected_p_value[1, 0] == 0.01
     assert (found.corrected_p_value >= found.p_value).all()
@@ -345,6 +351,124 @@ def test_corrected_p_values_are_of_all_modes_and_channels_together():
     assert corrected <= 0.05 + 2 * np.sqrt(0.05 * 0.95 / 40)
     without = mode_triggered_average(data, modes, signal, n_shifts=0)
     assert np.isnan(without.corrected_p_value).all()
+
+
+# ---- the place, or the mode?
+
+
+def walks(seed, *, place=0.0, mode=0.0, n=6, length=600):
+    """An animal among eight places; mode 1 begins at place 3 alone, at four visits in ten; and a noisy signal."""
+    rng = np.random.default_rng(seed)
+    states, modes, signal = [], [], []
+    for _ in range(n):
+        path = np.cumsum(rng.choice([-1, 0, 1], size=length)) % 8
+        on = np.zeros(length, dtype=int)
+        for t in range(1, length):
+            on[t] = rng.random() > 0.1 if on[t - 1] else path[t] == 3 and rng.random() < 0.4
+        states, modes = [*states, path], [*modes, on]
+        signal.append(rng.normal(size=length) + place * (path == 3) + mode * on)
+    return Trajectories(states, signals={"dff": signal}), modes
+
+
+@pytest.mark.parametrize(
+    ("place", "mode", "small", "meaning"),
+    [
+        (0, 0, (False, False), "No tie to the starts of the mode was found"),
+        (1, 0, (True, False), "Differs where the mode starts, but not from other visits to the same places: it may be "
+                              "the place"),
+        (0, 1, (True, True), "Differs where the mode starts, beyond other visits to the same places"),
+        (1, 1, (True, True), "Differs where the mode starts, beyond other visits to the same places"),
+    ],
+)  # fmt: skip
+def test_a_place_and_a_mode_are_told_apart(place, mode, small, meaning):
+    data, modes = walks(1, place=place, mode=mode)
+    found = mode_triggered_average(data, modes, "dff", mode=1, n_shifts=99)
+    assert (found.p_value[0, 0] <= 0.05, found.place_p_value[0, 0] <= 0.05) == small
+    assert found.meaning(1) == meaning
+    assert set(found.table()["meaning"]) == {meaning}
+    assert 0.8 * found.n_events[0] < found.n_exchanged[0] <= found.n_events[0]
+
+
+def test_the_place_does_not_count_as_the_mode_whatever_the_seed():
+    small = np.zeros(2)
+    for seed in range(20):
+        data, modes = walks(100 + seed, place=1.0, n=3, length=400)
+        found = mode_triggered_average(data, modes, "dff", mode=1, n_shifts=39, before=3, after=3)
+        small += [found.p_value[0, 0] <= 0.05, found.place_p_value[0, 0] <= 0.05]
+    assert small[0] >= 18
+    assert small[1] <= 4  # 5 %: so many or more with probability 0.016
+
+
+@pytest.mark.parametrize("onset", [True, False])
+def test_visits_that_may_start_the_mode_are_those_of_the_plain_loop(onset):
+    rng = np.random.default_rng(3)
+    states = [rng.integers(0, 3, size=200) for _ in range(2)]
+    modes = [rng.integers(-1, 2, size=200) for _ in range(2)]
+    data = Trajectories(states, gaps=[[20], []])
+    found = Visits.of(data, np.concatenate(modes), 1, onset)
+    alike = {}
+    for i, (path, on) in enumerate(zip(states, modes, strict=True)):
+        for low, high in data.segments(i):
+            came = low
+            for t in range(low, high):
+                came = t if t > low and path[t] != path[t - 1] else came
+                if t > low and on[t] >= 0 and on[t - 1] >= 0 and (on[t - 1] != 1) == onset:
+                    alike.setdefault((i, path[t], t - came), []).append((200 * i + t, (on[t] == 1) == onset))
+    expected = []
+    for visits in alike.values():
+        for part in np.array_split(np.array(visits), max(1, round(len(visits) / BLOCK))):
+            if 0 < part[:, 1].sum() < len(part):
+                expected += map(tuple, part.tolist())
+    assert len(expected) > 20
+    assert sorted(zip(found.at.tolist(), found.starts.tolist(), strict=True)) == sorted(expected)
+    assert np.bincount(found.block).max() <= 1.5 * BLOCK
+    assert (np.diff(found.block) >= 0).all()
+
+
+def test_a_draw_moves_starts_within_their_blocks_only():
+    data, modes = walks(2, n=2, length=200)
+    visits = Visits.of(data, np.concatenate(modes), 1, True)
+    n = len(visits.at)
+    one = np.zeros((400, n))
+    one[visits.at, np.arange(n)] = 1.0  # a channel for each visit: the mean says which were taken
+    windows = (np.arange(n), np.zeros(n, dtype=int), visits.at)
+    means = exchanged_means(visits, windows, one, np.zeros(n, dtype=int), 1, 500, np.random.default_rng(0))[:, 0]
+    taken = means > 0
+    np.testing.assert_array_equal(taken[0], visits.starts)
+    of_block = (visits.block[:, None] == np.unique(visits.block)).astype(int)
+    np.testing.assert_array_equal(taken @ of_block, np.tile(visits.starts @ of_block, (501, 1)))
+    share = (visits.starts @ of_block / of_block.sum(axis=0)) @ of_block.T  # each visit as often as any of its block
+    np.testing.assert_allclose(taken[1:].mean(axis=0), share, atol=4 * 0.5 / np.sqrt(500))
+
+
+def test_what_places_and_slow_drifts_explain_is_taken_out():
+    rng = np.random.default_rng(0)
+    states = [rng.integers(0, 5, size=400) for _ in range(2)]
+    field, data = rng.normal(size=5), Trajectories(states)
+    drift = 3 * np.exp(-np.arange(400) / 300)
+    signal = np.concatenate([i + field[path] + drift for i, path in enumerate(states)])[:, None]
+    signal[7] = NAN
+    left = without_places(data, signal, np.array([0, 0]))
+    assert np.isnan(left[7, 0])
+    assert np.nanstd(left) < 0.1 * np.nanstd(signal)
+    one = rng.normal(size=(800, 1))
+    assert np.corrcoef(without_places(data, one, np.array([0, 1]))[:, 0], one[:, 0])[0, 1] > 0.95
+
+
+def test_where_all_visits_start_the_mode_nothing_is_said_of_the_place():
+    rng = np.random.default_rng(0)
+    path = np.cumsum(rng.choice([-1, 1], size=200)) % 6
+    data = Trajectories([path], signals={"dff": [3.0 * (path == 2) + rng.normal(size=200)]})
+    found = mode_triggered_average(data, [(path == 2).astype(int)], "dff", mode=1, before=1, after=1, n_shifts=99)
+    assert found.n_events[0] > 20
+    assert found.n_exchanged[0] == 0
+    assert found.p_value[0, 0] <= 0.05
+    assert np.isnan(found.place_p_value).all()
+    assert found.meaning(1).endswith("no other visits to the same places to compare with: it may be the place")
+    none = mode_triggered_average(data, [np.zeros(200, dtype=int)], "dff", n_modes=2, n_shifts=9)
+    assert none.meaning(1) == "Not tested: the mode has no starts"
+    untested = mode_triggered_average(data, [(path == 2).astype(int)], "dff", n_shifts=0)
+    assert untested.meaning(1) == "Not tested"
 
 
 def test_a_signal_is_found_whatever_its_capitals():

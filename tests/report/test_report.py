@@ -20,6 +20,7 @@ from swirl.analysis.comparison_result import Comparison
 from swirl.analysis.decoded import DecodedFit, decode
 from swirl.analysis.group_test import by_animal, compare_groups
 from swirl.analysis.mode_signal import Window
+from swirl.analysis.triggered_average import mode_triggered_average
 from swirl.data.histories import Histories
 from swirl.data.mdp import MDP
 from swirl.data.trajectories import Trajectories
@@ -230,6 +231,29 @@ def test_signals_by_mode_count_sessions_not_steps():
     grouped = signal_by_modes([*values, [3.0]], [[0, 0, 1, 0, 1, 1], [0, 1], [0]], subjects=["a", "a", "b"])
     assert (grouped["over"], grouped["units"]) == ("subject", [2, 1, 0])
     assert grouped["mean"][0] == pytest.approx((4 / 4 + 3) / 2)
+
+
+def test_the_report_says_whether_it_may_be_the_place():
+    rng = np.random.default_rng(0)
+    states = [np.cumsum(rng.choice([-1, 0, 1], size=400)) % 8 for _ in range(4)]
+    modes = []
+    for path in states:
+        on = np.zeros(400, dtype=int)
+        for t in range(1, 400):
+            on[t] = rng.random() > 0.1 if on[t - 1] else path[t] == 3 and rng.random() < 0.4
+        modes.append(on)
+    noise = [rng.normal(size=400) for _ in states]
+    place = [2.0 * (path == 3) + own for path, own in zip(states, noise, strict=True)]
+    mode = [1.0 * on + own for on, own in zip(modes, noise, strict=True)]
+    for values, told in ((place, "it may be the place"), (mode, "beyond other visits to the same places")):
+        fit = decoded(modes, states, names="ab", signal="dff", signals={"dff": values})
+        facts = signal_facts(fit)
+        assert facts["tests"][1]["p"] <= 0.05
+        assert facts["tests"][1]["meaning"].endswith(told)
+        assert (facts["tests"][1]["place_p"] <= 0.05) == (values is mode)
+        average = mode_triggered_average(fit.data, modes, "dff")
+        assert facts["tests"][1]["exchanged"] == average.n_exchanged[1] < facts["onsets"][1]
+        assert set(signal_around_starts(fit)[1].query("mode == 'b'")["meaning"]) == {facts["tests"][1]["meaning"]}
 
 
 def test_signals_are_not_read_across_gaps():

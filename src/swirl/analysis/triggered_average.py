@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
+from numpy.polynomial import Polynomial
 from scipy.sparse import csr_array
 
 from swirl.analysis.mode_signal import Over, check_window, mean_and_error, read_modes, read_signal, read_units
@@ -25,6 +26,7 @@ ROUNDING = 1e-6  # of a bin
 SLACK = 0.51  # bins around the middle of a bin that are looked at: half of one, and some more for rounding
 SHIFTS = 200  # draws of each null that is not given another number
 AT_ONCE = 4_000_000  # numbers of shifted signals held at a time
+PER_POWER = 50  # steps of a session for each power of time in its drift
 BLOCK = 6  # visits to a place, one after the other, among which starts are exchanged
 
 
@@ -124,86 +126,99 @@ def shifted_means(
     return means
 
 
-def exchange_blocks(
-    data: Trajectories, path: Int[np.ndarray, " step"], mode: int, onset: bool
-) -> tuple[Int[np.ndarray, "visit"], Int[np.ndarray, "visit"], Bool[np.ndarray, "visit"]]:
-    """Steps of visits that might have started the mode, the block that each is in, and whether the mode does start.
+class Visits(NamedTuple):
+    """Visits at which a mode might have started, in the order of the blocks in which starts are exchanged."""
 
-    A block holds some `BLOCK` visits in a row to one state in one session, all at the same number of steps since the
-    animal came, and all from outside the mode (for ends: from inside). Blocks in which all visits start the mode, or
-    none does, say nothing, and are left out.
+    at: Int[np.ndarray, "visit"]
+    """The step."""
+    block: Int[np.ndarray, "visit"]
+    starts: Bool[np.ndarray, "visit"]
+    """Whether the mode does start (or end) there."""
 
-    >>> data, modes = Trajectories([[0, 1, 0, 1, 0, 1]]), np.array([0, 1, 0, 0, 0, 1])
-    >>> [each.tolist() for each in exchange_blocks(data, modes, 1, True)]
-    [[1, 3, 5], [0, 0, 0], [True, False, True]]
-    """
-    flat = data.flat()
-    before = np.append(-1, path[:-1])
-    before[flat.starts] = -1
-    came = flat.starts | (np.append(-1, flat.states[:-1]) != flat.states)
-    first = np.flatnonzero(came)
-    since = np.arange(len(path)) - first[np.cumsum(came) - 1]
-    at = np.flatnonzero((before >= 0) & (path >= 0) & ((before != mode) == onset))
-    if not len(at):
-        return at, at, np.zeros(0, dtype=bool)
-    keys = np.stack([flat.sessions[at], flat.states[at], since[at]])
-    order = np.lexsort([at, *keys[::-1]])
-    at, keys = at[order], keys[:, order]
-    new = np.append(True, (np.diff(keys, axis=1) != 0).any(axis=0))
-    stratum, sizes = np.cumsum(new) - 1, np.diff(np.append(np.flatnonzero(new), len(at)))
-    n_blocks = np.maximum(1, np.round(sizes / BLOCK).astype(np.int64))
-    place = np.arange(len(at)) - np.flatnonzero(new)[stratum]
-    block = (np.cumsum(n_blocks) - n_blocks)[stratum] + place * n_blocks[stratum] // sizes[stratum]
-    starts = (path[at] == mode) == onset
-    share = np.bincount(block, starts) / np.bincount(block)
-    told = ((share > 0) & (share < 1))[block]
-    return at[told], np.unique(block[told], return_inverse=True)[1], starts[told]
+    @classmethod
+    def of(cls, data: Trajectories, path: Int[np.ndarray, " step"], mode: int, onset: bool) -> "Visits":
+        """Find them: a block holds some `BLOCK` visits in a row to one state in one session.
+
+        All are at the same number of steps since the animal came, and from outside the mode (for ends: from inside).
+        Blocks in which all visits start the mode, or none does, say nothing, and are left out.
+
+        >>> found = Visits.of(Trajectories([[0, 1, 0, 1, 0, 1]]), np.array([0, 1, 0, 0, 0, 1]), 1, True)
+        >>> found.at.tolist(), found.block.tolist(), found.starts.tolist()
+        ([1, 3, 5], [1, 1, 1], [True, False, True])
+        """
+        flat = data.flat()
+        before = np.append(-1, path[:-1])
+        before[flat.starts] = -1
+        came = flat.starts | (np.append(-1, flat.states[:-1]) != flat.states)
+        since = np.arange(len(path)) - np.flatnonzero(came)[np.cumsum(came) - 1]
+        at = np.flatnonzero((before >= 0) & (path >= 0) & ((before != mode) == onset))
+        alike = np.stack([flat.sessions, flat.states, since])[:, at]
+        kind, sizes = np.unique(alike, axis=1, return_inverse=True, return_counts=True)[1:]
+        order = np.argsort(kind, kind="stable")
+        at, kind = at[order], kind.ravel()[order]
+        n_blocks = np.maximum(1, np.round(sizes / BLOCK).astype(np.int64))
+        place = np.arange(len(at)) - (np.cumsum(sizes) - sizes)[kind]
+        block = (np.cumsum(n_blocks) - n_blocks)[kind] + place * n_blocks[kind] // sizes[kind]
+        starts = (path[at] == mode) == onset
+        n_starts, n = np.bincount(block, starts), np.bincount(block)
+        told = ((n_starts > 0) & (n_starts < n))[block]
+        return cls(at[told], block[told], starts[told])
 
 
 def without_places(
     data: Trajectories, values: Float[np.ndarray, "step channel"], unit: Int[np.ndarray, "session"]
 ) -> Float[np.ndarray, "step channel"]:
-    """What is left of a signal when its mean in each session, and then at each state (of each unit), is taken out.
+    """What is left of a signal when its slow drift in each session, then its mean at each state, is taken out.
+
+    The drift is a cubic (one power less for every `PER_POWER` steps that a session is short of), such as bleaching;
+    means are of each unit's sessions together.
 
     >>> data = Trajectories([[0, 1, 0, 1]])
     >>> without_places(data, np.array([[1.0], [5.0], [3.0], [5.0]]), np.array([0])).ravel().tolist()
     [-1.0, 0.0, 1.0, 0.0]
     """
     flat = data.flat()
-    for cell in (flat.sessions, unit[flat.sessions] * (1 + int(flat.states.max())) + flat.states):
-        number = np.unique(cell, return_inverse=True)[1]
-        means = unit_means(csr_array((np.ones(len(cell)), (number, np.arange(len(cell))))), values)
-        values = values - means[number]
-    return values
+    left = values.copy()
+    for steps in np.split(np.arange(len(values)), np.cumsum(data.lengths)[:-1]):
+        for channel in left.T:
+            known = steps[np.isfinite(channel[steps])]
+            if len(known):
+                power = min(3, len(known) // PER_POWER)
+                channel[known] -= Polynomial.fit(known, channel[known], power)(known)
+    cell = np.unique(unit[flat.sessions] * (1 + int(flat.states.max())) + flat.states, return_inverse=True)[1]
+    return left - unit_means(csr_array((np.ones(len(cell)), (cell, np.arange(len(cell))))), left)[cell]
 
 
 def exchanged_means(
-    blocks: tuple[np.ndarray, np.ndarray, np.ndarray],
-    sums: Float[np.ndarray, "visit cell"],
-    counts: Float[np.ndarray, "visit cell"],
+    visits: Visits,
+    windows: tuple[np.ndarray, np.ndarray, np.ndarray],
+    values: Float[np.ndarray, "step channel"],
     unit: Int[np.ndarray, "visit"],
+    n_lags: int,
     n_draws: int,
     rng: np.random.Generator,
-) -> Float[np.ndarray, "draw cell"]:
-    """Means over units of the signal at the visits that start the mode, and then at as many of each block, drawn.
+) -> Float[np.ndarray, "set lag channel"]:
+    """Means over units of the signal around the visits that start the mode, then around as many of each block, drawn.
 
-    `sums` and `counts` are of the signal in the window of each visit.
+    `windows`: visit, lag and step of every step in a window.
     """
-    _, block, starts = blocks
-    n_units = 1 + int(unit.max(initial=0))
-    means = np.full((1 + n_draws, sums.shape[1]), np.nan)
-    if not len(block):
-        return means
+    visit, lag, step = windows
+    n, known = len(visits.at), np.isfinite(values)
+    cells = csr_array((np.ones(len(visit)), (visit * n_lags + lag, step)), shape=(n * n_lags, len(values)))
+    sums, counts = (
+        np.asarray(cells @ part).reshape(n, n_lags * values.shape[1])
+        for part in (np.where(known, values, 0.0), known.astype(float))
+    )
+    means = np.empty((1 + n_draws, sums.shape[1]))
+    starts = visits.starts
     for draw in range(1 + n_draws):
-        drawn = starts
-        if draw:
-            drawn = np.empty_like(starts)
-            drawn[np.argsort(block + rng.random(len(block)))] = starts  # visits are in the order of their blocks
-        took = np.flatnonzero(drawn)
-        chosen = csr_array((np.ones(len(took)), (unit[took], took)), shape=(n_units, len(block)))
-        total, n = chosen @ sums, chosen @ counts
-        means[draw] = mean_and_error(np.divide(total, n, out=np.full_like(total, np.nan), where=n > 0))[0]
-    return means
+        took = np.flatnonzero(starts)
+        chosen = csr_array((np.ones(len(took)), (unit[took], took)), shape=(1 + int(unit.max()), n))
+        total, of = chosen @ sums, chosen @ counts
+        means[draw] = mean_and_error(np.divide(total, of, out=np.full_like(total, np.nan), where=of > 0))[0]
+        starts = np.empty_like(starts)
+        starts[np.argsort(visits.block + rng.random(n))] = visits.starts
+    return means.reshape(1 + n_draws, n_lags, values.shape[1])
 
 
 @dataclass(frozen=True)
@@ -281,24 +296,20 @@ class TriggeredAverage:
     def meaning(self, mode: int, channel: int = 0) -> str:
         """Say in a sentence what both tests say of a mode: is the signal tied to it, or perhaps only to its places?
 
-        A test is passed at 0.05, corrected for all modes and channels.
+        The rule: what differs from other visits to the same places is the mode's; what differs from shifted signals
+        alone may be the place's. Both at 0.05, corrected for all modes and channels.
         """
-        row = self.modes.index(mode)
-        where, events = ("starts", "starts") if self.onset else ("ends", "ends")
+        row, begins = self.modes.index(mode), "starts" if self.onset else "ends"
         shift, place = self.corrected_p_value[row, channel], self.corrected_place_p_value[row, channel]
         if np.isnan(shift):
-            return f"Not tested: no {where} of the mode" if len(self.null) else "Not tested"
+            return f"Not tested: the mode has no {begins}" if len(self.null) else "Not tested"
         if place <= LEVEL:
-            return f"Differs where the mode {where}, beyond other visits to the same places"
-        tied = shift <= LEVEL
-        if np.isnan(place):
-            untold = "no other visits to the same places to compare with"
-            return f"Differs where the mode {where}, but {untold}: it may be the place" if tied else (
-                f"No tie to the {events} of the mode was found; {untold}"
-            )  # fmt: skip
-        if tied:
-            return f"Differs where the mode {where}, but not from other visits to the same places: it may be the place"
-        return f"No tie to the {events} of the mode was found"
+            return f"Differs where the mode {begins}, beyond other visits to the same places"
+        if shift > LEVEL:
+            return f"No tie to the {begins} of the mode was found"
+        why = "there are no other visits to the same places to compare with"
+        why = why if np.isnan(place) else "not from other visits to the same places"
+        return f"Differs where the mode {begins}, but {why}: it may be the place"
 
     @property
     def n_tests(self) -> int:
@@ -447,19 +458,13 @@ def mode_triggered_average(
         )
     exchanged, n_exchanged = np.full((1 + n_shifts, *mean.shape), np.nan), np.zeros(len(chosen), dtype=np.int64)
     rng, left = np.random.default_rng(random_state), without_places(data, values, unit)
-    known = np.isfinite(left)
     for place, each in enumerate(chosen if n_shifts else ()):
-        blocks = exchange_blocks(data, path, each, onset)
-        visit, lag, steps = around(blocks[0], clock)
-        cells = csr_array((np.ones(len(visit)), (visit * len(lags) + lag, steps)),
-                          shape=(len(blocks[0]) * len(lags), len(path)))  # fmt: skip
-        sums, counts = (
-            (cells @ part).reshape(len(blocks[0]), -1) for part in (np.where(known, left, 0.0), known.astype(float))
-        )
-        visited = unit[data.flat().sessions[blocks[0]]]
-        drawn = exchanged_means(blocks, sums, counts, visited, n_shifts, rng)
-        exchanged[:, place] = drawn.reshape(-1, len(lags), values.shape[1])
-        n_exchanged[place] = blocks[2].sum()
+        visits = Visits.of(data, path, each, onset)
+        if len(visits.at):
+            of_visit = unit[data.flat().sessions[visits.at]]
+            drawn = exchanged_means(visits, around(visits.at, clock), left, of_visit, len(lags), n_shifts, rng)
+            exchanged[:, place] = drawn
+            n_exchanged[place] = visits.starts.sum()
     return TriggeredAverage(
         name,
         over,
