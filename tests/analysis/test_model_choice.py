@@ -16,6 +16,8 @@ SETTINGS = [
     {"n_modes": 3, "history": 1, "switching": "state"},
 ]
 
+STEP = np.linspace(1, 2, 10)  # nats, of each of ten test sessions
+
 
 def scored(per_step, n=40, spread=0.05, seed=0):
     """A choice among `SETTINGS` whose candidates have such means, with independent noise in each session."""
@@ -141,8 +143,15 @@ def test_it_prints_and_goes_into_a_file(answer, tmp_path):
 def test_no_case_for_modes_where_the_folds_choose_one(answer):
     from dataclasses import replace
 
-    one = replace(answer, choice=answer.choice.only(n_modes=1))
-    assert one.verdict() == "No case for modes: the training folds choose one mode."
+    result = answer.comparison
+    one = replace(answer, comparison=replace(result, about="modes 1", choices={"modes 1": answer.choice}))
+    assert one.verdict() == one.comparison.verdict()
+    assert one.verdict().startswith("No case for modes: one mode is enough for modes 1 (training folds). But on the")
+    assert (one.comparison.picked(), one.comparison.contest()) == ("modes 1", None)
+    behind = replace(
+        one.comparison, log_likelihoods=np.array([own == "modes 1" for own in result.names])[:, None] * STEP
+    )
+    assert behind.verdict() == "No case for modes: one mode is enough for modes 1 (training folds)."
 
 
 def test_what_cannot_be_chosen_among_is_told():

@@ -1,5 +1,6 @@
 """`swirl compare`, its file, and `swirl name`: which model, how many modes, and what they are called."""
 
+import html
 import json
 import shlex
 import warnings
@@ -66,9 +67,8 @@ def test_it_says_who_won_and_what_was_scored(folder):
 def test_what_to_do_next_is_about_the_model_that_training_folds_picked(folder):
     last = (folder / "said.txt").read_text().strip().splitlines()[-1]
     picked = read_comparison(folder / "comparison.json").picked()
-    file = {"ARHMM": "ARHMM.nc", "Markov-1": "Markov-1.nc"}[picked]
-    assert last.startswith("Next: swirl report ")
-    assert f"{folder / 'fits' / file}" in last
+    assert last.startswith("Next: swirl fit ")
+    assert f" --model {picked} " in last
 
 
 @pytest.mark.slow
@@ -87,8 +87,8 @@ def test_goals_are_compared_by_name(folder, tmp_path):
 
 def test_the_next_command_has_goals_only_where_the_model_has():
     given = {"--reward": None, "--goals": "4,20"}
-    assert fit_words("Goals", 3, given) == ["--goals", "4,20", "--model", "Goals", "-o", "fit.nc"]
-    assert fit_words("S-1", 2, given) == ["--model", "S-1", "--modes", "2", "-o", "fit.nc"]
+    assert fit_words("Goals", 3, given) == ["--goals", "4,20", "--model", "Goals"]
+    assert fit_words("S-1", 2, given) == ["--model", "S-1", "--modes", "2"]
 
 
 @pytest.mark.slow
@@ -523,10 +523,32 @@ def test_a_grid_is_answered_in_sentences(folder, chosen):
     assert all(row["free_parameters"] > 0 for row in choice["candidates"])
     assert facts["test_sessions"]["subject"] == ["m2"] * 4
     assert "Markov" in facts["models"]
-    told = shlex.split(chosen.stdout.strip().splitlines()[-1].removeprefix("Next: "))
-    assert swirl.load(told[2]).run_["config"]["model"]["modes"] == choice["best"]["n_modes"]
-    report = run(*told[1:-1], folder / "chosen.html")
-    assert report.exit_code == 0, report.output
+    told = chosen.stdout.strip().splitlines()[-1]
+    assert told.startswith("Next: swirl fit ")
+    assert f" --modes {choice['best']['n_modes']} " in told
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("one_mode", [False, True])
+def test_a_grid_has_one_verdict_in_terminal_file_and_report(folder, chosen, tmp_path, monkeypatch, one_mode):
+    """Folds that choose one mode had said "No case" on the terminal, and the file what the test says of two."""
+    if one_mode:
+        monkeypatch.setattr(Choice, "best_index", property(lambda own: 0))
+        monkeypatch.setattr("swirl.analysis.comparison_result._half_widths", lambda n: 0.1)  # as many animals would
+    done = run(
+        "compare", folder / "sessions.csv", "--env", folder / "grid.csv", "--grid", folder / "small.toml", *QUICK,
+        "--folder", folder / "tasks", "-o", tmp_path / "c.json",
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    said, facts = done.stdout.split("\n\n")[1], json.loads((tmp_path / "c.json").read_text())
+    made = ["--comparison", tmp_path / "c.json", "--draws", 0, "-o", tmp_path / "p.html"]
+    page = run("report", folder / "chosen" / "Markov.nc", *made)
+    assert page.exit_code == 0, page.output
+    assert said == facts["verdict"] == facts["choice"]["verdict"]
+    assert html.escape(said) in (tmp_path / "p.html").read_text()
+    if one_mode:
+        assert said.startswith("No case for modes: one mode is enough for modes 1, history 1 (training folds).")
+        assert "But on the test modes 2, history 1, switching state is better than it by 0.0756" in said
 
 
 def test_folds_hold_for_the_default_grid_too():

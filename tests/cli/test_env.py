@@ -26,7 +26,7 @@ def test_a_grid_is_written_with_its_map_and_says_which_way_y_grows(capsys, folde
     assert "y grows upwards on every map: A1 to A6 at the top (y = 5), F1 to F6 at the bottom (y = 0)." in said.out
     assert said.out.splitlines()[-4:] == [
         "Saved to arena.csv", "Saved to arena.states.csv", "Saved to m.png",
-        "Next: swirl check sessions.csv --env arena.csv",
+        "To use it: swirl check YOUR_SESSIONS --env arena.csv",
     ]  # fmt: skip
     env = read_environment("arena.csv")
     assert env.state_names == grid(6, 6).state_names

@@ -289,7 +289,7 @@ def test_controls_answer_to_the_keyboard(grid):
     grid.locator("#switch-from input").nth(0).focus()
     before = fills(grid, "switch-map")
     grid.keyboard.press("ArrowRight")
-    assert grid.text_content("#switch-title") == "From mode 1 to mode 0"
+    assert grid.text_content("#switch-title") == "mode 1 → mode 0"
     assert fills(grid, "switch-map") != before
     grid.locator("#switch-map .state").nth(7).hover()  # mode 1 is read off the state, so some are never left in it
     assert "steps of mode 1 there" in grid.text_content("#tip")

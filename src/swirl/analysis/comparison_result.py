@@ -77,7 +77,7 @@ class Comparison(InNotebooks):
     panel: Panel | None = None
     """What the models say of the test sessions besides the next step, the best first; `panel.rows` has the numbers."""
     about: str | None = None
-    """The model that was chosen before the comparison, where one was: the verdict is about it, if it has modes."""
+    """The model that was chosen before the comparison, where one was: the verdict is about it."""
 
     @property
     def scores(self) -> dict[str, float]:
@@ -135,38 +135,39 @@ class Comparison(InNotebooks):
         return rows
 
     def contest(self) -> Contest | None:
-        """The models that the verdict is about, picked on training folds; None where no model has modes.
+        """The models that the verdict is about, picked on training folds; None where no model, or not the chosen one,
+        has modes.
 
         With modes: the simplest within one standard error of the best. Without: the same model with one mode, and the
         best of the others. Only where there are no scores of folds, and several to pick from, the test scores pick.
         """
         several = [name for name in self.names if self.n_modes(name) > 1]
-        if not several:
+        if not several or (self.about is not None and self.about not in several):
             return None
-        with_modes, first = (self.about, False) if self.about in several else self._picked(several, simplest=True)
+        with_modes, first = (self.about, False) if self.about else self._picked(several, simplest=True)
         alike = self.one_mode.get(with_modes)
         others = [name for name in self.names if self.n_modes(name) == 1 and name != alike]
         without, second = self._picked(others, simplest=False) if others else (None, False)
         return Contest(with_modes, alike, without, first or second)
 
     def picked(self) -> str:
-        """The model to go on with: picked on training folds where there are scores of them, not by the test.
+        """The model to go on with: chosen before, or on training folds where there are scores of them, not by the test.
 
         With modes where any model has several (the simplest within one standard error of the best), else the best.
         """
         contest = self.contest()
         if contest is not None:
             return contest.with_modes
-        return self._picked(list(self.names), simplest=False)[0]
+        return self.about or self._picked(list(self.names), simplest=False)[0]
 
     def picked_words(self) -> str:
         """Why it is that model to go on with, in a sentence."""
         name, contest = self.picked(), self.contest()
         of = "of the models with several modes, "
+        if self.about == name:
+            return f"{self.label(name)}: chosen before the comparison."
         if contest is None:
             names, of = list(self.names), ""
-        elif self.about == name:
-            return f"{self.label(name)}: chosen before the comparison."
         else:
             names = [name for name in self.names if self.n_modes(name) > 1]
         if len(names) == 1:
@@ -198,7 +199,7 @@ class Comparison(InNotebooks):
         if contest is None:
             if not enough:
                 return f"Best: {self.label(self.best)}."
-            return f"No case for modes: {enough[:1].lower()}{enough[1:]}"
+            return f"No case for modes: {enough[:1].lower()}{enough[1:]}{self._ahead_of_one()}"
         rivals = [name for name in (contest.alike, contest.without) if name is not None]
         if not rivals:
             return f"Best: {self.label(self.best)}."
@@ -241,6 +242,20 @@ class Comparison(InNotebooks):
         one = [name for name in self.names if self.n_modes(name) == 1 and max(tried.get(name, {1})) > 1]
         words = ", ".join(self.label(name) for name in one)
         return f"One mode is enough for {words} (training folds)." if one else ""
+
+    def _ahead_of_one(self) -> str:
+        """Which model with several modes is ahead on the test of the chosen one, which has one."""
+        several = [name for name in self.names if self.n_modes(name) > 1]
+        if self.about is None or not several:
+            return ""
+        best = max(several, key=lambda name: self.scores[name])
+        gain = self.difference(best, self.about)
+        if not gain[0] > gain[1]:
+            return ""
+        return (
+            f" But on the test {self.label(best)} is better than it by {_nats(*gain)} (±: 95 % interval): folds and "
+            "test disagree, so record more sessions before you say either."
+        )
 
     def remarks(self) -> list[str]:
         """What to know before believing the comparison: what was added, numbers at an edge, fits that did not end."""

@@ -126,9 +126,7 @@ class ModelChoice(InNotebooks):
         return {value: n / total for value, n in sorted(found.items(), key=lambda each: -each[1])} if total else {}
 
     def verdict(self) -> str:
-        """Say whether there is a case for modes: that of the comparison, unless the folds chose one mode."""
-        if self.best.get(MODES, 2) == 1:
-            return "No case for modes: the training folds choose one mode."
+        """Say whether there is a case for modes, as the comparison on the test does."""
         return self.comparison.verdict()
 
     def how_sure(self) -> str:

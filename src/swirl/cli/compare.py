@@ -111,7 +111,7 @@ def compare(
     """
     from swirl.analysis.comparison_json import write_comparison
     from swirl.cli.output import check_free, listed, named_columns, progress_lines, show_json, whole_numbers
-    from swirl.workflows.compare import fit_file, planned, run_comparison, save_fits
+    from swirl.workflows.compare import planned, run_comparison, save_fits
     from swirl.workflows.config import settings
 
     check_free(output, force, data, env, states, config)
@@ -132,9 +132,18 @@ def compare(
         },
     }  # fmt: skip
     command = shlex.join(["swirl", *sys.argv[1:]])
+    given = {"--env": env, "--states": states, "--columns": columns, "--reward": reward, "--impossible": impossible}
+    given |= {"--goals": goals, "--restarts": restarts, "--max-iter": max_iter, "--tol": tol, "--seed": seed}
+    fitting = ["swirl", "fit", *([data] if data is not None else [])]
     if grid is not None:
-        run = _with_grid(grid, config, options)
-        _choose(run, output, fits, folder, scheduler or "local", workers, command, force, as_json, quiet)
+        run, file = _with_grid(grid, config, options), _file_of_settings(grid, config)
+        found, saved = _choose(run, output, fits, folder, scheduler or "local", workers, command, force, as_json, quiet)
+        if not (quiet or as_json):
+            words = setting_words(found.best)
+            if words is None or (config is not None and file != config):
+                typer.echo("To go on: write the chosen settings into [model] of a file, and swirl fit --config FILE")
+            else:
+                _tell_refit([*fitting, *_given_words({"--config": file, **given, "--goals": None}), *words], saved)
         return
     run = settings(config, options, "compare")
     silent = quiet or as_json
@@ -161,15 +170,17 @@ def compare(
     typer.echo(f"\nSaved to {saved}" + (f", fits to {fits}" if kept else ""))
     picked = result.picked()
     typer.echo(f"To go on with {result.picked_words()}")
-    fit = str(fits / fit_file(picked)) if fits is not None else "fit.nc"
-    report = shlex.join(["swirl", "report", fit, "--comparison", str(saved), "-o", "report.html"])
-    if fits is not None:
-        typer.echo(f"Next: {report}")
-        return
-    given = {"--config": config, "--env": env, "--states": states, "--reward": reward, "--impossible": impossible}
-    given |= {"--goals": goals, "--restarts": restarts, "--max-iter": max_iter, "--tol": tol, "--seed": seed}
-    words = ["swirl", "fit", *([data] if data is not None else []), *fit_words(picked, result.n_modes(picked), given)]
-    typer.echo(f"Next: {shlex.join(words)} && {report}")
+    words = fit_words(picked, result.n_modes(picked), {"--config": config, **given})
+    _tell_refit([*fitting, *words], saved)
+
+
+def _tell_refit(fit: list[str], comparison: Path) -> None:
+    """Print what to type next: a fit of the chosen model to all sessions, and its report."""
+    from swirl.cli.output import free_name, tell_next
+
+    kept = free_name("fit.nc")
+    report = ["swirl", "report", kept, "--comparison", str(comparison), "-o", free_name("report.html")]
+    tell_next([*fit, "-o", kept], report)
 
 
 def _sides(ready: Any) -> str:
@@ -218,14 +229,14 @@ def _choose(
     force: bool,
     as_json: bool,
     quiet: bool,
-) -> None:
-    """Choose on a grid, and tell."""
+) -> tuple[Any, Path]:
+    """Choose on a grid, and tell; what was found, and the file that has it."""
     import os
 
     from swirl.analysis.comparison_json import write_comparison
     from swirl.cli.output import progress_lines, show_json
     from swirl.text import plain
-    from swirl.workflows.compare import fit_file, save_fits
+    from swirl.workflows.compare import save_fits
     from swirl.workflows.model_choice import run_choice
 
     os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # workers share a GPU with this process
@@ -247,32 +258,57 @@ def _choose(
         show_json(plain({**found.facts(), "file": str(saved)}, other=repr))
     elif not quiet:
         typer.echo(f"{_sides(ready)}\n\n{found}\n\nSaved to {saved}")
-        if kept and fits is not None:
-            report = [
-                "swirl",
-                "report",
-                str(fits / fit_file(found.name)),
-                "--comparison",
-                str(saved),
-                "-o",
-                "report.html",
-            ]
-            typer.echo(f"Fits are in {fits}\nNext: {shlex.join(report)}")
+        if kept:
+            typer.echo(f"Fits to the training sessions are in {fits}")
+    return found, saved
+
+
+OF_GRID = ("modes", "history", "switching", "reward", "discount", "temperature")  # settings that are options of a fit
+
+
+def setting_words(settings: dict[str, Any]) -> list[str] | None:
+    """Options of `swirl fit` for settings of a grid; None where some cannot be said by options.
+
+    >>> setting_words({"n_modes": 2, "history": 1, "switching": "state"})
+    ['--modes', '2', '--history', '1', '--switching', 'state']
+    >>> setting_words({"n_modes": 1, "switching": "state", "reward_prior": None}) is None
+    True
+    """
+    from swirl.analysis.model_choice import MODES, OF_MODES
+    from swirl.workflows.fit import ARGUMENTS
+
+    said = {k: value for k, value in settings.items() if not (settings.get(MODES) == 1 and k in OF_MODES)}
+    options = {ARGUMENTS.get(name, name): f"--{name}" for name in OF_GRID}
+    if any(key not in options or not isinstance(value, str | int | float) for key, value in said.items()):
+        return None
+    return _given_words({options[key]: value for key, value in said.items()})
+
+
+def _given_words(given: dict[str, Any]) -> list[str]:
+    """Options of a command that were given; with a file of settings, that it is to fit all sessions."""
+    words = [str(word) for option, value in given.items() if value is not None for word in (option, value)]
+    return [*words, *(["--hold-out", "0"] if given.get("--config") is not None else [])]
+
+
+def _file_of_settings(grid: str, config: Path | None) -> Path | None:
+    """The file that has the run: that of the grid, where it has more than the grid."""
+    from swirl.workflows.config import read_config
+
+    return config if grid == "default" or set(read_config(grid)) == {"grid"} else Path(grid)
 
 
 def fit_words(name: str, n_modes: int, given: dict[str, Any]) -> list[str]:
     """Options of `swirl fit` for a model that was compared, beside those that were given here.
 
     >>> fit_words("S-1", 2, {"--env": "grid.csv", "--seed": None})
-    ['--env', 'grid.csv', '--model', 'S-1', '--modes', '2', '-o', 'fit.nc']
+    ['--env', 'grid.csv', '--model', 'S-1', '--modes', '2']
     """
     from swirl.estimators.registry import fixed_arguments, has_goals, known_arguments
 
     left_out = "--reward" if has_goals(name) else "--goals"  # of the other models
     given = {option: value for option, value in given.items() if option != left_out}
     free = "n_modes" in known_arguments(name) and "n_modes" not in fixed_arguments(name)
-    words = [str(word) for option, value in given.items() if value is not None for word in (option, value)]
-    return [*words, "--model", name, *(["--modes", str(n_modes)] if free else []), "-o", "fit.nc"]
+    return [*_given_words(given), "--model", name, *(["--modes", str(n_modes)] if free else [])]
 
 
 def check_folder(folder: Path, force: bool) -> None:

@@ -214,4 +214,4 @@ def _finish(env: Any, output: Path, figure: Path | None, force: bool, as_json: b
     elif not quiet:
         typer.echo(f"{env!r}\n{making.map_words(env)}")
         typer.echo("\n".join(f"Saved to {path}" for path in written))
-        typer.echo(f"Next: swirl check sessions.csv --env {shlex.quote(str(output))}")
+        typer.echo(f"To use it: swirl check YOUR_SESSIONS --env {shlex.quote(str(output))}")

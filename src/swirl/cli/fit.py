@@ -80,7 +80,8 @@ def fit(
     tol: shared.Tolerance = None,
     seed: shared.Seed = None,
     hold_out: Annotated[
-        int | None, typer.Option(metavar="N", help="Hold out and score every N-th session.", show_default="none")
+        int | None,
+        typer.Option(metavar="N", help="Hold out and score every N-th session; 0: none.", show_default="none"),
     ] = None,
     hold_out_subjects: shared.HeldOutSubjects = None,
     judge: Annotated[
@@ -125,10 +126,12 @@ def fit(
         check_free,
         data_words,
         environment_words,
+        free_name,
         listed,
         named_columns,
         show_json,
         status_line,
+        tell_next,
     )  # fmt: skip
     from swirl.workflows.config import settings
     from swirl.workflows.fit import fit as run_fit
@@ -189,7 +192,8 @@ def fit(
         typer.echo(f"\nGoals, in the order found:\n{ready.search}")
     if verbose:
         typer.echo(details(fitted, ready.memory))
-    typer.echo(f"\nSaved to {saved}\nNext: swirl report {shlex.quote(str(saved))} -o report.html")
+    typer.echo(f"\nSaved to {saved}")
+    tell_next(["swirl", "report", str(saved), "-o", free_name("report.html")])
 
 
 def _on_halves(saved: Path, show: Callable[[str], None], silent: bool) -> Callable[[str], None]:

@@ -66,7 +66,16 @@ def goals(
     line suggests an experiment that would decide. It takes minutes: many
     models are fitted.
     """
-    from swirl.cli.output import check_free, data_words, listed, named_columns, progress_lines, show_json
+    from swirl.cli.output import (
+        check_free,
+        data_words,
+        free_name,
+        listed,
+        named_columns,
+        progress_lines,
+        show_json,
+        tell_next,
+    )  # fmt: skip
     from swirl.workflows.config import read_config, settings
     from swirl.workflows.goals import DISCOVER, split_goals
     from swirl.workflows.habit_or_goal import run_habit_or_goal
@@ -104,4 +113,4 @@ def goals(
         typer.echo(f"\nMap: {drawn}")
     if saved is not None:
         typer.echo(f"\nSaved to {saved}")
-        typer.echo(f"Next: {shlex.join(['swirl', 'report', str(saved), '-o', 'report.html'])}")
+        tell_next(["swirl", "report", str(saved), "-o", free_name("report.html")])

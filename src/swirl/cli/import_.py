@@ -1,6 +1,5 @@
 """`swirl import`: users' recordings, made into one table and its environment."""
 
-import shlex
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -146,7 +145,7 @@ def _finish(read: Callable[..., Any], kind: str, asked: dict[str, Any]) -> None:
 
     `read` is called with a function that shows which of several files is read.
     """
-    from swirl.cli.output import as_typed_here, data_words, show_json, status_line
+    from swirl.cli.output import as_typed_here, data_words, show_json, status_line, tell_next
     from swirl.io.notes import is_loud, said_once
     from swirl.workflows import import_recordings as importing
 
@@ -175,8 +174,7 @@ def _finish(read: Callable[..., Any], kind: str, asked: dict[str, Any]) -> None:
         return
     typer.echo(data_words(imported.data))
     typer.echo("\n".join(f"Saved to {path}" for path in written))
-    env = f" --env {shlex.quote(str(written[1]))}" if imported.env is not None else ""
-    typer.echo(f"Next: swirl check {shlex.quote(str(output))}{env}")
+    tell_next(["swirl", "check", str(output), *(["--env", str(written[1])] if imported.env is not None else [])])
 
 
 def _check_free(output: Path, force: bool, *sources: Any) -> None:

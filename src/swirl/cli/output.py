@@ -35,6 +35,23 @@ def check_free(path: Path, force: bool, *sources: Any) -> None:
         raise PermissionError(f"Permission denied: {path} may not be written; choose another folder with -o")
 
 
+def free_name(name: str) -> str:
+    """The name of a file, or where that exists, the first like it that does not: fit.nc, fit-2.nc, fit-3.nc, ….
+
+    >>> free_name("no such folder/fit.nc")
+    'no such folder/fit.nc'
+    """
+    path, n = Path(name), 2
+    while path.exists():
+        path, n = Path(name).with_stem(f"{Path(name).stem}-{n}"), n + 1
+    return str(path)
+
+
+def tell_next(*commands: list[str]) -> None:
+    """Print what to type next, as it can be typed."""
+    typer.echo(f"Next: {' && '.join(map(shlex.join, commands))}")
+
+
 def data_words(data: Any) -> str:
     """Sessions in a line for people; what Python shows of them has its own names.
 

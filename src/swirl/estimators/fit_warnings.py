@@ -14,7 +14,7 @@ objective alone. Restarts that fit equally well can cut the sessions in unrelate
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import ceil
 from typing import Any, Literal
 

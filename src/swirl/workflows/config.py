@@ -170,8 +170,8 @@ class Run(Section):
     stream
         Read the data a part at a time (`StreamedTrajectories`): a Parquet file, or a folder of them.
     hold_out
-        Every so-many-th session is held out and scored; None holds out none (`swirl compare`: every fifth animal
-        where five or more are known, else every fifth session).
+        Every so-many-th session is held out and scored; None, or `--hold-out 0`, holds out none (`swirl compare`: every
+        fifth animal where five or more are known, else every fifth session).
     hold_out_subjects
         Instead: the sessions of these subjects are.
 
@@ -229,6 +229,8 @@ def merged(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
 
     >>> merged({"model": {"modes": 2, "history": 1}}, {"model": {"modes": 3, "history": None}, "env": None})
     {'model': {'modes': 3, 'history': 1}}
+    >>> merged({"hold_out_subjects": ["m1"]}, {"hold_out": 0})
+    {}
     """
     result = dict(base)
     for one, other in (("hold_out", "hold_out_subjects"), ("hold_out_subjects", "hold_out")):
@@ -241,6 +243,8 @@ def merged(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
                 result[key] = inner
         elif value is not None:
             result[key] = value
+    if result.get("hold_out") == 0:
+        del result["hold_out"]  # none
     return result
 
 

@@ -14,7 +14,7 @@ R.startSwitching = () => {
     // What was hardly ever seen is the prior's word, not the data's.
     const weight = (s) => (counts ? 1 : Math.max(0.1, Math.min(1, visits[s] / ENOUGH))), faded = !counts && known.some((v, s) => v !== null && visits[s] < ENOUGH);
     const says = (s) => `${names[s]}\n${counts ? `${values[s]} switch${values[s] === 1 ? "" : "es"}` : known[s] === null ? "never visited" : `${R.number(100 * values[s])} % per step`}\n${visits[s].toLocaleString("en")} step${visits[s] === 1 ? "" : "s"} of ${modes[from]} there`;
-    R.el("switch-title").textContent = `From ${modes[from]} to ${modes[to]}`;
+    R.el("switch-title").textContent = `${modes[from]} → ${modes[to]}`;
     R.el("switch-words").textContent = (counts ? `Number of decoded switches, by the ${noun} in which they happen.` : `Probability of the switch at each step in a ${noun}.`)
       + (faded ? ` Faded: fewer than ${ENOUGH} steps of ${modes[from]} were decoded there, the fainter the fewer; such a value is mostly the prior's.` : "") + (counts || facts.seen.every((x) => x) ? "" : ` Hatched: a ${noun} that was never visited.`);
     if (onMap) {
