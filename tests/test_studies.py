@@ -733,3 +733,18 @@ def test_committed_results_of_real_files_hold():
         wrong = sum(row["first"] == "wrong" for row in held if row["round"] == number)
         told = record["summary"].partition(f"**Held out, round {number}**")[2].partition("**Held out")[0]
         assert f"{wrong} **wrong or useless**" in told
+
+
+def test_durations_on_few_experiments():
+    module = study("durations")
+    rng = np.random.default_rng(0)
+    for path, stop in (module.chain(rng, 0.1, 50) for _ in range(20)):
+        whole = module.followed(path, stop)
+        np.testing.assert_array_equal(whole[:50], path)
+        assert (whole[49:-1] == path[-1]).all()
+        assert whole[-1] != path[-1]
+    world = "60 against 120 steps, 8 sessions of 200"
+    draw = module.one_draw(world, 0, n=2)
+    assert set(draw["found"]) == set(module.ESTIMATES)
+    told = module.page([draw, module.one_draw("30 steps; sessions of 240 against 60", 0, n=2)], "")
+    assert told.count("| 2 |") == 2
