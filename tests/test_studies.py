@@ -804,3 +804,18 @@ def test_committed_results_of_passages_are_the_page():
     told = module.totals(record["draws"])
     assert told[module.RIGHT][0] <= 0.05 * told[module.RIGHT][1]
     assert told[module.WALLS][0] >= 0.5 * told[module.WALLS][1]
+
+
+def test_durations_on_few_experiments():
+    module = study("durations")
+    rng = np.random.default_rng(0)
+    for path, stop in (module.chain(rng, 0.1, 50) for _ in range(20)):
+        whole = module.followed(path, stop)
+        np.testing.assert_array_equal(whole[:50], path)
+        assert (whole[49:-1] == path[-1]).all()
+        assert whole[-1] != path[-1]
+    world = "60 against 120 steps, 8 sessions of 200"
+    draw = module.one_draw(world, 0, n=2)
+    assert set(draw["found"]) == set(module.ESTIMATES)
+    told = module.page([draw, module.one_draw("30 steps; sessions of 240 against 60", 0, n=2)], "")
+    assert told.count("| 2 |") == 2

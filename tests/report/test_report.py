@@ -21,13 +21,16 @@ from swirl.analysis.decoded import DecodedFit, decode
 from swirl.analysis.group_test import by_animal, compare_groups
 from swirl.analysis.mode_signal import Window
 from swirl.analysis.triggered_average import mode_triggered_average
+from swirl.analysis.predictive_checks import simulated_like
 from swirl.data.histories import Histories
 from swirl.data.mdp import MDP
+from swirl.data.segments import bouts_of, find_segments
 from swirl.data.trajectories import Trajectories
 from swirl.datasets import gridworld
 from swirl.estimators.arhmm import ARHMM
 from swirl.estimators.fit_warnings import Halves
 from swirl.estimators.swirl import SWIRL
+from swirl.plots.fit import segmentation
 from swirl.plots.fit.signals import signal_around_starts
 from swirl.plots.move_maps import state_transitions
 from swirl.report import maps as mapped
@@ -36,7 +39,7 @@ from swirl.report.animals import animal_facts, animal_figure, animal_note, anima
 from swirl.report.caveats import OtherSolution
 from swirl.report.checks import OF_MODES, check_facts, check_sentence
 from swirl.report.comparison import relation
-from swirl.report.durations import bout_facts
+from swirl.report.durations import bout_facts, durations_section, model_sentence
 from swirl.report.maps import map_facts, places
 from swirl.report.modes import mode_facts, mode_sentence
 from swirl.report.page import SECTIONS, contents
@@ -1093,3 +1096,57 @@ def test_missing_libraries_are_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "jinja2", None)
     with pytest.raises(ValueError, match=r"pip install 'swirl-irl\[report\]'"):
         report.build(*grid())
+
+
+# ---------------------------------------------------------------------- durations
+
+
+def clock(n_steps=300, period=20):
+    """Modes that change every 20 steps."""
+    return bouts_of(find_segments([(np.arange(start, start + n_steps) // period) % 2 for start in range(20)]), 2)
+
+
+def memoryless(mean=20):
+    leave = np.random.default_rng(0).random((20, 300)) < 1 / mean
+    return bouts_of(find_segments(list(np.cumsum(leave, axis=1) % 2)), 2)
+
+
+def test_decoded_and_fitted_durations_are_said_to_differ_where_they_do():
+    told = model_sentence(clock(), [13.7, 19.0], ["food", "nest"])
+    assert told.startswith("Decoded bouts last longer than the model says: food (mean 18.9 steps, ")
+    assert "13.7 by the fitted switching" in told
+    assert "nest" not in told
+    assert model_sentence(memoryless(), [20.0, 20.0], ["food", "nest"]) == ""
+    assert model_sentence(memoryless(), [30.0, 20.0], ["food", "nest"]).startswith("Decoded bouts are shorter")
+    few = bouts_of(find_segments([[0, 0, 0, 1, 1, 1, 1, 1]]), 2)
+    assert model_sentence(few, [9.0, 9.0], ["food", "nest"]) == ""  # one exit says next to nothing
+
+
+def test_the_page_says_how_long_bouts_last_by_the_model_and_as_decoded():
+    model, data = grid()
+    assert durations_section(reported(model, data, n_draws=0)).values["model"] == ""
+    hasty = model.align_to(model)
+    hasty.bout_lengths = lambda data: np.array([3.0, 3.0])
+    own = durations_section(reported(hasty, data, n_draws=0)).values
+    assert own["model"].startswith("Decoded bouts last longer than the model says: mode 0 (mean ")
+    assert all("By the fitted switching: mean 3 steps." in bout["words"] for bout in own["bouts"])
+
+
+def test_report_and_figure_have_the_same_curve_and_simulate_sessions_like_the_real_ones(monkeypatch):
+    model, data = grid()
+    case = reported(model, data, n_draws=0)
+    lengths = []
+    monkeypatch.setattr(segmentation, "SIMULATED", 1)
+
+    def simulated(model, like, seed):
+        lengths.append(like.lengths.tolist())
+        return simulated_like(model, like, seed)
+
+    monkeypatch.setattr(segmentation, "simulated_like", simulated)
+    table = segmentation.durations(case)[1]
+    assert lengths == [data.lengths[:1].tolist()]
+    for name, bout in zip(case.mode_names, bout_facts(case, None, [20.0, 20.0]), strict=True):
+        drawn = table[(table["of"] == "data") & (table["mode"] == name)]
+        curve = dict(reversed(list(zip(bout["real"]["length"], bout["real"]["share"], strict=True))))
+        assert curve == pytest.approx(dict(zip(drawn["at_least"], drawn["share"], strict=True)), abs=1e-3)
+        assert (drawn["cut"] > 0).all()
