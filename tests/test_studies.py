@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import beta
 
 from swirl.analysis.habit_or_goal import EVIDENCE, Setting, habit_or_goal
 from swirl.data.trajectories import Trajectories
@@ -147,17 +148,36 @@ def test_interval_coverage_on_a_small_draw():
     modes = np.stack(drawn.modes)
     np.testing.assert_allclose(values["occupancy"][0], (modes[:, :30] == 0).mean(), atol=0.02)
     assert visits.sum() == pytest.approx(29)
-    row = module.one_draw("stochastic grid, I-1, r(s, a)", 0, n_sessions=8, n_steps=60, n_restarts=1, refits=3)
-    for method in module.METHODS:
+    small = {"n_sessions": 12, "n_steps": 60, "n_restarts": 1, "refits": 3}
+    row = module.one_draw(module.CLEAR, 0, **small)
+    for method in ("information", "bootstrap"):
         covered = row[method]["covered"]
-        assert covered["policies"][1] == 2 * 25 * 5
-        assert covered["policies"][0] > 100
+        assert sum(covered[group][1] for group in module.POLICIES) == 2 * 6 * 4
+        assert sum(covered[group][0] for group in module.POLICIES) > 36
         assert 0 <= covered[module.GOAL][0] <= covered[module.GOAL][1] == 2
+    animals = module.one_draw("6 animals that differ in rate, 4 sessions each", 0, **small)
+    wider, alone = (animals[method]["covered"] for method in module.METHODS[:2])
+    assert all(wider[group][2] >= alone[group][2] for group in module.POLICIES)
     refused = {**row, "information": {"refused": "no top"}}
-    assert module.refusals([row, refused]) == {"information": 1, "sandwich": 0, "bootstrap": 0}
-    page = module.page([row, refused], "made here")
+    assert module.refusals([row, refused]) == {"information": 1, module.METHODS[1]: 0, "bootstrap": 0}
+    page = module.page([row, refused, animals], "made here")
     assert "Not all draws have been made yet" in page
-    assert "| policies |" in page
+    assert "| policies, p < 0.02 |" in page
+    assert "of the binomial one" in page
+
+
+def test_what_is_held_against_the_exact_binomial_interval():
+    """Widths by hand, and habits that the model gives back as they were put in."""
+    module = study("interval_coverage")
+    none, one = module.binomial_width(np.array([0.0, 0.01]), np.array([100.0, 100.0]))
+    assert none == pytest.approx(1 - 0.025 ** (1 / 100), abs=1e-9)
+    assert one == pytest.approx(beta.ppf(0.975, 2, 99) - beta.ppf(0.025, 1, 100))
+    policies = module.habits(module.APART).state_policies()
+    assert sorted(policies[0, 0].tolist()) == pytest.approx(sorted(module.APART[0]))
+    groups = module.groups("policies", policies, np.ones((6, 2)))
+    assert {name: int(kept.sum()) for name, kept in groups.items()} == dict(
+        zip(module.POLICIES, [16, 16, 8, 8], strict=True)
+    )
 
 
 def test_committed_results_of_interval_coverage_are_the_page():
@@ -166,18 +186,20 @@ def test_committed_results_of_interval_coverage_are_the_page():
     found, made = record["draws"], ", ".join(f"{key} {value}" for key, value in record["versions"].items())
     assert (module.draws.RESULTS / "interval_coverage.md").read_text(encoding="utf-8") == module.page(found, made)
     assert record["command"] == module.COMMAND
-    there = [row for row in module.with_true_modes(found) if row["world"] != module.DIFFERENT]
-    rare, normal = (module.coverage(there, "information", module.RARE + kind) for kind in ("", module.NORMAL))
-    assert rare[0] + 2 * rare[1] > 0.95 > normal[0]
     assert all(sum(row["world"] == name for row in found) == world.draws for name, world in module.WORLDS.items())
-    assert module.short_of(there, "information", 0.95) == []  # as docs/howto/report.md says, and the next lines
-    some = module.SWITCHING[1]
-    assert module.short_of(there, "bootstrap", 0.95) == [some]
-    assert [round(100 * module.coverage(there, way, some)[0]) for way in ("information", "bootstrap")] == [97, 89]
-    differ = [row for row in module.with_true_modes(found) if row["world"] == module.DIFFERENT]
-    for group, expected in (("policies", [89, 95]), (module.SWITCHING[0], [73, 95])):
-        told = [round(100 * module.coverage(differ, way, group)[0]) for way in ("information", "bootstrap")]
-        assert told == expected
+    right = module.with_true_modes(found)
+    clear = [row for row in right if row["world"] == module.CLEAR]
+    for group in module.POLICIES:
+        held, _, _, _, width = module.coverage(clear, "information", group)
+        assert held >= 0.93, group
+        assert width <= 1.3, group
+        assert module.coverage(module.with_true_model(right), "information", group)[0] >= 0.93, group
+    assert module.coverage(module.with_true_model(right), "information", module.RARE)[0] >= 0.93
+    for n in (20, 10, 6):
+        differ = [row for row in right if row["world"].startswith(f"{n} animals that differ")]
+        told, alone = (module.coverage(differ, method, module.SWITCHING[0]) for method in module.METHODS[:2])
+        assert told[0] + 2 * told[1] > 0.93
+        assert alone[0] < (0.95 if n == 20 else 0.85)
 
 
 @pytest.mark.slow

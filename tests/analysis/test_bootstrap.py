@@ -5,6 +5,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from scipy.stats import beta, norm
 from scipy.stats import t as student
 
 from swirl import precision, report
@@ -151,8 +152,11 @@ def test_intervals_by_hand():
     logits = np.log(found.occupancy / (1 - found.occupancy))
     # Five degrees of freedom from six draws, eight from nine sessions; the draws' spread is too small by 8/9.
     reach = student.ppf(0.95, 1 / (1 / 5 + 1 / 8)) * logits.std(axis=0, ddof=1) * np.sqrt(9 / 8)
-    np.testing.assert_allclose(np.log(high / (1 - high)), reach)
+    np.testing.assert_allclose(found.reach("occupancy", 0.9), reach)
     np.testing.assert_allclose(low, 1 - high)
+    # The exact binomial interval of as many choices as leave one half as open: z² / reach² p (1 − p).
+    n = 4 * (norm.ppf(0.95) / reach) ** 2
+    np.testing.assert_allclose(high, beta.ppf(0.95, n / 2 + 1, n / 2))
     assert (found.interval("occupancy", 0.95)[0] < low).all()
     assert (hand_made(n_units=500).interval("occupancy", 0.9)[0] > low).all()
 

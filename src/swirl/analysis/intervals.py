@@ -167,7 +167,7 @@ class Intervals(InNotebooks):
             own = float(student.ppf(0.5 + level / 2, self.freedom(name))) * self.spread_of(name, scaled)
         if self.method == "information" and name in OF_SESSIONS and self.n_units < MIN_UNITS:
             own = np.full_like(own, np.nan)
-        return own if self.between is None else np.maximum(own, self.between.reach(name, level, of))
+        return np.asarray(own if self.between is None else np.maximum(own, self.between.reach(name, level, of)))
 
     def without_priors(self, name: str, of: Callable[[np.ndarray], np.ndarray] | None = None) -> np.ndarray:
         """A quantity with the pull of the priors taken out, to first order: 2 · that of `twice` − the fit's own."""
@@ -176,7 +176,7 @@ class Intervals(InNotebooks):
         )
         if name in PROBABILITIES and of is None:
             return np.clip(2 * half - own, 0.0, 1.0)
-        return 2 * half - own
+        return np.asarray(2 * half - own)
 
     def at_most(self, name: str) -> np.ndarray | float:
         """How many choices a probability rests on at most: where few were this one, those that there are in the data.

@@ -326,9 +326,9 @@ def _words(found: Intervals) -> str:
     few = " With so few, intervals are rough." if found.n_units < 20 else ""
     if found.method == "information":
         return (
-            "How far could the fit be off, if the model is true? No sessions were drawn anew: how sharply the likelihood and "
-            "the priors are peaked at the fit says how far its parameters may lie from it (the observed information, "
-            f"{found.n_draws} draws). Shares and durations {_shares_words(found)}.{_between_words(found)}"
+            "How far could the fit be off, if the model is true? No sessions were drawn anew: how sharply the "
+            "likelihood and the priors are peaked at the fit says how far its parameters may lie from it (the observed "
+            f"information, {found.n_draws} draws). Shares and durations {_shares_words(found)}.{_between_words(found)}"
         )
     ran_out = sum(status != "converged" for status in found.statuses)
     short = f" {counted(ran_out, 'further refit')} did not converge and had to be left out." if ran_out else ""
