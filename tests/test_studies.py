@@ -841,3 +841,30 @@ def test_durations_on_few_experiments():
     assert set(draw["found"]) == set(module.ESTIMATES)
     told = module.page([draw, module.one_draw("30 steps; sessions of 240 against 60", 0, n=2)], "")
     assert told.count("| 2 |") == 2
+
+
+@pytest.mark.slow
+def test_a_place_and_a_mode_are_told_apart_on_small_draws():
+    module = study("triggered")
+    small = {"n_sessions": 6, "n_steps": 600}
+    draws = [module.one_draw(world, seed, **small) for world in ("place", "both") for seed in range(3)]
+    assert all(draw["shift"] <= 0.05 for draw in draws)
+    assert [draw["place"] <= 0.05 for draw in draws].count(True) >= 2
+    assert all("may be the place" in draw["meaning"] for draw in draws if draw["place"] > 0.05)
+    words = module.page(draws, "swirl")
+    assert words.count("| 3 |") == 2
+    assert "| no | 3 | 100.0 % (29.2 to 100.0) |" in words
+
+
+def test_committed_results_of_signals_hold_their_level_and_find_modes():
+    module = study("triggered")
+    record = json.loads((STUDIES / "results" / "triggered.json").read_text(encoding="utf-8"))
+    assert record["command"] == module.COMMAND
+    assert module.table(record["draws"]) in (STUDIES / "results" / "triggered.md").read_text(encoding="utf-8")
+    for name, world in module.WORLDS.items():
+        rows = [row for row in record["draws"] if row["world"] == name]
+        passed = np.mean([row["place"] <= module.LEVEL for row in rows])
+        error = np.sqrt(0.05 * 0.95 / len(rows))
+        assert passed >= 0.8 if world.mode else passed <= max(0.07, 0.05 + 3 * error)
+        if name == "place":
+            assert np.mean([row["shift"] <= module.LEVEL for row in rows]) > 0.95  # what the first test cannot tell

@@ -441,6 +441,16 @@ def test_a_draw_moves_starts_within_their_blocks_only():
     np.testing.assert_allclose(taken[1:].mean(axis=0), share, atol=4 * 0.5 / np.sqrt(500))
 
 
+def test_both_tests_are_the_same_in_steps_and_in_regular_times():
+    data, modes = walks(5, mode=1.0, n=3, length=200)
+    timed = Trajectories(data.states, signals=data.signals, times=[0.1 * np.arange(200)] * 3)
+    steps = mode_triggered_average(data, modes, "dff", before=4, after=6, n_shifts=9)
+    times = mode_triggered_average(timed, modes, "dff", before=0.4, after=0.6, bin=0.1, n_shifts=9)
+    assert np.isfinite(steps.exchanged).all()
+    np.testing.assert_allclose(times.exchanged, steps.exchanged)
+    np.testing.assert_array_equal(times.corrected_place_p_value, steps.corrected_place_p_value)
+
+
 def test_what_places_and_slow_drifts_explain_is_taken_out():
     rng = np.random.default_rng(0)
     states = [rng.integers(0, 5, size=400) for _ in range(2)]

@@ -203,22 +203,17 @@ def exchanged_means(
     `windows`: visit, lag and step of every step in a window.
     """
     visit, lag, step = windows
-    n, known = len(visits.at), np.isfinite(values)
-    cells = csr_array((np.ones(len(visit)), (visit * n_lags + lag, step)), shape=(n * n_lags, len(values)))
-    sums, counts = (
-        np.asarray(cells @ part).reshape(n, n_lags * values.shape[1])
-        for part in (np.where(known, values, 0.0), known.astype(float))
-    )
-    means = np.empty((1 + n_draws, sums.shape[1]))
+    n_units = 1 + int(unit.max())
+    means = np.empty((1 + n_draws, n_lags, values.shape[1]))
     starts = visits.starts
     for draw in range(1 + n_draws):
-        took = np.flatnonzero(starts)
-        chosen = csr_array((np.ones(len(took)), (unit[took], took)), shape=(1 + int(unit.max()), n))
-        total, of = chosen @ sums, chosen @ counts
-        means[draw] = mean_and_error(np.divide(total, of, out=np.full_like(total, np.nan), where=of > 0))[0]
+        own = starts[visit]
+        cell = unit[visit[own]] * n_lags + lag[own]
+        window = csr_array((np.ones(len(cell)), (cell, step[own])), shape=(n_units * n_lags, len(values)))
+        means[draw] = mean_and_error(unit_means(window, values).reshape(n_units, n_lags, -1))[0]
         starts = np.empty_like(starts)
-        starts[np.argsort(visits.block + rng.random(n))] = visits.starts
-    return means.reshape(1 + n_draws, n_lags, values.shape[1])
+        starts[np.argsort(visits.block + rng.random(len(starts)))] = visits.starts
+    return means
 
 
 @dataclass(frozen=True)
