@@ -1154,4 +1154,4 @@ def test_edges_of_an_arena_that_strays_have_set_are_said_aloud(n_strays):
         typed = told.split("--bounds ")[-1].removesuffix(".")
         np.testing.assert_allclose([float(x) for x in typed.split(",")], [0, 100, 0, 100], atol=0.5)
     else:
-        assert told.startswith("The grid holds all positions, x 0 to 100 and y 0 to 100.")
+        assert told.startswith("The grid holds all positions, x 0.0225 to 100 and y 0.01718 to 100.")
