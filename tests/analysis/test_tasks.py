@@ -198,7 +198,7 @@ def test_tasks_that_cost_more_weigh_more(monkeypatch):
     monkeypatch.setattr(tasks.Pace.__init__, "__kwdefaults__", {**defaults, "clock": lambda: NOW[0]})
     told = []
     carried_out([Task(taking, {"seconds": n}, cost=float(n)) for n in (2, 4, 30)], callback=told.append)
-    assert [state.seconds_left for state in told] == [None, 34.0, 30.0, 0.0]
+    assert [state.seconds_left for state in told] == [None, 34.0, 4.0, 0.0]  # the third is begun before the second
 
 
 def test_a_folder_of_other_things_is_left_alone(tmp_path):
@@ -251,3 +251,20 @@ def test_what_is_under_way_is_stopped_when_one_fails():
         list(tasks.as_done(range(4), call, 2))
     assert 1 in stopped
     assert len(stopped) < 4  # the last ones were not begun, or ended at once
+
+
+@pytest.mark.parametrize("growth", [0, 1, 2])
+def test_the_time_left_is_about_right_after_a_tenth_where_later_tasks_cost_more(monkeypatch, growth):
+    """Candidates stand in order of their modes and histories: "2 min left" had become 30."""
+    now, said, cost = [0.0], [], np.arange(1.0, 161) ** growth
+
+    def engine(asked):
+        for i, task in enumerate(asked):
+            now[0] += cost[task.arguments["n"]]
+            yield i, Outcome({"n": task.arguments["n"]})
+
+    monkeypatch.setattr(tasks, "Pace", partial(tasks.Pace, clock=lambda: now[0]))
+    found = carried_out(squares(160), engine=engine, callback=lambda progress: said.append((progress, now[0])))
+    assert [outcome.result["n"] for outcome in found] == list(range(160))
+    for progress, at in said[16:-16]:
+        assert 1 / 1.5 < progress.seconds_left / (cost.sum() - at) < 1.5

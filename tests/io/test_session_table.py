@@ -2,6 +2,7 @@
 
 import gzip
 import re
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -613,9 +614,34 @@ def test_trials_within_a_session_are_a_quiet_hint():
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet", "frame"])
+@pytest.mark.parametrize(
+    ("words", "loud"),
+    [(["yes", "no"], True), (["hit", "miss", "none"], True), ([*"uvwxyz"], False), (["yes", *[""] * 23], False)],
+)
+def test_a_column_of_outcomes_is_not_left_out_in_passing(tmp_path, suffix, words, loud):
+    """One word of two or three in each trial: what the animal got.  It had been "not numbers" and no more."""
+    table, columns = lab_table(), {"state": "zone", "session": ("Mouse", "Day"), "subject": "Mouse"}
+    table["Rewarded"] = words * (48 // len(words))
+    path = tmp_path / f"a.{suffix}"
+    if suffix == "frame":
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            notes = from_frame(table, columns).notes
+    else:
+        table.to_csv(path, index=False) if suffix == "csv" else table.to_parquet(path, index=False)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            notes = read_data(path, columns).notes
+    told = [note for note in notes if "left out Rewarded" in note]
+    assert [note.startswith("BEWARE") for note in told] == [loud]
+    assert all(repr(word) in told[0] for word in words if loud)
+    assert ("write 1 and 0 in the table to keep it as a signal" in told[0]) is loud
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet", "frame"])
 def test_a_group_that_nobody_named(tmp_path, suffix):
     table, columns = lab_table(), {"state": "zone", "session": ("Mouse", "Day"), "subject": "Mouse"}
-    table["note"] = ["x", "y"] * 24  # changes within a session
+    table["note"] = [*"uvwxyz"] * 8  # changes within a session
     path = tmp_path / f"a.{suffix}"
     if suffix == "frame":
         notes = from_frame(table.assign(lists=[[1]] * 48), columns).notes

@@ -48,7 +48,7 @@ from swirl.report.section import ReportedFit
 from swirl.report.session import session_facts
 from swirl.report.signal import elsewhere_words, onset_figure, signal_facts
 from swirl.report.summary import data_facts, next_steps
-from swirl.report.switching import switch_counts, switching_facts
+from swirl.report.switching import stands_out, switch_counts, switching_facts, switching_sentences
 from swirl.report.uncertainty import agreement_of, restart_facts
 from swirl.report.writing import ASSETS
 from swirl.rewards import Goals
@@ -328,6 +328,33 @@ def test_switching_counts_the_visits_that_it_rests_on():
     path, modes = np.concatenate(data.states), np.concatenate(case.modes)
     assert visits.sum() == data.n_steps
     assert visits[1, 3] == ((modes == 1) & (path == 3)).sum()
+
+
+def switcher(seed, rates):
+    """Two modes that are left with such probabilities in each state, and states that know nothing of modes."""
+    rng = np.random.default_rng(seed)
+    states, modes = rng.integers(0, len(rates), 4000), np.zeros(4000, int)
+    for t in range(3999):
+        modes[t + 1] = modes[t] ^ (rng.random() < rates[states[t]])
+    case = decoded([modes.tolist()], [states.tolist()])
+    counts = switch_counts(case)
+    visits = np.array([np.bincount(states[modes == k], minlength=case.n_states) for k in (0, 1)])
+    found = stands_out(counts, visits, counts / np.maximum(visits, 1)[:, None])  # a table by state without a prior
+    return case, {"counts": counts, "stands_out": found}
+
+
+def test_a_place_is_named_only_where_switching_depends_on_it():
+    """Of 40 states two always had "most" switches, 14 % and 12 %, though none mattered."""
+    rates = np.full(40, 0.02)
+    assert sum(switcher(seed, rates)[1]["stands_out"].any() for seed in range(20)) <= 2
+    case, facts = switcher(0, rates)
+    assert all(
+        "at no state more often than chance would have it." in words for words in switching_sentences(facts, case)
+    )
+    rates[7] = 0.4
+    case, facts = switcher(0, rates)
+    assert np.argwhere(facts["stands_out"]).tolist() == [[0, 1, 7], [1, 0, 7]]
+    assert all(f"most at {case.state_names[7]} (" in words for words in switching_sentences(facts, case))
 
 
 def test_animals_are_compared_and_not_steps():

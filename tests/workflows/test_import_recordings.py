@@ -22,7 +22,7 @@ from swirl.io.environment_files import read_environment
 from swirl.io.places import Grid
 from swirl.io.session_index import label_sessions
 from swirl.io.session_table import read_data
-from swirl.io.tracks import read_tracks
+from swirl.io.tracks import Track, read_tracks
 from swirl.workflows.import_recordings import import_bouts, import_moseq, import_nwb, import_tracks
 from swirl.workflows.load import read_sessions, stream_sessions
 from swirl.workflows.power import arena_of
@@ -1134,3 +1134,24 @@ def test_signals_called_as_our_columns_are_left_out(tmp_path):
     assert set(found.data.signals) == {"dwell", "Speed"}
     assert any("Left out 'State'" in note for note in found.data.notes)
     swirl.recordings.save(found, tmp_path / "sessions.csv")
+
+
+@pytest.mark.parametrize("n_strays", [0, 3])
+def test_edges_of_an_arena_that_strays_have_set_are_said_aloud(n_strays):
+    """Three slips of the tracker in 6,000 frames had made cells half as large again, in silence."""
+    rng = np.random.default_rng(0)
+    walk = np.clip(np.cumsum(rng.normal(0, 4, (6000, 2)), axis=0) % 200, 0, 100)
+    walk[:n_strays] = np.array([[-150.0, 260.0], [300.0, 50.0], [40.0, -90.0]])[:n_strays]
+    track = Track("day 1", np.arange(6000) / 10, walk)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        data, _ = import_tracks(track, grid="4x4")
+        [told] = [note for note in data.notes if "edges" in note]
+        given, _ = import_tracks(track, grid="4x4", bounds="0,100,0,100")
+    assert not [note for note in given.notes if "edges" in note]
+    if n_strays:
+        assert told.startswith("BEWARE: stray positions set the edges of the grid, x -150 to 300 and y -90 to 260: 0.2")
+        typed = told.split("--bounds ")[-1].removesuffix(".")
+        np.testing.assert_allclose([float(x) for x in typed.split(",")], [0, 100, 0, 100], atol=0.5)
+    else:
+        assert told.startswith("The grid holds all positions, x 0.0225 to 100 and y 0.01718 to 100.")

@@ -33,6 +33,7 @@ from swirl.text import counted, plain, some
 
 T = TypeVar("T")
 KIND = "swirl tasks"
+GOLDEN = (5**0.5 - 1) / 2  # its multiples modulo 1 fill the unit interval evenly
 FIT = "fit"  # of a result: the bytes of a fitted model, kept as a file of its own
 
 
@@ -247,6 +248,9 @@ def carried_out(
 ) -> list[Outcome]:
     """Do all tasks that the folder has no result of, and return the outcome of each, in their order.
 
+    They are begun from all parts of the list by turns, so that the first ones say how long the rest will take: later
+    tasks often have more modes, or longer histories.
+
     Parameters
     ----------
     folder
@@ -263,7 +267,7 @@ def carried_out(
     for i, task in enumerate(tasks):
         if i not in found:
             places.setdefault(task.key, []).append(i)
-    missing = [own[0] for own in places.values()]
+    missing = _evenly([own[0] for own in places.values()])
     pace = Pace([tasks[i].cost for i in missing], known=len(tasks) - sum(map(len, places.values())))
     pace.total = len(tasks)
     tell = callback or (lambda _: None)
@@ -279,6 +283,15 @@ def carried_out(
         n = len(places[task.key])
         tell(pace.did(task.cost, n=n, failed=n * (kept.error is not None)))
     return [found[i] for i in range(len(tasks))]
+
+
+def _evenly(places: list[int]) -> list[int]:
+    """The same places in another order, of which every beginning is spread evenly over the list.
+
+    >>> _evenly(list(range(8)))
+    [0, 5, 2, 7, 4, 1, 6, 3]
+    """
+    return [places[i] for i in sorted(range(len(places)), key=lambda i: i * GOLDEN % 1)]
 
 
 def results(tasks: Sequence[Task], outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:

@@ -65,6 +65,8 @@ __all__ = ["USUAL", "Columns", "from_frame", "read_csv", "read_data", "read_parq
 
 KINDS = {"session": "names", "subject": "names", "group": "names", "time": "measured"}
 KINDS |= {"state": "labels", "action": "labels", "gap": "labels"}
+OUTCOMES = 3  # words of a column of outcomes, at most: yes and no; hit, miss and none
+REPEATED = 5  # rows that have each of them, at least: remarks are rarer
 LOOKED_INTO = 20  # sessions of which rows are looked at for recordings that stand by turns
 GROUPS = ("treatment", "condition", "drug", "genotype", "cohort", "sex", "strain")  # read of a Parquet file, for a hint
 
@@ -242,6 +244,7 @@ def read_parquet(
     also: list[str] = []
     if "session" in found and "subject" not in found:  # for a hint, where one session is of several animals
         also = [name for name in types if plain(name) in ALSO_CALLED["subject"] and not is_compound(types[name])]
+    also += [name for name in left if pa.types.is_string(types[name]) or pa.types.is_large_string(types[name])]
     hints = (*SESSIONS, *(() if "group" in found else GROUPS))
     also += [name for name in types if plain(name) in hints and not is_compound(types[name])]
     needed = {*also, *found.values(), *(column for channels in chosen.values() for column in channels)}
@@ -416,7 +419,9 @@ def assemble(
         order, mixed = _order(table, session, sessions, times, found.get("time", ""), empty, states)
         asked_about = _hint_at_sessions(table, found, session, sessions, told, mixed)
         asked_about |= _hint_at_groups(table, found, session, sessions)
-        if left := [name for name in left if name not in asked_about]:  # each column is told of once
+        left = [name for name in left if name not in asked_about]  # each column is told of once
+        outcomes = _hint_at_outcomes(table, left, (session, sessions))
+        if left := [name for name in left if name not in outcomes]:
             notes.append(f"left out {some(left, 10)}: not numbers that were recorded")
     if not len(faults) and (states == MISSING).all():
         faults.add(f"{found['state']} is blank in every row: there are no data")
@@ -555,6 +560,28 @@ def _hint_at_groups(table: Table, found: dict[str, str], session: np.ndarray, se
             f"group has; to use it as the group: group={column!r} ({as_typed({'group': column})})"
         )
     return set(groups)
+
+
+def _hint_at_outcomes(table: Table, left: Sequence[str], sessions: Identities) -> set[str]:
+    """Warn of the columns left out that are one of two or three words from row to row, as outcomes are; return them."""
+    from pandas.api.types import infer_dtype
+
+    found = set()
+    for column in (name for name in left if name in table.columns):
+        if infer_dtype(table.columns[column]) not in ("string", "categorical", "boolean"):
+            continue
+        codes, values = read_identities(table, column)
+        words = sorted(map(str, values))
+        least, most = least_and_most(sessions, (codes, values))
+        often = np.bincount(codes[codes >= 0], minlength=1).min() >= REPEATED
+        if 1 < len(words) <= OUTCOMES and often and (least < most).any():
+            found.add(column)
+            table.notes.append(
+                f"BEWARE: left out {column}, which is {' or '.join(map(repr, words))} from row to row: no model knows "
+                "of it. If it is the outcome of a step, write 1 and 0 in the table to keep it as a signal; for the "
+                f"model to know it, make it part of the state (as in 'left {words[0]}', 'left {words[-1]}')."
+            )
+    return found
 
 
 def _constant(

@@ -3,7 +3,8 @@
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
+from scipy.stats import binom
 
 from swirl.analysis.decoded import DecodedFit
 from swirl.data.segments import split_at_gaps
@@ -12,6 +13,7 @@ from swirl.report.section import ReportedFit, Section
 from swirl.text import listed, percent, rounded
 
 MAX_SWITCHES = 8  # kinds of switches that are told
+LEVEL = 0.05  # of the test that a state is named by
 
 
 def switching_section(fit: ReportedFit) -> Section | None:
@@ -47,14 +49,39 @@ def switching_facts(fit: DecodedFit) -> dict[str, Any] | None:
     seen[np.unique(np.concatenate(fit.data.states))] = True
     if fit.model.seen_states_ is not None:
         seen |= np.asarray(fit.model.seen_states_)
+    by_state, counts, visits = bool(table.shape[2] > 1 and spread > 1e-6), switch_counts(fit), _visits(fit)
     return {
-        "by_state": bool(table.shape[2] > 1 and spread > 1e-6),
+        "by_state": by_state,
         "probability": rounded(table),
-        "counts": switch_counts(fit).tolist(),
+        "counts": counts.tolist(),
+        "stands_out": (stands_out(counts, visits, table) & by_state).tolist(),
         "seen": seen.tolist(),
-        "visits": _visits(fit).tolist(),
+        "visits": visits.tolist(),
         "mean": rounded(_visited_mean(fit, table)),
     }
+
+
+def stands_out(
+    counts: Int[np.ndarray, "mode next_mode state"],
+    visits: Int[np.ndarray, "mode state"],
+    probability: Float[np.ndarray, "mode next_mode _"],
+) -> Bool[np.ndarray, "mode next_mode state"]:
+    """Where a switch is more frequent than over all states, beyond noise; both as decoded and by the model.
+
+    Of N switches out of a mode as many would be expected in a state as the share of the mode's steps that it has. A
+    state stands out where a binomial test with that share is significant at 5 %, corrected for all states and switches.
+
+    >>> counts, visits = np.zeros((2, 2, 4), int), np.full((2, 4), 100)
+    >>> counts[0, 1] = [2, 3, 20, 1]
+    >>> stands_out(counts, visits, counts / 100)[0, 1].tolist()
+    [False, False, True, False]
+    """
+    seen = np.maximum(visits.sum(axis=1), 1)[:, None, None]
+    share = visits[:, None, :] / seen
+    fewer = np.minimum(counts, np.floor(probability * visits[:, None, :] + 0.5))
+    n_tests = np.count_nonzero(visits) * max(len(visits) - 1, 1)
+    rare = binom.sf(fewer - 1, counts.sum(axis=2, keepdims=True), share) * n_tests < LEVEL
+    return rare & ~np.eye(len(visits), dtype=bool)[:, :, None]
 
 
 def _visits(fit: DecodedFit) -> Int[np.ndarray, "mode state"]:
@@ -95,16 +122,18 @@ def switch_counts(fit: DecodedFit) -> Int[np.ndarray, "mode next_mode state"]:
 
 
 def switching_sentences(facts: dict[str, Any], fit: DecodedFit) -> list[str]:
-    """Say where the animal switches most, by decoded switches."""
+    """Say how often the animal switches, and where more often than chance would have it."""
     counts = np.asarray(facts["counts"])
     total = counts.sum(axis=2)
     if not total.sum():
         return ["No switch was decoded in these data."]
     lines = []
     for i, j in sorted(np.argwhere(total > 0).tolist(), key=lambda pair: -total[pair[0], pair[1]])[:MAX_SWITCHES]:
-        best = np.argsort(-counts[i, j], kind="stable")[:2]
-        where = [f"{fit.state_names[s]} ({percent(counts[i, j, s] / total[i, j])})" for s in best if counts[i, j, s]]
+        own, noun = np.flatnonzero(np.asarray(facts["stands_out"])[i, j]), fit.nouns["state"]
+        best = own[np.argsort(-counts[i, j, own], kind="stable")[:2]]
+        where = [f"{fit.state_names[s]} ({percent(counts[i, j, s] / total[i, j])})" for s in best]
         kind = f"{fit.mode_names[i]} → {fit.mode_names[j]}"
         times = f"{total[i, j]:,} switch{'' if total[i, j] == 1 else 'es'}"
-        lines.append(f"{kind}: {times}, most at {listed(where)}.")
+        told = f"most at {listed(where)}" if where else f"at no {noun} more often than chance would have it"
+        lines.append(f"{kind}: {times}, {told}.")
     return lines

@@ -573,6 +573,7 @@ def import_tracks(
         y_down = said or all(track.y_down for track in found)
     if isinstance(where, tuple):
         where = Grid.around(found, where, diagonal, y_down=y_down)
+        told += (where.edges_note(found),)
     elif isinstance(where, Grid):
         where = where.standing(y_down)
     sessions = visits(found, where, min_dwell=min_dwell, max_break=max_break, on_skip=on_skip)

@@ -10,11 +10,19 @@ from jaxtyping import Float, Int
 from swirl.data.arenas import DIAGONALS, FIRST_CELL, MOVES, cell_names
 from swirl.errors import Faults
 from swirl.io.tracks import Track
-from swirl.text import some
+from swirl.text import percent, some
 
 NOWHERE = -1
+STRAY = 0.001  # of the positions, at either end of x and of y: of a tracker's slips one expects no more
+FILLED = 0.9  # of the range of all positions: where the rest fills less, strays have set the edges
 
 Edges = list[tuple[int, int, int]]
+
+
+def _edges_words(edges: Float[np.ndarray, "2 2"]) -> tuple[str, str]:
+    """The edges (low and high of x, of y) for people, and as `--bounds` has them."""
+    x0, x1, y0, y1 = (f"{value:.4g}" for value in edges.ravel().tolist())
+    return f"x {x0} to {x1} and y {y0} to {y1}", f"{x0},{x1},{y0},{y1}"
 
 
 def points(positions: Any) -> Float[np.ndarray, "n 2"]:
@@ -134,6 +142,28 @@ class Grid:
         half = np.where(low == high, (high - low).max() / 2, 0.0)  # a linear track has a width
         (left, bottom), (right, top) = (low - half).tolist(), (high + half).tolist()
         return cls((left, right), (bottom, top), shape, diagonal, y_down=y_down)
+
+    def edges_note(self, tracks: Iterable[Track]) -> str:
+        """Say where the edges of a grid that was made around tracks lie; loudly where stray positions put them there.
+
+        >>> walk = np.column_stack([np.tile([2.0, 4.0], 2000), np.tile([1.0, 1.0, 5.0, 5.0], 1000)])
+        >>> track = Track("a", np.arange(4000.0), np.where(np.arange(4000)[:, None] == 7, 90.0, walk))
+        >>> print(Grid.around([track], (2, 2)).edges_note([track]))
+        BEWARE: stray positions set the edges of the grid, x 2 to 90 and y 1 to 90: 0.025 % of the positions lie \
+outside of x 2 to 4 and y 1 to 5. Give the edges of the arena: --bounds x_low,x_high,y_low,y_high; without the strays \
+they would be --bounds 2,4,1,5.
+        """
+        flat = np.concatenate([track.positions[np.isfinite(track.positions).all(1)] for track in tracks])
+        ends = np.quantile(flat, [STRAY, 1 - STRAY], axis=0).T
+        (own, these), (usual, typed) = (_edges_words(edges) for edges in (np.array([self.x, self.y]), ends))
+        if (np.diff(ends).ravel() >= FILLED * np.ptp(flat, axis=0)).all():
+            return f"The grid holds all positions, {own}. Where the arena has other edges, give them: --bounds {these}."
+        out = percent(float(((flat < ends[:, 0]) | (flat > ends[:, 1])).any(1).mean()), ".2g", space=" ")
+        return (
+            f"BEWARE: stray positions set the edges of the grid, {own}: {out} of the positions lie outside of {usual}. "
+            "Give the edges of the arena: --bounds x_low,x_high,y_low,y_high; without the strays they would be "
+            f"--bounds {typed}."
+        )
 
     def without(self, cells: Iterable[tuple[int, int]]) -> "Grid":
         """Return the grid with these cells (row, column) as walls; the states are numbered anew."""

@@ -45,16 +45,17 @@ ADVICE = {
     "actions-not-available": "Correct the data, leave the action blank (missing), or add its edge to the environment.",
     "impossible-transitions": "Correct the data or the environment; or fit with --impossible gap (a new segment starts "
     "there) or forget (the history restarts, the mode continues).",
-    "impossible-stays": "Make one step of the rows in which the animal stays (swirl import table FILE --merge; import "
-    "bouts, moseq, tracks and nwb do it anyway), or add an action that stays to the environment (of a grid: swirl env "
-    "grid … --stay); for what is left, correct the data, or fit with --impossible gap or forget.",
+    "impossible-stays": "If a row is a trial or another choice, add an action that stays to the environment (of a "
+    "grid: swirl env grid … --stay). If it is a tick of a clock, make one step of the rows in which the animal stays "
+    "(swirl import table FILE --merge; import bouts, moseq, tracks and nwb do it anyway). For what is left, correct "
+    "the data, or fit with --impossible gap or forget.",
     "unlikely-transitions": "Check whether p of these edges should be so small.",
-    "staying": "If a row is a tick of a clock, make one step of the rows in which the animal stays: swirl import table "
-    "FILE --merge, and swirl env without --stay (import bouts, moseq, tracks and nwb merge anyway). Whether a rest at "
-    "a goal belongs to the mode before it or to the mode after it is not in the data, so modes can come out wrong "
-    "there. If to stay is a choice that the animal makes at each step, keep the rows.",
-    "staying-recorded": "Nothing, if to stay is a choice that the animal makes at each step. If a row is a tick of a "
-    "clock, make one step of the rows in which it stays: swirl import table FILE --merge.",
+    "staying": "Is a row a trial, or another choice of the animal? Then nothing: to take the same again is a choice. "
+    "Is it a tick of a clock? Then make one step of the rows in which the animal stays: swirl import table FILE "
+    "--merge, and swirl env without --stay (import bouts, moseq, tracks and nwb merge anyway). Whether a rest at a "
+    "goal belongs to the mode before it or to the mode after it is not in the data, so modes can come out wrong there.",
+    "staying-recorded": "Nothing, if a row is a trial, or to stay is a choice that the animal makes at each step. If "
+    "a row is a tick of a clock, make one step of the rows in which it stays: swirl import table FILE --merge.",
     "no-choice": "Such moves say nothing of what the animal wants, and modes mean nothing. If it may choose the "
     "same place again, as in a T-maze, each row is a choice: import the table without --merge. Else give finer places.",
     "names-alike": "If they are one, write them alike in the table, and import it again.",
