@@ -4,8 +4,8 @@
     python studies/model_free_arena.py --quick       # one draw of a fifth of the data, nothing written
 
 An animal walks in a square, in five moves with noise, to one of two goals; it is soft-optimal for a reward of 2 within
-0.13 of the goal of its mode (discount 0.95), and modes switch at their goals.  `IQNetwork` with its defaults is fitted to 45
-sessions of 150 steps; 15 others are scored.  Beside it: the true policies with the true switching.  Writes
+0.13 of the goal of its mode (discount 0.95), and modes switch at their goals.  `IQNetwork` with its defaults is fitted
+to 45 sessions of 150 steps; 15 others are scored.  Beside it: the true policies with the true switching.  Writes
 model_free_arena.json and .md to studies/results (or --output), and resumes from what is there.
 """
 
