@@ -41,6 +41,17 @@ def test_gridworld_recovery_on_a_small_draw():
 
 
 @pytest.mark.slow
+def test_a_log_preference_is_not_the_reward():
+    module = study("model_free_arena")
+    row = module.one_draw("arena", 0, n_train=10, n_test=10, n_restarts=1, max_iter=25)
+    assert row["accuracy_of_truth"] > 0.93
+    assert row["accuracy"] > 0.85  # modes are right …
+    assert max(row["correlation"]) < 0.5  # … but what they prefer is not what they want
+    assert row["score"] < row["score_of_truth"] + 0.01
+    assert "| 0 |" in module.page([row], "")
+
+
+@pytest.mark.slow
 @pytest.mark.filterwarnings(
     "ignore::swirl.estimators.base.UnseenStatesWarning"
 )  # a short walk does not see all of the maze
