@@ -748,3 +748,22 @@ def test_durations_on_few_experiments():
     assert set(draw["found"]) == set(module.ESTIMATES)
     told = module.page([draw, module.one_draw("30 steps; sessions of 240 against 60", 0, n=2)], "")
     assert told.count("| 2 |") == 2
+
+
+def test_committed_results_of_durations_say_what_the_documentation_claims():
+    module = study("durations")
+    record = json.loads((STUDIES / "results" / "durations.json").read_text(encoding="utf-8"))
+    found, versions = record["draws"], study("draws").made_with(record["versions"])
+    assert (STUDIES / "results" / "durations.md").read_text(encoding="utf-8") == module.page(found, versions)
+    for world in module.LEVEL:
+        hits, n = module.counts(found, world)
+        assert n == 400
+        assert hits["now"] <= 0.07 * n
+    assert module.counts(found, "30 steps; sessions of 240 against 60")[0]["before"] > 0.4 * 400
+    for world in module.POWER:
+        hits, _ = module.counts(found, world)
+        assert hits["now"] >= 0.8 * hits["uncut"]
+        assert hits["before"] < 0.3 * hits["now"]
+    for draw in found:
+        if draw["world"] in module.CURVES:
+            assert draw["values"][3] == pytest.approx(np.exp(-1), abs=0.015)
