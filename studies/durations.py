@@ -118,8 +118,8 @@ def page(found: list[Draw], versions: str) -> str:
     lines = [
         "# How long bouts last", "",
         "Recordings cut bouts, and long ones sooner. *Before*: from bouts that were seen from start to end alone. "
-        "*Now*: curves and medians with the bouts that were cut (Kaplan and Meier), means from exits over steps at risk. "
-        f"Modes are known here. `{COMMAND}`, {versions}.", "",
+        "*Now*: curves and medians with the bouts that were cut (Kaplan and Meier), means from exits over steps at "
+        f"risk. Modes are known here. `{COMMAND}`, {versions}.", "",
         "## The curve", "",
         f"Two modes that are left with the same probability at every step; {N_SESSIONS} sessions, mean of {N_SETS} "
         "data sets.", "",
