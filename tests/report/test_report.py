@@ -20,8 +20,8 @@ from swirl.analysis.comparison_result import Comparison
 from swirl.analysis.decoded import DecodedFit, decode
 from swirl.analysis.group_test import by_animal, compare_groups
 from swirl.analysis.mode_signal import Window
-from swirl.analysis.triggered_average import mode_triggered_average
 from swirl.analysis.predictive_checks import simulated_like
+from swirl.analysis.triggered_average import mode_triggered_average
 from swirl.data.histories import Histories
 from swirl.data.mdp import MDP
 from swirl.data.segments import bouts_of, find_segments
