@@ -93,7 +93,7 @@ def one_world(
     settings = {"n_modes": 2, "history": 2, "switching_prior": switching_prior, "n_restarts": 3, "random_state": seed}
     model = SWIRL(truth.env, reward_prior=Cauchy(), **settings).fit(data)
     began = time.perf_counter()
-    found = replace(bootstrap(model, data, n_draws=n_draws, random_state=seed), switches=None)  # none are widened
+    found = replace(bootstrap(model, data, n_draws=n_draws, random_state=seed), switches=None)  # whatever was counted
     seconds = time.perf_counter() - began
     order = np.argsort(match_by_distance(values["policies"], found.fitted["policies"]))
     covered: dict[str, list[int]] = {}

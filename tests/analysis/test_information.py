@@ -471,7 +471,7 @@ def test_models_that_are_not_fitted_by_likelihood_are_refused():
 def test_the_page_says_which_method_it_was():
     _, model, data = small_fit()
     page = report.build(model, data, n_draws=0, intervals="information").replace("\n", " ")
-    assert "No sessions were drawn anew: how sharply the likelihood and the priors are peaked" in page
+    assert "Nothing was resampled: how sharply the likelihood and the priors are peaked" in page
     assert "Intervals (95 %) are from the observed information" in page
     assert "Same mode in draws" in page
     assert "The place of greatest reward of each mode, and how sure it is" in page

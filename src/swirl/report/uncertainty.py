@@ -326,7 +326,7 @@ def _words(found: Intervals) -> str:
     few = " With so few, intervals are rough." if found.n_units < 20 else ""
     if found.method == "information":
         return (
-            "How far could the fit be off, if the model is true? No sessions were drawn anew: how sharply the "
+            "How far could the fit be off, if the model is true? Nothing was resampled: how sharply the "
             "likelihood and the priors are peaked at the fit says how far its parameters may lie from it (the observed "
             f"information, {found.n_draws} draws). Shares and durations {_shares_words(found)}.{_between_words(found)}"
         )
