@@ -291,6 +291,7 @@ def bootstrap(
         model=mark_of(model),
         switches=named["mode_transitions"],
         twice=with_half_the_priors(model, top, problem, data, paths),
+        smoothed=bool(getattr(problem.components.emissions, "pseudocount", 0.0) > 0),
         **stacked,
     )
 

@@ -352,6 +352,7 @@ def information(
         model=mark_of(model),
         switches=renumbered({"mode_transitions": switches}, match)["mode_transitions"],
         twice=with_half_the_priors(model, top, problem, data, paths),
+        smoothed=bool(getattr(problem.components.emissions, "pseudocount", 0.0) > 0),
         between=between,
         **stacked,
     )

@@ -28,7 +28,7 @@ AXES = {
 
 KIND = "intervals"  # of a file; "bootstrap" before there was another method
 FITS, BETWEEN = ("fitted", "twice"), "between."
-ABOUT = ("by", "n_units", "seed", "drift", "model", "method")
+ABOUT = ("by", "n_units", "seed", "drift", "model", "method", "smoothed")
 OF_SESSIONS = ("occupancy", "leaving", "durations")  # means over sessions, whatever the method
 MIN_UNITS = 5
 """Sessions (or subjects) below which nothing is said of how they differ."""
@@ -47,8 +47,9 @@ class Intervals(InNotebooks):
 
     Intervals of probabilities are exact binomial ones (Clopper & Pearson 1934), as if so many choices had been counted
     as leave open what the draws leave open, and the priors' pull is taken out of them first (`without_priors`): a
-    choice that was seen once or never is pulled towards the others, and may be rarer than the fit says. Where several
-    animals are known, no interval is narrower than how the animals differ makes it (`between`).
+    choice that was seen once or never is pulled towards the others, and may be rarer than the fit says. A prior on
+    rewards may pull rightly, so such policies are held with its pull and without (`smoothed`). Where several animals
+    are known, no interval is narrower than how the animals differ makes it (`between`).
 
     What the intervals do *not* cover:
 
@@ -93,6 +94,9 @@ class Intervals(InNotebooks):
     """Expected pairs of neighbouring modes in the data: what switching probabilities rest on."""
     twice: dict[str, np.ndarray] | None = None
     """The same quantities of a fit to every session counted twice, in which the priors weigh half as much."""
+    smoothed: bool = True
+    """Whether policies are smoothed counts, whose prior pulls all choices towards each other whatever the truth. A
+    prior on rewards may be right: intervals of their policies hold what they are with its pull and without."""
     between: "Intervals | None" = None
     """Draws from how the units pull at the fit, such as animals (the sandwich): no interval is narrower than they say.
     Of the information only; None where no animals are known."""
@@ -151,7 +155,11 @@ class Intervals(InNotebooks):
         # What no draw moves and no prior pulls, such as an action that is not there.
         still = (reach <= 1e-12) & ~(np.abs(further - centre) > 1e-9)
         if name in PROBABILITIES and of is None:
-            low, high = exact(centre, further, reach, level, self.at_most(name))
+            least = most = further
+            if name == "policies" and not self.smoothed:
+                least, most = np.minimum(centre, further), np.maximum(centre, further)
+            at_most = self.at_most(name)
+            low, high = (exact(centre, p, reach, level, at_most)[end] for end, p in enumerate((least, most)))
         else:
             with np.errstate(invalid="ignore"):  # log-odds of what is impossible in every mode
                 low, high = np.minimum(centre, further) - reach, np.maximum(centre, further) + reach
