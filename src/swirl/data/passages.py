@@ -33,7 +33,7 @@ ADVICE = {
     "list, leave out its row).",
 }
 
-__all__ = ["ADVICE", "Passage", "Passages", "check_passages"]
+__all__ = ["Passage", "Passages", "check_passages"]
 
 
 class Passage(NamedTuple):
