@@ -381,7 +381,7 @@ def test_triggered_average_draws_mean_and_bands():
     p, corrected = average.p_value[1, 0], average.corrected_p_value[1, 0]
     first = f"{average.n_events[1]} events, p = {p:.2g} ({corrected:.2g} for 2 tests)"
     p, corrected = average.place_p_value[1, 0], average.corrected_place_p_value[1, 0]
-    assert ax.texts[0].get_text() == f"{first}\nto the same places: p = {p:.2g} ({corrected:.2g} for 2 tests)"
+    assert ax.texts[0].get_text() == f"{first}\nsame places: p = {p:.2g} ({corrected:.2g} for 2 tests)"
     both = signals.triggered_average(average)
     assert [text.get_text() for text in both.get_legend().get_texts()] == ["mode 0", "mode 1"]
     with pytest.raises(ValueError, match="mode: got 5, but the average is of mode 0, 1"):

@@ -147,7 +147,7 @@ def triggered_average(
             said += f", {_p_words(average.p_value[place], p, n)}"
             p = average.corrected_place_p_value[place]
             same = "not tested" if np.isnan(p) else _p_words(average.place_p_value[place], p, n)
-            said += f"\nto the same places: {same}"
+            said += f"\nsame places: {same}"
         if title is not None:  # long lines of words: one above the other
             ax.set_title(title, loc="left", fontsize=TITLE_SIZE, color=INK, pad=15 + 10 * said.count("\n"))
         ax.text(1.0, 1.02, said, transform=ax.transAxes, ha="right", va="bottom", fontsize=SMALLEST, color=SOFT_INK)
