@@ -87,8 +87,8 @@ def by_animal(
     data, faults = as_trajectories(data), Faults()
     if measure not in MEASURES:
         faults.add(
-            f"measure={measure!r}: expected one of {', '.join(MEASURES)} (how long bouts last is told by leaving: 1 / it "
-            "is their mean)"
+            f"measure={measure!r}: expected one of {', '.join(MEASURES)} (how long bouts last is told by "
+            "leaving: 1 / it is their mean)"
         )
     if (measure == "signal") != (signal is not None):
         faults.add(f"signal={signal!r}: goes with measure='signal', and is the name of one of the data's signals")
