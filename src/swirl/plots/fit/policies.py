@@ -104,11 +104,14 @@ def transitions(fit: DecodedFit) -> Drawn:
     pairs: list[tuple[int, int | None]] = [(a, b) for a in range(n) for b in range(n) if a != b]
     pairs = pairs if n <= MAX_MODES else [(a, None) for a in range(n)]
     axes = panels(fit, map_size(env), len(pairs), n - 1 if n in (3, 4, 5) else 4)
-    # A small probability that is the same everywhere must not look like a hot spot: scales differ fivefold at most.
+    # A small probability that is the same everywhere must not look like a hot spot: scales differ fivefold at most, and
+    # reach at least twice the mean.
     off = np.where(np.eye(n, dtype=bool), 0.0, table)
     off = off if n <= MAX_MODES else off.sum(axis=2, keepdims=True)
+    mean = np.average(off, axis=0, weights=np.bincount(np.concatenate(fit.data.states), minlength=len(off)))
     for (mode, following), ax in zip(pairs, axes, strict=True):
-        highest = max(float(off[:, mode, following or 0].max()), float(off.max()) / 5)
+        to = following or 0
+        highest = max(float(off[:, mode, to].max()), float(off.max()) / 5, 2 * float(mean[mode, to]))
         transitions_by_state(
             env, table, mode, following, mode_names=fit.mode_names, vmax=highest, shown=shown(fit), ax=ax
         )
