@@ -340,9 +340,9 @@ def test_the_default_fit_converges_where_it_is_and_stays_there():
     rng = np.random.default_rng(0)
     goals, moves = np.array([[0.2, 0.2], [0.8, 0.8]]), 0.1 * np.array([[0, 0], [1, 0], [-1, 0], [0, 1], [0, -1]])
     places, actions, modes = [], [], []
-    for _ in range(12):
+    for _ in range(8):
         x, z, path = rng.uniform(size=2), int(rng.integers(2)), []
-        for _ in range(150):
+        for _ in range(100):
             gain = -20 * np.linalg.norm(x + moves - goals[z], axis=1)
             a = int(rng.choice(5, p=np.exp(gain - logsumexp(gain))))
             path.append((x, a, z))
@@ -351,10 +351,10 @@ def test_the_default_fit_converges_where_it_is_and_stays_there():
         for each, values in zip((places, actions, modes), zip(*path, strict=True), strict=True):
             each.append(np.array(values))
     data = Trajectories.from_signals({"place": places}, actions, modes=modes, n_actions=5)
-    model = IQNetwork("place", n_restarts=2).fit(data)
+    model = IQNetwork("place", n_restarts=1).fit(data)
     assert model.converged_, model.fit_report_
     assert segmentation_accuracy(modes, model.predict(data)) > 0.9
-    more = copy(model).set_params(tol=1e-12, max_iter=100).fit(data, resume=True)
+    more = copy(model).set_params(tol=1e-12, max_iter=60).fit(data, resume=True)
     assert abs(more.objective_trace_[-1] - model.objective_trace_[-1]) < 0.02
     moved = np.abs(np.concatenate(more.predict_proba(data)) - np.concatenate(model.predict_proba(data)))
     assert moved.max() < 0.01
