@@ -374,7 +374,7 @@ def test_wrong_questions_are_refused():
         bootstrap(model, data, n_draws=1)
     with pytest.raises(ValueError, match="model is BackoffMarkov: it has no modes that EM fits"):
         bootstrap(BackoffMarkov(model.env), data)
-    with pytest.raises(ValueError, match="model is IQNetwork: its refits are noisy"):
+    with pytest.raises(ValueError, match="model is IQNetwork: refits of its networks have not"):
         bootstrap(IQNetwork("x"), data)
     with pytest.raises(ValueError, match="has no restarts"):
         bootstrap(gridworld(n_sessions=5, n_steps=10).true_model(), data)

@@ -429,7 +429,7 @@ def test_wrong_questions_are_refused(monkeypatch):
         information(model, data, n_draws=1)
     with pytest.raises(ValueError, match="max_seconds=0: expected a number > 0"):
         information(model, data, max_seconds=0)
-    with pytest.raises(ValueError, match="model is IQNetwork: its refits are noisy"):
+    with pytest.raises(ValueError, match="model is IQNetwork: refits of its networks have not"):
         information(IQNetwork("x"), data)
     with pytest.raises(ValueError, match="model is str"):
         information("fit.nc", data)

@@ -183,6 +183,10 @@ class HiddenModeEstimator(Estimator, ABC):
     """Fitted arrays that a file keeps (without the trailing underscore), with their axes."""
     needed: ClassVar[tuple[str, ...]] = ()
     """Those without which a file is damaged; ``"env"`` where the model cannot be without an environment."""
+    retired: ClassVar[tuple[str, ...]] = ()
+    """Arguments that older versions had: a file may say them."""
+    retired_leaves: ClassVar[slice] = slice(0, 0)
+    """Which parts of a restart in such a file are no longer used."""
 
     @property
     @abstractmethod

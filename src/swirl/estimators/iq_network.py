@@ -48,9 +48,8 @@ class IQNetwork(EMEstimator):
     strength
         λ of the penalty ½ λ r² on each visited step, r its log-preference; ½ is IQ-Learn's χ².
     hidden, decay
-        Units of the hidden layer; precision of the normal prior on the weights.
-    batch_size, n_batches
-        Steps in a minibatch, and minibatches in an M-step.
+        Units of the hidden layer; precision of the normal prior on the weights. With a weak one the networks learn the
+        noise of single steps.
 
     Attributes
     ----------
@@ -68,7 +67,7 @@ class IQNetwork(EMEstimator):
     IQNetwork(signal='place', n_modes=3, hidden=4)
     """
 
-    refit_fault: ClassVar[str] = "its refits are noisy and do not settle"
+    refit_fault: ClassVar[str] = "refits of its networks have not been tried"
     stored: ClassVar[dict[str, tuple[str, ...]]] = {
         "input_weights": ("mode", "feature", "hidden"),
         "input_bias": ("mode", "hidden"),
@@ -84,6 +83,8 @@ class IQNetwork(EMEstimator):
         "log_likelihoods": ("iteration",),
     }
     needed: ClassVar[tuple[str, ...]] = ("input_weights", "input_bias", "output_weights", "output_level")
+    retired: ClassVar[tuple[str, ...]] = ("batch_size", "n_batches")
+    retired_leaves: ClassVar[slice] = slice(-12, -1)  # what minibatches remembered
 
     def __init__(
         self,
@@ -96,12 +97,10 @@ class IQNetwork(EMEstimator):
         temperature: float | Sequence[float] | Float[np.ndarray, "mode"] = 1.0,
         strength: float = 0.01,
         hidden: int = 32,
-        decay: float = 0.01,
-        batch_size: int = 512,
-        n_batches: int = 30,
+        decay: float = 1.0,
         switching_prior: Dirichlet | Bouts | None = None,
         n_restarts: int = 4,
-        max_iter: int = 300,
+        max_iter: int = 2000,
         tol: float = 0.01,
         random_state: Any = 0,
     ):
@@ -114,8 +113,6 @@ class IQNetwork(EMEstimator):
         self.strength = strength
         self.hidden = hidden
         self.decay = decay
-        self.batch_size = batch_size
-        self.n_batches = n_batches
         self.switching_prior = switching_prior
         self.n_restarts = n_restarts
         self.max_iter = max_iter
@@ -130,7 +127,7 @@ class IQNetwork(EMEstimator):
     def _argument_faults(self, faults: Faults) -> None:
         if not isinstance(self.signal, str):
             faults.add(f"signal={self.signal!r}: expected the name of one of the data's signals")
-        for name in ("history", "hidden", "batch_size", "n_batches"):
+        for name in ("history", "hidden"):
             whole_number(name, getattr(self, name), 1, faults)
         note_discount(self.discount, faults)
         note_temperature(self.temperature, self.n_modes, faults)
@@ -196,8 +193,6 @@ class IQNetwork(EMEstimator):
             decay=np.asarray(float(self.decay)),
             n_actions=n_actions,
             hidden=int(self.hidden),
-            batch_size=int(self.batch_size),
-            n_batches=int(self.n_batches),
         )
 
     def _components_of(self, component: InverseQNetwork) -> Components:

@@ -181,7 +181,8 @@ def load_model(find: Callable[[str], Any], path: Path) -> Any:
 
 def _rebuilt(cls: Any, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> Any:
     """Make the model that a file describes."""
-    parameters = {k: _decode_option(v, arrays) for k, v in header["parameters"].items()}
+    known = {k: v for k, v in header["parameters"].items() if k not in cls.retired}
+    parameters = {k: _decode_option(v, arrays) for k, v in known.items()}
     if "env" in header:
         env_arrays = {name.removeprefix("env."): a for name, a in arrays.items() if name.startswith("env.")}
         parameters["env"] = MDP.from_arrays({**env_arrays, **header["env"]})
@@ -221,7 +222,8 @@ def _check_parts(cls: Any, path: Path, arrays: dict[str, np.ndarray], header: di
         raise ValueError(
             f"{path}: lacks {', '.join(missing)}; the file is damaged: copy it again or save the model again"
         )
-    unknown = [name for name in header["parameters"] if name not in inspect.signature(cls).parameters]
+    known = {*inspect.signature(cls).parameters, *cls.retired}
+    unknown = [name for name in header["parameters"] if name not in known]
     if unknown:
         raise ValueError(f"{path}: has the unknown option {', '.join(unknown)}: it needs a newer swirl")
 
@@ -249,11 +251,14 @@ def _decode_restarts(model: Any, arrays: dict[str, np.ndarray], fit: dict[str, A
     model._components, model._context = model._restored_context()
     template = model._components.random_parameters(np.random.default_rng(0), 1.0)
     structure = jax.tree.structure(template)
+    stored = list(range(sum(name.startswith("restart.leaf") for name in arrays)))
+    if len(stored) > structure.num_leaves:  # an older file
+        del stored[model.retired_leaves]
     known = fit.get("remaining_gain") or [None] * len(fit["status"])
     raced = fit.get("raced") or [0] * len(fit["status"])  # older files do not say
     restarts, remaining = [], [float("inf") if gain is None else float(gain) for gain in known]
     for r, (status, iterations) in enumerate(zip(fit["status"], fit["iterations"], strict=True)):
-        leaves = [arrays[f"restart.leaf{i}"][r] for i in range(structure.num_leaves)]
+        leaves = [arrays[f"restart.leaf{i}"][r] for i in stored]
         restarts.append(
             em.Restart(
                 jax.tree.unflatten(structure, leaves),

@@ -114,7 +114,7 @@ class _Ledger:
 
     tol: float
     emissions: type[EmissionComponent]
-    """For its `objective_may_decrease` and `noise`."""
+    """For its `objective_may_decrease`."""
     objectives: list[np.ndarray]
     log_likelihoods: list[np.ndarray]
     status: list[str]
@@ -155,21 +155,19 @@ class _Ledger:
         self.asked.append(len(self.objectives) - 1)
         for r in np.flatnonzero(self.running).tolist():
             trace = self.trace(self.objectives, r)
-            tol = max(self.tol, self.emissions.noise * abs(trace[-1]))
             if self.emissions.objective_may_decrease:  # then only whether it still moves can be asked
                 self.remaining[r] = abs(recent_gain(trace))
             else:
                 self.remaining[r] = remaining_gain(trace)
-            little = self.remaining[r] <= tol and abs(recent_gain(trace)) <= tol
-            if little and (not accelerated or trace[-1] - self.rested[r] <= tol):
+            little = self.remaining[r] <= self.tol and abs(recent_gain(trace)) <= self.tol
+            if little and (not accelerated or trace[-1] - self.rested[r] <= self.tol):
                 self.status[r] = "converged"
             self.rested[r] = trace[-1] if little else -np.inf
 
     def promising(self, promise: Float[np.ndarray, "restart"]) -> bool:
         """Whether quasi-Newton steps promise any restart that is running more than a little."""
         running = self.running
-        little = LITTLE * np.maximum(self.tol, self.emissions.noise * np.abs(self.objectives[-1]))
-        return bool((running & ~(promise <= little)).any())
+        return bool((running & ~(promise <= LITTLE * self.tol)).any())
 
     @property
     def running(self) -> Bool[np.ndarray, "restart"]:

@@ -230,7 +230,7 @@ class HostIterations:
         """E-step of the starting point."""
         compiled = compile_ahead(components, parameters)  # meanwhile numba is loaded
         tables, log_prior = tables_and_prior(components, parameters)
-        memory = blank(parameters, np) if components.accelerated else None
+        memory = blank(components.free(parameters), np) if components.accelerated else None
         counts = self.counts(numpy_tree(tables))
         compiled()
         return State(parameters, counts, np.asarray(log_prior), memory)
@@ -296,7 +296,7 @@ def _device_first(
 ) -> State:
     tables, log_prior = tables_and_prior(components, parameters)
     counts = device_counts(tables, chains, in_parallel, mesh)
-    memory = blank(parameters, jnp) if components.accelerated else None
+    memory = blank(components.free(parameters), jnp) if components.accelerated else None
     return State(parameters, counts, log_prior, memory)
 
 

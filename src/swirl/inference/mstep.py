@@ -60,7 +60,15 @@ class Components:
     @property
     def accelerated(self) -> bool:
         """Whether parameters may be extrapolated: wherever a point between and beyond others means something."""
-        return self.emissions.extrapolates and not self.emissions.objective_may_decrease
+        return self.emissions.extrapolates
+
+    def free(self, parameters: Parameters) -> Parameters:
+        """Return what quasi-Newton steps move, of one restart or of several."""
+        return replace(parameters, emissions=self.emissions.free(parameters.emissions))
+
+    def with_free(self, parameters: Parameters, free: Parameters) -> Parameters:
+        """Return the parameters with what quasi-Newton steps move replaced."""
+        return replace(free, emissions=self.emissions.with_free(parameters.emissions, free.emissions))
 
     def normalised(self, parameters: Parameters) -> Parameters:
         """Make probabilities sum to one again after an extrapolation."""

@@ -68,7 +68,7 @@ def n_pairs(n_numbers: int | float) -> int:
 
 
 def blank(parameters: Parameters, xp: Any) -> Memory:
-    """Nothing learnt yet; `parameters` has one row per restart, `xp` is numpy or `jax.numpy`."""
+    """Nothing learnt yet; free `parameters` have one row per restart, `xp` is numpy or `jax.numpy`."""
     leaves = jax.tree.leaves(parameters)
     n_restarts = len(leaves[0])
     shape = (n_restarts, sum(int(np.prod(np.shape(leaf)[1:])) for leaf in leaves))
@@ -90,8 +90,8 @@ def _flat(parameters: Parameters) -> Float[Array, "restart number"]:
 def gradient(components: Components, parameters: Parameters, counts: Counts) -> Parameters:
     """Slope of log-likelihood + log prior of one restart, from the counts of the E-step at the same `parameters`."""
 
-    def log_joint(p: Parameters) -> Array:
-        p = components.normalised(p)
+    def log_joint(free: Parameters) -> Array:
+        p = components.normalised(components.with_free(parameters, free))
         tables = components.tables(p)
         pairs = (
             (counts.initial, tables.log_initial),
@@ -101,7 +101,7 @@ def gradient(components: Components, parameters: Parameters, counts: Counts) -> 
         expected = [jnp.sum(jnp.where(n > 0, n * log_p, 0.0)) for n, log_p in pairs]
         return sum(expected[1:], expected[0]) + components.log_prior(p)
 
-    return jax.grad(log_joint)(jax.tree.map(jnp.asarray, parameters))
+    return jax.grad(log_joint)(jax.tree.map(jnp.asarray, components.free(parameters)))
 
 
 def direction(
@@ -137,12 +137,13 @@ def propose(
     improved
         EM's next iterate; not read where a step is being shortened (`memory.failures` > 0).
     """
-    one = jax.tree.map(lambda leaf: leaf[0], parameters)
+    free = components.free(parameters)
+    one = jax.tree.map(lambda leaf: leaf[0], free)
     unflat = jax.vmap(ravel_pytree(jax.tree.map(jnp.asarray, one))[1])
-    x = _flat(parameters)
+    x = _flat(free)
     fresh = (memory.failures == 0)[:, None]
     g = _flat(jax.vmap(lambda p, n: gradient(components, p, n))(parameters, counts))
-    em_step = jnp.where(fresh, _flat(improved) - x, memory.em_step)
+    em_step = jnp.where(fresh, _flat(components.free(improved)) - x, memory.em_step)
 
     s, y, u = x - memory.point, memory.gradient - g, memory.em_step - em_step
     size = jnp.sqrt(jnp.sum(s * s, axis=-1) * jnp.sum(y * y, axis=-1))
@@ -165,7 +166,8 @@ def propose(
         memory.steps * kept, memory.falls * kept, memory.em_falls * kept, x, g, em_step, wanted,
         jnp.ones_like(memory.known), slope, length, memory.failures,
     )  # fmt: skip
-    trial = jax.vmap(components.normalised)(unflat(x + length[:, None] * wanted))
+    moved = components.with_free(parameters, unflat(x + length[:, None] * wanted))
+    trial = jax.vmap(components.normalised)(moved)
     tables, log_prior = jax.vmap(lambda p: (components.tables(p), components.log_prior(p)))(trial)
     return trial, tables, log_prior, memory
 

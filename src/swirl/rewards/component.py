@@ -26,8 +26,6 @@ class EmissionComponent(ABC):
     """Number of modes."""
     objective_may_decrease: ClassVar[bool] = False
     """Whether the objective may fall from one iteration to the next without anything being wrong."""
-    noise: ClassVar[float] = 0.0
-    """Share of the objective by which it moves at random, where the M-step draws samples."""
     extrapolates: ClassVar[bool] = True
     """Whether a point between and beyond other parameters means something, so that EM may be accelerated."""
     sequential_restarts: ClassVar[bool] = False
@@ -51,6 +49,15 @@ class EmissionComponent(ABC):
     def warm_up(self) -> "EmissionComponent | None":
         """The same component under a prior with fewer local optima, for the first steps; None: no need of one."""
         return None
+
+    def free(self, parameters: Any) -> Any:
+        """Return those of the parameters that quasi-Newton steps move; the others are EM's own (`with_free`)."""
+        return parameters
+
+    def with_free(self, parameters: Any, free: Any) -> Any:
+        """Return the parameters with what `free` gives replaced."""
+        del parameters
+        return free
 
     def settled(self) -> "EmissionComponent":
         """The same component with the M-steps that quasi-Newton steps want; of the same shapes."""

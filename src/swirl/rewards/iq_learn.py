@@ -47,6 +47,7 @@ class InverseQ(RewardComponent):
     """The component of the model for Q(h, a)."""
 
     objective_may_decrease: ClassVar[bool] = True
+    extrapolates: ClassVar[bool] = False  # the penalty's weights move with every E-step
 
     histories: Int[FloatArray, "symbol"]
     actions: Int[FloatArray, "symbol"]

@@ -4,9 +4,10 @@ The objective is that of `iq_learn`,
 
     Σ_t Σ_z γ_t(z) ( log π_z(a_t|x_t) − λ r_z(t)² / 2α ),      r_z(t) = Q_z(x_t, a_t) − γ V_z(x_{t+1}),
 
-raised by minibatches: each M-step takes some steps of Adam on random steps of the recording.  It keeps what they
-came to only if the objective on all steps has risen, and halves the learning rate where it has not.  Every observed
-step is a symbol of its own.
+raised by scoring: in each mode the gradient on all steps is divided by the Fisher information of some of them, and the
+step is shortened until the objective does not fall.  The weights of the penalty are those of the E-step before, so that
+quasi-Newton steps, which leave them alone, climb an objective that stands still.  Every observed step is a symbol of
+its own.
 """
 
 from dataclasses import dataclass, field
@@ -15,24 +16,24 @@ from typing import Any, ClassVar, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
+from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Bool, Float, Int
 
 from swirl.precision import FloatArray
 from swirl.rewards.component import RewardComponent
 
-RATE = 3e-3
+SAMPLE = 2048  # symbols that the information is of, about; the gradient is of all
+DAMPING = 1e-6  # of the mean curvature, where there is no prior
+SHORTEST = 1e-4  # of the whole step
 
 
 class NetworkParameters(NamedTuple):
-    """What EM moves: weights with a leading axis for the mode, and the optimiser's memory."""
+    """What EM moves: the weights, and the responsibilities that weigh the penalty."""
 
     weights: Any
-    moments: Any
-    key: Any
-    rate: Any
+    """A dict of arrays with a leading axis for the mode."""
     visits: Any
-    """[mode, symbol], responsibilities of the last E-step"""
+    """[mode, symbol], of the last E-step"""
 
 
 @jax.tree_util.register_dataclass
@@ -55,10 +56,20 @@ class InverseQNetwork(RewardComponent):
     """Precision of the normal prior on the weights."""
     n_actions: int = field(metadata={"static": True})
     hidden: int = field(metadata={"static": True})
-    batch_size: int = field(metadata={"static": True})
-    n_batches: int = field(metadata={"static": True})
     objective_may_decrease: ClassVar[bool] = True
-    noise: ClassVar[float] = 1e-5
+
+    @property
+    def worth_a_core(self) -> bool:
+        """Always."""
+        return True
+
+    def free(self, parameters: NetworkParameters) -> Any:
+        """Return the weights."""
+        return parameters.weights
+
+    def with_free(self, parameters: NetworkParameters, free: Any) -> NetworkParameters:
+        """Return the parameters with other weights."""
+        return parameters._replace(weights=free)
 
     def random_parameters(self, rng: np.random.Generator, scale: float) -> NetworkParameters:
         """Networks to start a restart from; `scale` is the standard deviation of their logits Q/α, roughly."""
@@ -71,9 +82,7 @@ class InverseQNetwork(RewardComponent):
             "output": size * rng.standard_normal((self.n_modes, self.hidden, self.n_actions)),
             "level": np.zeros((self.n_modes, self.n_actions)),
         }
-        moments = jax.tree.map(np.asarray, optax.scale_by_adam().init(weights))
-        key = rng.integers(2**32, size=2, dtype=np.uint32)
-        return NetworkParameters(weights, moments, key, np.asarray(RATE), np.zeros((self.n_modes, len(self.rows))))
+        return NetworkParameters(weights, np.zeros((self.n_modes, len(self.rows))))
 
     def q_values(self, weights: Any, inputs: Float[FloatArray, "row feature"]) -> Float[Array, "row action"]:
         """Q(x, a) of one mode's network, in units of reward."""
@@ -105,50 +114,66 @@ class InverseQNetwork(RewardComponent):
         """The networks' weights: rewards are of steps (`step_terms`)."""
         return parameters.weights
 
-    def _log_prior(self, weights: Any) -> Float[Array, ""]:
-        return jnp.sum(jnp.stack([jnp.sum(leaf**2) for leaf in jax.tree.leaves(weights)])) * (-0.5 * self.decay)
-
     def log_prior(self, parameters: NetworkParameters) -> Float[Array, ""]:
         """Minus IQ-Learn's penalty, plus the log-density of the prior on the weights, up to a constant."""
-        everything = jnp.arange(len(self.rows))
 
         def one(mode: tuple) -> Array:
             weights, temperature, visits = mode
-            _, r = self.step_terms(weights, temperature, everything)
-            return jnp.sum(visits * r**2) * (0.5 * self.strength / temperature)
+            return self.mode_objective(weights, temperature, jnp.zeros_like(visits), visits)
 
         modes = (parameters.weights, jnp.asarray(self.temperature), jnp.asarray(parameters.visits))
-        return self._log_prior(parameters.weights) - jnp.sum(jax.lax.map(one, modes))
+        return jnp.sum(jax.lax.map(one, modes))
 
-    def _loss(self, weights: Any, counts: Float[Array, "mode symbol"], symbols: Int[Array, "row"]) -> Float[Array, ""]:
-        """Minus the objective on some symbols, with the prior's share of them."""
+    def mode_objective(
+        self, weights: Any, temperature: Array, counts: Float[Array, "symbol"], visits: Float[Array, "symbol"]
+    ) -> Float[Array, ""]:
+        """Σ counts · log π − ½ λ/α Σ visits · r² + log prior of one mode."""
+        log_pi, r = self.step_terms(weights, temperature, jnp.arange(len(self.rows)))
+        penalty = jnp.sum(visits * r**2) * (0.5 * self.strength / temperature)
+        size = jnp.sum(jnp.stack([jnp.sum(leaf**2) for leaf in jax.tree.leaves(weights)]))
+        return jnp.sum(counts * log_pi) - penalty - 0.5 * self.decay * size
 
-        def one(weights: Any, temperature: Array, visits: Array) -> Array:
-            log_pi, r = self.step_terms(weights, temperature, symbols)
-            return jnp.sum(visits[symbols] * (log_pi - 0.5 * self.strength / temperature * r**2))
+    def _information(
+        self, flat: Float[Array, "number"], unravel: Any, temperature: Array, counts: Array, visits: Array
+    ) -> Float[Array, "number number"]:
+        """Curvature of one mode's objective from the slopes of log π and r at some symbols, and the prior."""
+        n = len(self.rows)
+        some = np.arange(0, n, -(-n // SAMPLE))
 
-        fit = jax.vmap(one)(weights, jnp.asarray(self.temperature), counts)
-        return -jnp.sum(fit) - self._log_prior(weights) * (symbols.shape[0] / len(self.rows))
+        def terms(flat: Array, symbol: Array) -> Array:
+            return jnp.concatenate(self.step_terms(unravel(flat), temperature, symbol[None]))
+
+        slopes = jax.vmap(jax.jacrev(terms), (None, 0))(flat, some)  # [symbol, term, number]
+        weigh = jnp.stack([counts[some], self.strength / temperature * visits[some]], axis=1) * (n / len(some))
+        rows = (slopes * jnp.sqrt(weigh)[..., None]).reshape(-1, len(flat))
+        curvature = rows.T @ rows
+        own = jnp.trace(curvature) / len(flat)
+        return curvature + (self.decay + DAMPING * own) * jnp.eye(len(flat))
 
     def improve(self, parameters: NetworkParameters, counts: Float[Array, "symbol mode"]) -> NetworkParameters:
-        """Some steps of Adam on minibatches, kept if the objective on all steps has risen."""
-        counts, n_symbols = counts.T, len(self.rows)
-        batch = min(self.batch_size, n_symbols)
-        adam = optax.scale_by_adam()
-        everything = jnp.arange(n_symbols)
+        """One step of scoring in each mode, which does not lower its objective."""
 
-        def advance(carry: tuple, key: Array) -> tuple[tuple, None]:
-            weights, moments = carry
-            symbols = jax.random.randint(key, (batch,), 0, n_symbols)
-            gradient = jax.grad(self._loss)(weights, counts, symbols)
-            mean = jax.tree.map(lambda leaf: leaf / batch, gradient)
-            updates, moments = adam.update(mean, moments)
-            return (jax.tree.map(lambda w, u: w - parameters.rate * u, weights, updates), moments), None
+        def one(mode: tuple) -> Any:
+            weights, temperature, counts, visits = mode
+            flat, unravel = ravel_pytree(weights)
 
-        keys = jax.random.split(jnp.asarray(parameters.key), self.n_batches + 1)
-        start = (parameters.weights, parameters.moments)
-        (weights, moments), _ = jax.lax.scan(advance, start, keys[1:])
-        better = self._loss(weights, counts, everything) < self._loss(parameters.weights, counts, everything)
-        kept, moments = jax.tree.map(lambda new, old: jnp.where(better, new, old), (weights, moments), start)
-        rate = jnp.where(better, parameters.rate, parameters.rate / 2)
-        return NetworkParameters(kept, moments, keys[0], rate, counts)
+            def objective(flat: Array) -> Array:
+                return self.mode_objective(unravel(flat), temperature, counts, visits)
+
+            before, slope = jax.value_and_grad(objective)(flat)
+            information = self._information(flat, unravel, temperature, counts, visits)
+            step = jax.scipy.linalg.solve(information, slope, assume_a="pos")
+
+            def falls(trial: tuple) -> Array:
+                length, after = trial
+                return ~(after >= before) & (length > SHORTEST)
+
+            def shorter(trial: tuple) -> tuple:
+                length = trial[0] / 4
+                return length, objective(flat + length * step)
+
+            length, after = jax.lax.while_loop(falls, shorter, (jnp.ones(()), objective(flat + step)))
+            return unravel(jnp.where(after >= before, flat + length * step, flat))
+
+        modes = (parameters.weights, jnp.asarray(self.temperature), counts.T, jnp.asarray(parameters.visits))
+        return NetworkParameters(jax.lax.map(one, modes), counts.T)
