@@ -1,6 +1,6 @@
 """Model-free SWIRL in an arena: are modes right, does the fit settle, and is its log-preference a reward?
 
-    python studies/model_free_arena.py --jobs 16     # ten draws, each some minutes of one core
+    python studies/model_free_arena.py --jobs 5      # five draws, each some minutes of one core
     python studies/model_free_arena.py --quick       # one draw of a fifth of the data, nothing written
 
 An animal walks in a square, in five moves with noise, to one of two goals; it is soft-optimal for a reward of 2 within
@@ -28,7 +28,7 @@ GOALS, RADIUS, REWARD = np.array([[0.2, 0.2], [0.8, 0.8]]), 0.13, 2.0
 MOVES, NOISE, DISCOUNT = 0.1 * np.array([[0, 0], [1, 0], [-1, 0], [0, 1], [0, -1]]), 0.03, 0.95
 LEAVES = {"at its goal": 0.1, "elsewhere": 0.005}
 GRID = 41  # points of each axis that V is computed at
-PLANNED, SECONDS = {"arena": 10}, 600.0
+PLANNED, SECONDS = {"arena": 5}, 150.0
 
 
 def rewards(places: np.ndarray) -> np.ndarray:

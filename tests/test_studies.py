@@ -43,12 +43,26 @@ def test_gridworld_recovery_on_a_small_draw():
 @pytest.mark.slow
 def test_a_log_preference_is_not_the_reward():
     module = study("model_free_arena")
-    row = module.one_draw("arena", 0, n_train=10, n_test=10, n_restarts=1, max_iter=25)
+    row = module.one_draw("arena", 0, n_train=15, n_test=10, n_restarts=1, max_iter=60)
     assert row["accuracy_of_truth"] > 0.93
     assert row["accuracy"] > 0.85  # modes are right …
     assert max(row["correlation"]) < 0.5  # … but what they prefer is not what they want
     assert row["score"] < row["score_of_truth"] + 0.01
     assert "| 0 |" in module.page([row], "")
+
+
+def test_committed_networks_settle_and_find_the_modes():
+    module = study("model_free_arena")
+    record = json.loads((STUDIES / "results" / "model_free_arena.json").read_text(encoding="utf-8"))
+    made = module.draws.made_with(record["versions"])
+    assert (STUDIES / "results" / "model_free_arena.md").read_text(encoding="utf-8") == module.page(
+        record["draws"], made
+    )
+    assert len(record["draws"]) == module.PLANNED["arena"]
+    for row in record["draws"]:
+        assert row["converged"]
+        assert row["accuracy"] > row["accuracy_of_truth"] - 0.02
+        assert max(row["correlation"]) < 0.3
 
 
 @pytest.mark.slow

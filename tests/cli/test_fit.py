@@ -109,7 +109,7 @@ def test_a_fit_to_be_wary_of_says_so():
 @pytest.mark.slow
 def test_the_file_keeps_where_it_came_from(folder):
     model = swirl.load(folder / "fit.nc")
-    assert model.run_["config"]["model"] == {"modes": 2, "history": 1, "impossible": "error"}
+    assert model.run_["config"]["model"] == {"modes": 2, "history": 1}
     assert model.run_["config"]["fit"]["restarts"] == 1  # the option went before the file
     assert model.run_["command"].startswith("swirl")
     assert model.run_["data"] == str((folder / "sessions.csv").absolute())
@@ -299,7 +299,7 @@ def test_goals_are_asked_for_by_an_option(folder, tmp_path):
     assert done.exit_code == 0, done.output
     fitted = swirl.load(model)
     assert fitted.reward == swirl.rewards.Goals((4, (20, 21)))
-    assert (fitted.label, fitted.n_modes, fitted.switching) == ("Goals-3", 3, "until-reached")
+    assert (fitted.label, fitted.n_modes, fitted.switching) == ("Goals-2", 3, "until-reached")
     assert set(fitted.mode_names_) == {"explore", "to (0, 4)", "to (4, 0) …"}
     echoed = fitted.run_["config"]["model"]
     assert (echoed["modes"], echoed["history"], echoed["reward"]["places"]) == (3, 3, [[4], [20, 21]])

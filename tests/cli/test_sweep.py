@@ -208,7 +208,7 @@ def test_goals_bring_what_follows_from_them():
     run = checked({"data": "x.csv", "model": {"reward": "goals", "goals": [2]}, "grid": {"temperature": [0.5, 1.0]}})
     env = datasets.gridworld_env()
     model = workflow.build(workflow.with_what_follows(with_goals(run, env)), env)
-    assert (model.n_modes, model.history, model.switching) == (2, 3, "until-reached")
+    assert (model.n_modes, model.history, model.switching) == (2, 2, "until-reached")
 
 
 def test_what_a_sweep_cannot_do_is_told(place, capsys):

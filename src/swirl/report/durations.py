@@ -7,6 +7,7 @@ import numpy as np
 
 from swirl.analysis.decoded import DecodedFit
 from swirl.data.segments import Bouts
+from swirl.estimators.base import quietly
 from swirl.plots.style import named_mode_colours
 from swirl.report.checks import check_facts
 from swirl.report.figures import LEGEND, axis, figure, lines
@@ -22,7 +23,8 @@ def durations_section(fit: ReportedFit) -> Section | None:
     checks = fit.once(check_facts)
     if fit.n_modes < 2:
         return None
-    lengths = [float(length) for length in fit.model.bout_lengths(fit.data)]
+    with quietly():  # the report says it in words
+        lengths = [float(length) for length in fit.model.bout_lengths(fit.data)]
     bouts = bout_facts(fit, checks, lengths)
     drawn = bout_figures(fit, bouts)
     values = {
