@@ -19,7 +19,7 @@ from swirl.analysis.bootstrap import (
     units_of,
 )
 from swirl.analysis.decoded import decode
-from swirl.analysis.intervals import Intervals, ended, log_odds
+from swirl.analysis.intervals import Intervals, ended, log_odds, logit
 from swirl.data.encoding import Encoded
 from swirl.data.trajectories import Trajectories
 from swirl.datasets import gridworld
@@ -421,10 +421,15 @@ def test_signs_on_the_map_are_those_of_the_moves():
     np.testing.assert_allclose(np.array(high, float)[:, 12, [0, 1, 4, 3, 2]], ends[1][:, 12], rtol=2e-2, atol=1e-2)
     # In the corner two actions stay: their probabilities add before the odds are taken.
     assert following[0] == [0, 1, 5]
-    stay = drawn().policies[:, :, 0, [0, 1, 4]].sum(axis=2)
-    odds = np.log(stay / (1 - stay)) - np.log(stay.mean(axis=1) / (1 - stay.mean(axis=1)))[:, None]
+
+    def odds_of(policies):
+        stay = policies[..., 0, [0, 1, 4]].sum(axis=-1)
+        return logit(stay) - logit(stay.mean(axis=-1, keepdims=True))
+
+    odds = odds_of(drawn().policies)
+    pull = 2 * np.abs(odds_of(drawn().twice["policies"]) - odds_of(drawn().fitted["policies"]))  # of the priors
     spread = odds.std(axis=0, ddof=1) * np.sqrt(7 / 6) * student.ppf(0.975, 1 / (1 / 3 + 1 / 6))
-    np.testing.assert_allclose((np.array(high, float) - low)[:, 0, 0] / 2, spread, rtol=2e-2)
+    np.testing.assert_allclose((np.array(high, float) - low)[:, 0, 0] / 2, spread + pull / 2, rtol=2e-2)
     there = np.array([[j < len(row) for j in range(5)] for row in following])
     sure = (low > 0) | (np.array(high, float) < 0)
     assert facts["preference"]["share"] == pytest.approx(sure[:, there].mean(), abs=0.01)

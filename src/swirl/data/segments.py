@@ -173,7 +173,7 @@ class Bouts:
 
         >>> Bouts(np.array([3, 5]), np.array([9]), 2, 17).mean_words
         '8.5 steps'
-        >>> Bouts(np.array([]), np.array([9, 9]), 0, 16).mean_words
+        >>> Bouts(np.array([], int), np.array([9, 9]), 0, 16).mean_words
         'longer than 4.86 steps'
         """
         if np.isfinite(self.mean):

@@ -71,7 +71,7 @@ def bout_words(own: Bouts, model: float) -> str:
 def model_sentence(bouts: Sequence[Bouts], lengths: Sequence[float], names: Sequence[str]) -> str:
     r"""Say where decoded bouts last clearly longer or shorter than the fitted switching has it, and why that can be.
 
-    >>> many = Bouts(np.array([]), np.array([]), exits=100, at_risk=2000)
+    >>> many = Bouts(np.array([], int), np.array([], int), exits=100, at_risk=2000)
     >>> model_sentence([many, many], [13.7, 19.0], ["food", "nest"])[:97]
     'Decoded bouts last longer than the model says: food (mean 20 steps, 13.7 by the fitted switching)'
     >>> model_sentence([many], [18.0], ["food"])
@@ -99,10 +99,10 @@ def model_sentence(bouts: Sequence[Bouts], lengths: Sequence[float], names: Sequ
 def clearly_differ(own: Bouts, model: float) -> bool:
     """Whether the mean bout by the model is outside the 95 % interval of the decoded one and a quarter off.
 
-    >>> many = Bouts(np.array([]), np.array([]), exits=100, at_risk=2000)
+    >>> many = Bouts(np.array([], int), np.array([], int), exits=100, at_risk=2000)
     >>> clearly_differ(many, 13.7), clearly_differ(many, 18.0)
     (True, False)
-    >>> clearly_differ(Bouts(np.array([]), np.array([]), exits=2, at_risk=40), 13.7)  # so few say little
+    >>> clearly_differ(Bouts(np.array([], int), np.array([], int), exits=2, at_risk=40), 13.7)  # so few say little
     False
     """
     low, high = own.mean_interval()
