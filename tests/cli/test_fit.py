@@ -302,7 +302,7 @@ def test_goals_are_asked_for_by_an_option(folder, tmp_path):
     assert (fitted.label, fitted.n_modes, fitted.switching) == ("Goals-2", 3, "until-reached")
     assert set(fitted.mode_names_) == {"explore", "to (0, 4)", "to (4, 0) …"}
     echoed = fitted.run_["config"]["model"]
-    assert (echoed["modes"], echoed["history"], echoed["reward"]["places"]) == (3, 3, [[4], [20, 21]])
+    assert (echoed["modes"], echoed["reward"]["places"]) == (3, [[4], [20, 21]])
 
 
 @pytest.mark.slow
