@@ -143,8 +143,8 @@ def by_animal(
             lasted = np.ones(len(path)) if durations is None else durations.flat
             at_risk &= np.isfinite(lasted)
             leaves &= at_risk
-            time = summed(unit[data.flat().sessions[at_risk]], path[at_risk], lasted[at_risk])
-            exits = summed(unit[data.flat().sessions[leaves]], path[leaves])
+            time = summed(step[at_risk], path[at_risk], lasted[at_risk])
+            exits = summed(step[leaves], path[leaves])
             # Half an exit more, at the rate of all: one exit after the only step would count as a rate of 1.
             half = HALF * _ratio(time.sum(axis=0), exits.sum(axis=0))
             values = np.where(np.isfinite(half), _ratio(exits + HALF, time + half), _ratio(exits, time))
